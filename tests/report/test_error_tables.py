@@ -20,7 +20,7 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.score import score_run
 from bleuprint.text.parallel import TextFolder, read_lines
-from bleuprint.tracking.run_content import metrics
+from bleuprint.tracking.run_content import score_metrics
 from result_rows import labels_of, rows_of, score_of
 
 CORPUS, TEST = "news-en-de", "first"
@@ -79,7 +79,7 @@ def test_damage_is_in_every_table(made, monkeypatch):
     (row,) = (row for row in rows if row[2] == "numbers")
     assert row[3:6] == ["3", "12", "+9.0"] and row[6].startswith("0.00")
     results = Results.open(settings, Run("small", CORPUS, 1))
-    assert metrics(CORPUS, results.scores)[f"test_lines_with_errors/{CORPUS}/first"] >= 12
+    assert score_metrics(CORPUS, results.scores)[f"test_lines_with_errors/{CORPUS}/first"] >= 12
 
 
 def test_holms_correction_is_over_all_systems_and_errors():

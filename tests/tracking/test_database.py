@@ -19,8 +19,8 @@ from bleuprint.runtime.errors import run_main
 from bleuprint.tracking import store
 
 def main():
-    with store.failures_named():
-        client = store.client()
+    with store.name_store_in_errors():
+        client = store.open_client()
         ids = {each.name: each.experiment_id for each in client.search_experiments()}
         print(json.dumps({
             name: [run.info.run_id for run in client.search_runs([number])]

@@ -19,7 +19,7 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking import sync as module
 from bleuprint.tracking.datasets import may_be_copied
-from bleuprint.tracking.run_content import _points, content_of, metrics
+from bleuprint.tracking.run_content import _points, content_of, score_metrics
 from bleuprint.tracking.runs import NOTE, OUTPUTS
 from bleuprint.tracking.sync import sync, update_in_stage, update_or_note
 from measuring import value_of
@@ -44,7 +44,7 @@ def test_each_test_set_has_its_own_scores(tmp_path, monkeypatch):
     bleu = {}
     for corpus, tests in corpora.items():
         run = Run("tiny", corpus, 1)
-        logged = metrics(corpus, Results.open(settings, run).scores)
+        logged = score_metrics(corpus, Results.open(settings, run).scores)
         scores = read_json(run.results_folder / "scores.json")
         for test in tests:
             assert logged[f"bleu/{corpus}/{test}"] == value_of(scores[test], "bleu")
@@ -176,7 +176,7 @@ def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     """It had the same tags, other names of metrics, and neither datasets nor a description."""
     settings = load_settings()
     content = content_of(Results.open(settings, RUN), {})
-    client = module.store.client()
+    client = module.store.open_client()
     experiment = client.create_experiment("trial_run")
     tags = {**content.description.tags, NOTE: "mine: the best one", "mine": "too"}
     old = client.create_run(experiment, 1, tags, "my name of it")
@@ -249,7 +249,7 @@ def test_a_damaged_file_of_a_run_is_named_and_the_others_are_logged(root):
 
 
 def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
-    monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
+    monkeypatch.setattr(module.store, "open_client", lambda: 1 / 0)
     update_or_note(load_settings())
     assert capsys.readouterr().err == (
         "bleuprint: note: MLflow does not show these results yet (division by zero). Run: "
@@ -260,7 +260,7 @@ def test_whatever_fails_is_a_note_of_one_line(root, monkeypatch, capsys):
 
 @pytest.mark.usefixtures("root")
 def test_a_stage_leaves_the_note_to_a_runner_that_logs_at_its_end(monkeypatch, capsys):
-    monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
+    monkeypatch.setattr(module.store, "open_client", lambda: 1 / 0)
     monkeypatch.setenv("BLEUPRINT_RUNNER_LOGS", "1")
     update_in_stage(load_settings())
     assert capsys.readouterr().err == ""
@@ -280,7 +280,7 @@ def record(monkeypatch):
 
 
 def test_record_ends_with_one_line_whatever_fails(root, monkeypatch, capsys):
-    monkeypatch.setattr(module.store, "client", lambda: 1 / 0)
+    monkeypatch.setattr(module.store, "open_client", lambda: 1 / 0)
     assert record(monkeypatch) == 1
     error = f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: division by zero\n"
     assert capsys.readouterr().err == error

@@ -14,7 +14,7 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.metric import untested_value
 from bleuprint.tracking import runs as module
-from bleuprint.tracking.run_content import described
+from bleuprint.tracking.run_content import describe_results
 from bleuprint.tracking.sync import sync
 from bleuprint.tracking.tracker import Tracker
 from measuring import value_of
@@ -108,7 +108,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
     settings, run = load_settings(), Run("tiny", "news-en-de", 1)
-    tracker = Tracker(described(Results.open(settings, run)))
+    tracker = Tracker(describe_results(Results.open(settings, run)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")  # the server went away
     _, runs = named(root)
@@ -170,7 +170,7 @@ def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
     """As one whose server went away after it was created."""
     settings = load_settings()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "describe", lambda *_: False)
+        patch.setattr(module, "describe_run", lambda *_: False)
         list(sync(settings))
     client, runs = named(root)
     assert {len(run.data.params) for run in runs.values()} == {0}
@@ -189,7 +189,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
     files = dataclasses.replace(corpus.files, train=texts)
     corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
     settings = dataclasses.replace(results.settings, corpora=corpora)
-    params = module.Description.of(settings, results.run, "f", 1_234_567).params
+    params = module.RunDescription.for_run(settings, results.run, "f", 1_234_567).params
     assert params["corpus.files.train.a.pairs"] == "7"
     assert (params["corpus"], params["parameters"], params["system"]) == (
         "news-en-de",
@@ -202,7 +202,7 @@ def test_names_of_parameters_have_the_characters_that_mlflow_takes():
 def test_directions_and_what_made_a_text_are_parameters():
     def params(recipe, system, corpus):
         run, settings = Run(system, corpus, 1), load_settings(ROOT / "recipes" / f"{recipe}.yaml")
-        return module.Description.of(settings, run, "f", 1).params
+        return module.RunDescription.for_run(settings, run, "f", 1).params
 
     of_many = params("multilingual-multi30k", "small", "multilingual")
     assert of_many["corpus.directions.de-en"] == "trained"
@@ -228,7 +228,7 @@ _VALID = re.compile(r"[\w.\- /]{1,250}")
 )
 def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
     mine, other = Run("tiny", "news-en-de", 1), Run("small", "news-en-de", 1)
-    shutil.copy(other.results_folder / changed, mine.results / changed)
+    shutil.copy(other.results_folder / changed, mine.results_folder / changed)
     lines = [line for line in sync(load_settings()) if "left out" in line]
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])

@@ -90,7 +90,7 @@ def test_a_server_that_hangs_holds_no_training(monkeypatch, capsys):
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
         # MLflow waits until this test closes the connection, however slow the machine is.
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3600")
-        monkeypatch.setattr(tracker_module, "_FAILED_WAIT", 0.5)
+        monkeypatch.setattr(tracker_module, "_FAILED_WAIT_SECONDS", 0.5)
         tracker = Tracker(description())
         log(tracker, *range(1, 1001))
         tracker.close("KILLED")
@@ -178,14 +178,17 @@ def test_a_training_that_is_met_again_keeps_its_end(root):
 
 
 def test_a_password_in_the_servers_address_is_not_printed(capsys):
-    tracker_module._say("http://me:secret@host:5000: down")
+    tracker_module._print_line("http://me:secret@host:5000: down")
     assert capsys.readouterr().err == "MLflow: http://***@host:5000: down\n"
 
 
 @pytest.mark.slow
 def test_several_processes_may_create_the_database_at_once(tmp_path):
     """MLflow's own migrations crash if they meet."""
-    code = "from bleuprint.tracking import store; print(store.experiment(store.client(), 'trial'))"
+    code = (
+        "from bleuprint.tracking import store; "
+        "print(store.experiment_id(store.open_client(), 'trial'))"
+    )
     started = [
         subprocess.Popen(
             [sys.executable, "-c", code],

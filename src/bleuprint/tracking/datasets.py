@@ -1,4 +1,8 @@
-"""Datasets of MLflow runs: the sets of a corpus, and whether its translations may be copied."""
+"""Describe the sets of a corpus as datasets of MLflow runs, and say whether copies are allowed.
+
+`describe_datasets` returns the datasets of a run, and `may_be_copied` says whether the translations
+of a run may be copied to MLflow.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -21,10 +25,14 @@ _OWN_TEXT = "phrasebook:"
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """A set of a binarized corpus, such as `news-en-de train`.
+    """A set of a binarized corpus, as MLflow describes a dataset.
 
-    `digest` begins the SHA-256 of the set's token ids. `context` is MLflow's word for what the set
-    is used for: training, validation or testing. `uri` is the folder of the binarized corpus.
+    Attributes:
+        name: The name of the corpus and the set, such as `news-en-de train`.
+        digest: The first characters of the SHA-256 of the set's token ids.
+        context: What the set is used for: training, validation or testing.
+        uri: The folder of the binarized corpus.
+        size: The size of the set.
     """
 
     name: str
@@ -34,56 +42,69 @@ class DatasetFacts:
     size: SetSize
 
 
-def datasets_of(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]:
-    """Describe the sets of a corpus.
+def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]:
+    """Describe the sets of a corpus with which a system was trained.
 
     Args:
         corpus: The name of the corpus.
-        data_sha256: The fingerprint of a training's data, `data` in training.json.
+        data_sha256: The fingerprint of the training data, `data` in training.json.
 
     Returns:
-        One entry for each set; none if the corpus is not on disk, is damaged, or is not the corpus
-        of that training any more.
+        One description per set. It is empty if the corpus is not on disk or is damaged, or if it
+        has changed since the training.
     """
-    binary = corpus_folder(corpus, "binary")
-    if not (binary / CORPUS).exists():
+    binary_folder = corpus_folder(corpus, "binary")
+    if not (binary_folder / CORPUS).exists():
         return ()
-    references = sorted(corpus_folder(corpus, "split").glob("valid.*"))
+    # The fingerprint also covers the validation set as text, with which validation computes BLEU.
+    validation_files = sorted(corpus_folder(corpus, "split").glob("valid.*"))
     try:
-        opened = BinaryCorpus(binary)
-        reference_sums = [sha256_of(path) for path in references]
+        binary_corpus = BinaryCorpus(binary_folder)
+        validation_hashes = [sha256_of(path) for path in validation_files]
     except (UserError, OSError):
         return ()
-    if fingerprint.of_settings(opened.training_sha256, *reference_sums) != data_sha256:
+    present_data = fingerprint.of_settings(binary_corpus.training_sha256, *validation_hashes)
+    if present_data != data_sha256:
         return ()
-    return tuple(
-        DatasetFacts(
+    datasets = []
+    for set_name, size in binary_corpus.sets.items():
+        dataset = DatasetFacts(
             name=f"{corpus} {set_name}",
-            digest=_digest(set_name, opened.file_hashes),
+            digest=_digest(set_name, binary_corpus.file_hashes),
             context=_CONTEXTS.get(set_name, "testing"),
-            uri=str(binary),
+            uri=str(binary_folder),
             size=size,
         )
-        for set_name, size in opened.sets.items()
-    )
+        datasets.append(dataset)
+    return tuple(datasets)
 
 
 def _digest(set_name: str, file_hashes: dict[str, str]) -> str:
-    """The digest of a set, from the SHA-256 of each file of the corpus."""
+    """Return the digest of a set.
+
+    Args:
+        set_name: The name of the set.
+        file_hashes: The SHA-256 of each file of the binarized corpus, by its name SET.SIDE.
+    """
     digest = hashlib.sha256()
-    for name, file_sha256 in sorted(file_hashes.items()):
-        if name.startswith(f"{set_name}."):
-            digest.update(f"{name} {file_sha256}\n".encode())
+    for file_name, file_sha256 in sorted(file_hashes.items()):
+        if file_name.startswith(f"{set_name}."):
+            digest.update(f"{file_name} {file_sha256}\n".encode())
     return digest.hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
-    """Return whether translations may become artifacts, which a server shows to others.
+    """Return whether the translations of a run may be copied to MLflow, whose users see them.
 
     A `license` in corpora/ is a sentence for people, and none says that copies are allowed. So only
-    the text that is part of this package counts: every text of the corpus must be of it, and also
-    of each corpus whose systems translated its texts, trained the first weights or gave it a
-    vocabulary. First weights from another project may contain any text.
+    the text that is part of this package may be copied. Every text of the corpus must be part of
+    it, and also every text of the corpora that the run depends on: for synthetic text, for its
+    first weights or for its vocabulary. First weights from another project may come from any text.
+
+    Args:
+        settings: The settings of the experiment.
+        system: The system of the run.
+        corpus: The corpus of the run.
     """
     entries = needed_by(Entry(corpus, system), settings.references())
     for entry in entries:
@@ -94,7 +115,7 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
 
 
 def _is_own_text(settings: Settings, corpus: str) -> bool:
-    """Whether all files of a corpus are part of this package."""
+    """Return whether all files of a corpus are part of this package."""
     for file in settings.corpus(corpus).files.files_by_name().values():
         if file.url is None or not file.url.startswith(_OWN_TEXT):
             return False

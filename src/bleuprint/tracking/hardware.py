@@ -1,4 +1,8 @@
-"""The hardware of a training, and the published FLOP/s of devices."""
+"""Describe the machine of a training, and look up the published FLOP/s of devices.
+
+`describe_machine` is what a training records about its machine. `paper_flops` and `peak_flops` are
+the rates by which stopwatch.py computes costs.
+"""
 
 import csv
 import platform
@@ -16,82 +20,149 @@ from bleuprint.runtime.code import code_commit
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text.segmenter import segmenter_packages
 
-# The sustained single-precision FLOP/s of one device by which Vaswani et al. (2017, section 6.1,
-# footnote 5) compute the cost of their own and others' trainings.
-_PAPER = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
+# The sustained single-precision FLOP/s of one device with which Vaswani et al. (2017, section 6.1,
+# footnote 5) compute the cost of training runs.
+_PAPER_FLOPS = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 
 # Dense peaks in TFLOP/s by NVIDIA's data sheets and, for GeForce, architecture white papers (GA102,
 # Ada): float32, tf32, bfloat16 and float16 (accumulated in float32); empty where the chip has no
 # such units. Where a sheet gives tensor cores "with sparsity" only, this is half of it. "H100 HBM3"
 # is the name that the SXM module reports.
-_PEAKS = Path(__file__).with_name("gpu_peaks.csv")
+_PEAKS_FILE = Path(__file__).with_name("gpu_peaks.csv")
+_FLOPS_PER_TERAFLOPS = 1e12
 
 
 def text_libraries(corpus: Corpus) -> list[str]:
-    """The packages that make a corpus's tokens and subwords."""
-    languages = dict.fromkeys(
-        x for pair in corpus.language_pairs("").values() for x in pair.languages
-    )
-    segmenters = segmenter_packages(languages)
-    tokenizers = {"moses": [], "spacy": ["spacy"], "segmenter": segmenters}
-    name, vocabulary = corpus.tokenize.name, corpus.vocabulary
-    needed = [*tokenizers[name], "sacremoses"] if name in tokenizers else []
-    needed += ["subword-nmt"] if vocabulary.bpe else []
-    return [*needed, *(["sentencepiece"] if vocabulary.sentencepiece else [])]
+    """Return the Python packages that split the text of a corpus into tokens and subwords.
+
+    Args:
+        corpus: The settings of the corpus.
+
+    Returns:
+        The names of the packages, so that their versions can be recorded.
+    """
+    libraries = []
+    match corpus.tokenize.name:
+        case "moses":
+            libraries.append("sacremoses")
+        case "spacy":
+            libraries += ["spacy", "sacremoses"]
+        case "segmenter":
+            # A language without a segmenter is tokenized by sacremoses.
+            libraries += segmenter_packages(_languages_of(corpus))
+            libraries.append("sacremoses")
+    if corpus.vocabulary.bpe:
+        libraries.append("subword-nmt")
+    if corpus.vocabulary.sentencepiece:
+        libraries.append("sentencepiece")
+    return libraries
+
+
+def _languages_of(corpus: Corpus) -> list[str]:
+    """Return the languages of all language pairs of a corpus, each one once."""
+    languages = list[str]()
+    for pair in corpus.language_pairs("").values():
+        languages += pair.languages
+    return list(dict.fromkeys(languages))
 
 
 def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
-    """The device, the processes, the threads of each, the commit of the code, and versions.
+    """Describe the machine of a training and its software.
 
-    The versions are those of Python, torch and the installed `libraries`. A device is a GPU, or a
-    process with its threads on a CPU: there are as many devices as processes. Unlike GPUs are all
-    named, so that no cost is computed; CPUs are assumed to be like this one's.
+    A device is a GPU, or on CPUs a process with its threads: there are as many devices as
+    processes.
+
+    Args:
+        group: The processes of the training.
+        libraries: Installed packages whose versions are recorded, besides Python and torch.
+
+    Returns:
+        `device`: the name of the GPU or the CPU. Different GPUs are all named, so that no cost is
+        computed; all CPUs are assumed to be like the one of this process.
+        `processes`: the number of processes.
+        `threads`: the number of threads per process.
+        `commit`: the Git commit of the code.
+        `versions`: the versions of the software.
     """
     gpus: Sequence[str] = group.gpus
-    if group.device.type == "cuda":
-        gpus = gpus or [torch.cuda.get_device_name(group.device)]
-    versions = {"Python": platform.python_version(), "torch": torch.__version__}
-    versions |= {name: version(name) for name in libraries}
+    if group.device.type == "cuda" and not gpus:
+        gpus = [torch.cuda.get_device_name(group.device)]
+    versions = [f"Python {platform.python_version()}", f"torch {torch.__version__}"]
+    for library in libraries:
+        versions.append(f"{library} {version(library)}")
     return {
         "device": " + ".join(gpus) or _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": code_commit(),
-        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
+        "versions": ", ".join(versions),
     }
 
 
 def peak_memory(device: torch.device) -> int:
-    """The peak memory of this process in bytes: on the GPU, or resident on the CPU."""
+    """Return the peak memory of this process in bytes, on the GPU or as resident memory.
+
+    Args:
+        device: The device of the training.
+    """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of kilobytes, on Linux
+    # Linux reports kilobytes.
+    peak_kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_kilobytes * 1024
 
 
 def paper_flops(device_name: str) -> float | None:
-    """The sustained FLOP/s that the paper assumes for a device; None for others and unlike ones."""
-    name = re.fullmatch(rf"({'|'.join(_PAPER)})[^+]*", _short(device_name))
-    return _PAPER[name[1]] if name else None
+    """Return the sustained FLOP/s that Vaswani et al. (2017) assume for a device.
+
+    Args:
+        device_name: The name of the device, such as `Tesla P100-PCIE-16GB`.
+
+    Returns:
+        None for other devices, and for several different devices, whose names are joined by `+`.
+    """
+    models = "|".join(_PAPER_FLOPS)
+    match = re.fullmatch(rf"({models})[^+]*", _short_name(device_name))
+    if match is None:
+        return None
+    return _PAPER_FLOPS[match[1]]
 
 
 def peak_flops(device_name: str, precision: str) -> float | None:
-    """The dense peak in FLOP/s of a known device, by its data sheet; otherwise None.
+    """Return the dense peak FLOP/s of a device by its data sheet; None if it is not known.
 
-    A part of a GPU (MIG) is another device. Chips without tf32 compute in float32 instead.
+    Args:
+        device_name: The name of the device. A part of a GPU (MIG) has another name than the GPU.
+        precision: The name of a floating-point format, such as `bfloat16`. Chips without tf32
+            compute in float32 instead.
     """
-    name = re.sub(r"[- ]\d+GB\b", "", _short(device_name))
-    with _PEAKS.open(encoding="utf-8", newline="") as file:
-        peaks = next((row for row in csv.DictReader(file) if row["device"] == name), {})
-    peak = peaks.get(precision) or (peaks.get("float32") if precision == "tf32" else None)
-    return float(peak) * 1e12 if peak else None
+    # The size of the memory is not part of the names in the table.
+    name = re.sub(r"[- ]\d+GB\b", "", _short_name(device_name))
+    peaks = _read_peaks(name)
+    peak_teraflops = peaks.get(precision)
+    if precision == "tf32" and not peak_teraflops:
+        peak_teraflops = peaks.get("float32")
+    if not peak_teraflops:
+        return None
+    return float(peak_teraflops) * _FLOPS_PER_TERAFLOPS
 
 
-def _short(device_name: str) -> str:
-    """A GPU's name without its maker's and the series'."""
+def _read_peaks(device: str) -> dict[str, str]:
+    """Return a row of the table of peaks, by precision; an empty one for an unknown device."""
+    with _PEAKS_FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["device"] == device:
+                return row
+    return {}
+
+
+def _short_name(device_name: str) -> str:
+    """Return the name of a GPU without the names of its maker and its series."""
     return re.sub(r"^(NVIDIA |Tesla |GeForce )*", "", device_name)
 
 
 def _processor() -> str:
-    """The processor's name as in /proc/cpuinfo."""
-    found = re.search(r"(?m)^model name\s*:(.*)$", Path("/proc/cpuinfo").read_text("utf-8"))
-    return found[1].strip() if found else "CPU"
+    """Return the name of the processor as in /proc/cpuinfo; `CPU` if it contains none."""
+    cpu_info = Path("/proc/cpuinfo").read_text("utf-8")
+    match = re.search(r"(?m)^model name\s*:(.*)$", cpu_info)
+    return match[1].strip() if match else "CPU"

@@ -1,4 +1,7 @@
-"""The content of a run's MLflow run, collected from the outputs of the run's stages."""
+"""Collect what the MLflow run of a training should show, from the outputs of the stages.
+
+`content_of` is the entry point; sync.py writes the content to MLflow.
+"""
 
 import csv
 import hashlib
@@ -16,7 +19,7 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.record import SetScores
 from bleuprint.tracking import runs
-from bleuprint.tracking.datasets import datasets_of, may_be_copied
+from bleuprint.tracking.datasets import describe_datasets, may_be_copied
 from bleuprint.tracking.runs import UNKNOWN, Point, RunDescription
 from bleuprint.tracking.timings import read_training_cost
 from bleuprint.training.history import Curves
@@ -26,7 +29,7 @@ from bleuprint.training.history import Curves
 _COSTS = Path("reports", "costs.csv")
 # The metric that counts the lines with any output error. It is the only error count that a run
 # shows: all twelve of them would hide the scores in MLflow's comparisons.
-_FAULTY_LINES = "test_lines_with_errors"
+_LINES_WITH_ERRORS = "test_lines_with_errors"
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunContent:
-    """The content of the run of a run.
+    """The content of the MLflow run of a training.
 
     Attributes:
-        description: The training, which identifies the run.
-        tags: The tags of the run, such as the device.
+        description: The training, which identifies the MLflow run.
+        tags: The tags of the MLflow run, such as the device.
         metrics: The totals of the training and, if `has_scores`, the scores of its translations.
         has_scores: Whether the translations have been scored.
-        points: The points of the learning curves, in milliseconds from the start of the run.
-        seconds: The duration of the training in seconds; None if nobody measured it.
+        points: The points of the learning curves, timed from the start of the run.
+        seconds: The duration of the training; None if nobody measured it.
         hypotheses: The translation files that may be copied into MLflow as artifacts.
     """
 
@@ -88,10 +91,10 @@ class RunContent:
 
 
 def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
-    """Return the content of the run of a run.
+    """Return what the MLflow run of a training should show.
 
     Args:
-        results: The outputs of the run.
+        results: The outputs of the stages.
         scores: The scores of these outputs by test set; empty if they have not been scored.
 
     Raises:
@@ -114,9 +117,9 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
         tags.update(runs.commit_tags(measured.commit))
     if training.early_end:
         tags["early_end"] = str(training.early_end)
-    all_metrics.update(metrics(results.run.corpus, scores))
+    all_metrics.update(score_metrics(results.run.corpus, scores))
     return RunContent(
-        description=described(results),
+        description=describe_results(results),
         tags=tags,
         metrics=all_metrics,
         has_scores=bool(scores),
@@ -126,17 +129,24 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
     )
 
 
-def described(results: Results) -> RunDescription:
-    """Return the description of a run's training, which identifies the run of the run."""
+def describe_results(results: Results) -> RunDescription:
+    """Return the description of a training, which identifies its MLflow run.
+
+    Args:
+        results: The outputs of the stages.
+    """
     training = results.training
-    datasets = datasets_of(results.run.corpus, training.data)
     return RunDescription.for_run(
-        results.settings, results.run, training.fingerprint, training.parameters, datasets
+        settings=results.settings,
+        run=results.run,
+        fingerprint=training.fingerprint,
+        parameters=training.parameters,
+        datasets=describe_datasets(results.run.corpus, training.data),
     )
 
 
-def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
-    """Return the scores of a run as MLflow's metrics, METRIC/CORPUS/TEST_SET.
+def score_metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
+    """Return scores as metrics of MLflow, by the name METRIC/CORPUS/TEST_SET.
 
     MLflow draws one chart per name. The names contain the corpus, because scores on different texts
     or in different languages cannot be compared.
@@ -155,7 +165,7 @@ def metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
             if not is_whole_set or metric not in METRICS:
                 continue
             if metric == ANY_ERROR:
-                values[f"{_FAULTY_LINES}/{corpus}/{test_set}"] = score["value"]
+                values[f"{_LINES_WITH_ERRORS}/{corpus}/{test_set}"] = score["value"]
             elif METRICS[metric].kind in ("score", "figure"):
                 values[f"{metric}/{corpus}/{test_set}"] = score["value"]
     return values

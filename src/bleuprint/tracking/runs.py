@@ -1,4 +1,8 @@
-"""MLflow runs: the training that a run shows, and how runs are found and completed."""
+"""Find, create and complete MLflow runs.
+
+`RunDescription` says which training a run shows. tracker.py logs a running training by these
+functions, and sync.py the committed results.
+"""
 
 import json
 import time
@@ -16,17 +20,29 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
     from mlflow.tracking import MlflowClient
 
-FINGERPRINT, COMMIT, FINISHED = "fingerprint", "mlflow.source.git.commit", "FINISHED"
+# The tag with the fingerprint of a training.
+FINGERPRINT = "fingerprint"
+# MLflow's tag for the Git commit, which its pages show.
+COMMIT = "mlflow.source.git.commit"
+# MLflow's status of a run that has ended without an error.
+FINISHED = "FINISHED"
 # The tag whose value MLflow shows as the description of a run.
 NOTE = "mlflow.note.content"
-# The tag that says, by a fingerprint, which outputs a run shows.
+# The tag with the fingerprint of the outputs that a run shows.
 OUTPUTS = "outputs"
 # The value of a tag where nothing here tells what it should be.
 UNKNOWN = "unknown"
 
 
 class Point(NamedTuple):
-    """The arguments of MLflow's Metric; `time` in milliseconds."""
+    """A value of a metric, with the arguments of MLflow's Metric in their order.
+
+    Attributes:
+        name: The name of the metric.
+        value: The value.
+        time: The time in milliseconds.
+        update: The number of updates of the training, which MLflow calls the step.
+    """
 
     name: str
     value: float
@@ -36,10 +52,16 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class RunDescription:
-    """The training that a run shows: its experiment, run, fingerprint, parameters and datasets.
+    """The training that an MLflow run shows.
 
-    `settings`: the fingerprint of all settings of the run, those of search included, since MLflow
-    changes no parameter. `datasets`: the sets of its corpus, as far as they are on disk.
+    Attributes:
+        experiment: The name of the MLflow experiment.
+        run: The system, the corpus and the seed.
+        fingerprint: The fingerprint of the training.
+        params: The parameters of the run by name: its settings in params.yaml.
+        settings: The fingerprint of all settings, search included. MLflow cannot change the
+            parameters of a run, so other settings need another run.
+        datasets: The sets of the corpus, as far as they are on disk.
     """
 
     experiment: str
@@ -58,34 +80,44 @@ class RunDescription:
         parameters: int,
         datasets: tuple[DatasetFacts, ...] = (),
     ) -> Self:
-        """`parameters`: how many the model has."""
+        """Describe the training of a run.
+
+        Args:
+            settings: The settings of the experiment.
+            run: The system, the corpus and the seed.
+            fingerprint: The fingerprint of the training.
+            parameters: The number of parameters of the model.
+            datasets: The sets of the corpus.
+        """
         return cls(
             experiment=settings.experiment,
             run=run,
             fingerprint=fingerprint,
-            params=_params(settings, run, parameters),
+            params=_run_params(settings, run, parameters),
             settings=settings_sha256(settings, run),
             datasets=datasets,
         )
 
     @property
     def training(self) -> dict[str, str]:
-        """The tags of all runs of this training, whatever search made their translations."""
-        run = {name: str(value) for name, value in self.run._asdict().items()}
-        return {**run, FINGERPRINT: self.fingerprint}
+        """The tags of all MLflow runs of this training, whatever search made the translations."""
+        tags = {name: str(value) for name, value in self.run._asdict().items()}
+        tags[FINGERPRINT] = self.fingerprint
+        return tags
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags by which the run is found."""
+        """The tags by which the MLflow run is found."""
         return {**self.training, "settings": self.settings}
 
     @property
     def name(self) -> str:
-        return " ".join(map(str, self.run))
+        """The name of the MLflow run: system, corpus and seed."""
+        return " ".join(str(part) for part in self.run)
 
     @property
     def note(self) -> str:
-        """Where the report shows this run, in Markdown."""
+        """The description of the MLflow run, in Markdown: where the report shows its results."""
         return (
             f"Row **{self.run.system}** of the table for **{self.run.corpus}** in "
             f"`reports/table.md`, seed {self.run.seed}. The report `reports/index.html` shows its "
@@ -93,73 +125,110 @@ class RunDescription:
         )
 
 
-def _params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
-    """What params.yaml says of a run: of its corpus all but where the files are."""
+def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
+    """Return the settings of a run as MLflow parameters.
+
+    Settings of the corpus begin with `corpus.`. The paths and addresses of its files are left out.
+
+    Args:
+        settings: The settings of the experiment.
+        run: The system, the corpus and the seed.
+        parameters: The number of parameters of the model.
+    """
+    system_settings = vars(settings.system_on(run.system, run.corpus))
+    params = flatten_settings({**run._asdict(), "parameters": parameters, **system_settings})
     corpus = settings.corpus(run.corpus)
-    taken = settings.text_params(run.corpus)
-    system = vars(settings.system_on(run.system, run.corpus))
-    params = flatten_settings({**run._asdict(), "parameters": parameters, **system})
     corpus_settings = corpus.deciding_settings()
-    corpus_settings["files"] = {"train": taken}
-    corpus_settings |= corpus.facts_of_pairs()
-    of_corpus = flatten_settings(corpus_settings)
-    return params | {f"corpus.{key}": value for key, value in of_corpus.items()}
+    corpus_settings["files"] = {"train": settings.text_params(run.corpus)}
+    corpus_settings.update(corpus.facts_of_pairs())
+    for key, value in flatten_settings(corpus_settings).items():
+        params[f"corpus.{key}"] = value
+    return params
 
 
-def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "MlflowRun | None":
-    """The newest run with these tags in the experiment with this id."""
+def find_run(
+    client: "MlflowClient", experiment_id: str, tags: Mapping[str, str]
+) -> "MlflowRun | None":
+    """Return the newest MLflow run with some tags; None if there is none.
+
+    Args:
+        client: MLflow's client.
+        experiment_id: The id of the MLflow experiment.
+        tags: The tags.
+    """
     query = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
-    return next(iter(client.search_runs([experiment], query, max_results=1)), None)
+    runs = client.search_runs([experiment_id], query, max_results=1)
+    return runs[0] if runs else None
 
 
-def create(
+def create_run(
     client: "MlflowClient",
-    experiment: str,
+    experiment_id: str,
     description: RunDescription,
     tags: Mapping[str, str],
     seconds: float = 0.0,
 ) -> "MlflowRun":
-    """A new run, begun `seconds` ago."""
-    start = round(1000 * (time.time() - seconds))
-    return client.create_run(experiment, start, {**description.tags, **tags}, description.name)
+    """Create an MLflow run.
 
-
-def describe(client: "MlflowClient", run: "MlflowRun", description: RunDescription) -> bool:
-    """Add the parameters, datasets and description that a run lacks; return whether it did.
-
-    A description stays as it is once there is one: people edit it.
+    Args:
+        client: MLflow's client.
+        experiment_id: The id of the MLflow experiment.
+        description: The training that the run shows.
+        tags: Tags of the run, in addition to the tags of the description.
+        seconds: How long ago the run started.
     """
-    added_params = _add_params(client, run, description.params)
-    added_datasets = _add_datasets(client, run, description.datasets)
-    added_note = not run.data.tags.get(NOTE)
-    if added_note:
+    start_milliseconds = round(1000 * (time.time() - seconds))
+    all_tags = {**description.tags, **tags}
+    return client.create_run(experiment_id, start_milliseconds, all_tags, description.name)
+
+
+def describe_run(client: "MlflowClient", run: "MlflowRun", description: RunDescription) -> bool:
+    """Add the parameters, datasets and the note that an MLflow run lacks.
+
+    A note that exists stays as it is, because people edit it.
+
+    Args:
+        client: MLflow's client.
+        run: The run.
+        description: The training that the run shows.
+
+    Returns:
+        Whether anything was added.
+    """
+    has_new_params = _add_params(client, run, description.params)
+    has_new_datasets = _add_datasets(client, run, description.datasets)
+    has_new_note = not run.data.tags.get(NOTE)
+    if has_new_note:
         client.set_tag(run.info.run_id, NOTE, description.note)
-    return added_params or added_datasets or added_note
+    return has_new_params or has_new_datasets or has_new_note
 
 
 def _add_params(client: "MlflowClient", run: "MlflowRun", params: Mapping[str, str]) -> bool:
-    """Add the parameters that a run lacks; return whether there were any."""
+    """Add the parameters that an MLflow run lacks; return whether there were any."""
     from mlflow.entities import Param
 
-    # MLflow changes no parameter of a run, such as a value that it has cut
-    missing = sorted(params.keys() - run.data.params.keys())
-    if missing:
-        new_params = [Param(key, params[key]) for key in missing]
-        client.log_batch(run.info.run_id, params=new_params)
-    return bool(missing)
+    # Only missing names: MLflow refuses to change a parameter, and it may have cut a long value.
+    missing_names = sorted(params.keys() - run.data.params.keys())
+    if not missing_names:
+        return False
+    new_params = [Param(name, params[name]) for name in missing_names]
+    client.log_batch(run.info.run_id, params=new_params)
+    return True
 
 
 def _add_datasets(
     client: "MlflowClient", run: "MlflowRun", datasets: Iterable[DatasetFacts]
 ) -> bool:
-    """Add the datasets that a run lacks as its inputs; return whether there were any."""
+    """Add the datasets that an MLflow run lacks as its inputs; return whether there were any."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    inputs = run.inputs.dataset_inputs if run.inputs else []
-    logged = {(each.dataset.name, each.dataset.digest) for each in inputs}
+    logged_datasets = set()
+    if run.inputs:
+        for dataset_input in run.inputs.dataset_inputs:
+            logged_datasets.add((dataset_input.dataset.name, dataset_input.dataset.digest))
     new_inputs = []
     for facts in datasets:
-        if (facts.name, facts.digest) in logged:
+        if (facts.name, facts.digest) in logged_datasets:
             continue
         size = facts.size
         profile = {
@@ -176,48 +245,76 @@ def _add_datasets(
         )
         context = InputTag("mlflow.data.context", facts.context)
         new_inputs.append(DatasetInput(dataset, [context]))
-    if new_inputs:
-        client.log_inputs(run.info.run_id, new_inputs)
-    return bool(new_inputs)
+    if not new_inputs:
+        return False
+    client.log_inputs(run.info.run_id, new_inputs)
+    return True
 
 
 def commit_tags(commit: str | None) -> dict[str, str]:
-    """The tags of the code's commit, in whose names `+` means uncommitted changes."""
-    return {"commit": commit, COMMIT: commit.split()[0].rstrip("+")} if commit else {}
+    """Return the tags of an MLflow run that name the commit of the code.
+
+    Args:
+        commit: The hash of the commit, with `+` if there were uncommitted changes, and perhaps a
+            remark after a space. None if it is not known.
+    """
+    if not commit:
+        return {}
+    commit_hash = commit.split()[0].rstrip("+")
+    return {"commit": commit, COMMIT: commit_hash}
 
 
-def complete(
+def complete_run(
     client: "MlflowClient",
     run: "MlflowRun",
     tags: Mapping[str, str],
     points: Sequence[Point],
     scores: Mapping[str, float],
 ) -> bool:
-    """Add what the run lacks of these, replace what has changed; returns whether it did.
+    """Add the values that an MLflow run lacks, and replace the values that have changed.
 
-    `points`: metrics of curves, timed from the start of the run; `scores`: those of the whole run.
-    A tag that is UNKNOWN replaces no value.
+    Args:
+        client: MLflow's client.
+        run: The run.
+        tags: The tags of the run. A value UNKNOWN replaces no other value.
+        points: The points of the learning curves, timed from the start of the run.
+        scores: The metrics of the whole run, by name.
+
+    Returns:
+        Whether anything was added or replaced.
     """
     from mlflow.entities import Metric, RunTag
 
-    held, steps = run.data, logged_steps(client, run, {point.name for point in points})
-    start, now = run.info.start_time, int(time.time() * 1000)
-    unlogged = [point for point in points if point.update not in steps.get(point.name, ())]
-    new = [Metric(*point._replace(time=start + point.time)) for point in unlogged]
-    new += [Metric(*score, now, 0) for score in sorted(scores.items() - held.metrics.items())]
+    new_metrics = []
+    updates_by_metric = logged_updates(client, run, {point.name for point in points})
+    for point in points:
+        if point.update not in updates_by_metric.get(point.name, set()):
+            time_of_point = run.info.start_time + point.time
+            new_metrics.append(Metric(point.name, point.value, time_of_point, point.update))
+    now = int(time.time() * 1000)
+    for name, value in sorted(scores.items() - run.data.metrics.items()):
+        new_metrics.append(Metric(name, value, now, 0))
     new_tags = []
-    for key, value in sorted(tags.items() - held.tags.items()):
-        if value != UNKNOWN or key not in held.tags:
-            new_tags.append(RunTag(key, value))
-    client.log_batch(run.info.run_id, metrics=new, tags=new_tags)
-    return bool(new or new_tags)
+    for tag, text in sorted(tags.items() - run.data.tags.items()):
+        if text != UNKNOWN or tag not in run.data.tags:
+            new_tags.append(RunTag(tag, text))
+    client.log_batch(run.info.run_id, metrics=new_metrics, tags=new_tags)
+    return bool(new_metrics or new_tags)
 
 
-def logged_steps(
-    client: "MlflowClient", run: "MlflowRun", names: Iterable[str]
+def logged_updates(
+    client: "MlflowClient", run: "MlflowRun", metric_names: Iterable[str]
 ) -> dict[str, set[int]]:
-    """The updates at which each metric that the run has was logged."""
-    return {
-        name: {point.step for point in client.get_metric_history(run.info.run_id, name)}
-        for name in run.data.metrics.keys() & {*names}
-    }
+    """Return the updates at which metrics of an MLflow run were logged, by the metric's name.
+
+    Args:
+        client: MLflow's client.
+        run: The run.
+        metric_names: The names of the metrics. Those that the run does not have are left out.
+    """
+    updates_by_metric = {}
+    for name in metric_names:
+        if name in run.data.metrics:
+            history = client.get_metric_history(run.info.run_id, name)
+            updates_by_metric[name] = {metric.step for metric in history}
+    return updates_by_metric

@@ -1,7 +1,10 @@
-"""MLflow's store: the user's server, or mlflow.db at the project's root (see database.py).
+"""Reach MLflow's store: the user's server or database, or mlflow.db at the project's root.
 
-A server may be slow, down or hang: no request takes longer than half a minute, unless the user sets
-MLFLOW_HTTP_REQUEST_... differently.
+`open_client` returns MLflow's client, and `name_store_in_errors` turns the errors of MLflow into
+one line. database.py creates and migrates mlflow.db.
+
+A server may be slow or down, or hang. So no request takes longer than half a minute, unless the
+user sets MLFLOW_HTTP_REQUEST_... differently.
 """
 
 import logging
@@ -23,96 +26,144 @@ from bleuprint.tracking import database
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
-# Set before MLflow is imported: its own defaults wait for minutes, print addresses and bars, and do
-# not watch the machine.
-for _name, _value in {
+# By default, MLflow waits for minutes, prints addresses and progress bars, sends usage statistics
+# and does not watch the machine. These variables must be set before it is imported.
+_MLFLOW_ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-}.items():
+}
+for _name, _value in _MLFLOW_ENVIRONMENT.items():
     os.environ.setdefault(_name, _value)
-_FILE = "sqlite:///"
-# Seconds to wait for other processes that create the database.
-_LOCKED = 120
-# The packages of modules by which SQLAlchemy reaches databases, where they differ in name.
-_DRIVERS = {"psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
+
+# The address of a database in a file begins with this.
+_FILE_SCHEME = "sqlite:///"
+# How long to wait for other processes that create the database.
+_LOCK_SECONDS = 120
+# The packages of the modules by which SQLAlchemy reaches databases, if their names differ.
+_PACKAGE_OF_DRIVER = {"psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
+_MAX_ERROR_CHARACTERS = 200
 
 
-def uri() -> str:
-    """The address of MLflow's store."""
-    return (
-        environment.value("MLFLOW_TRACKING_URI")
-        or f"{_FILE}{environment.project_root() / 'mlflow.db'}"
-    )
+def store_uri() -> str:
+    """Return the address of MLflow's store."""
+    address = environment.value("MLFLOW_TRACKING_URI")
+    if address:
+        return address
+    return f"{_FILE_SCHEME}{environment.project_root() / 'mlflow.db'}"
 
 
 def database_file() -> Path | None:
-    """The file of the store's database; None if the store is a server."""
-    if not uri().startswith(_FILE):
+    """Return the file of the store's database; None if the store is not a file."""
+    address = store_uri()
+    if not address.startswith(_FILE_SCHEME):
         return None
-    return Path(uri().removeprefix(_FILE).partition("?")[0])
+    path, _, _ = address.removeprefix(_FILE_SCHEME).partition("?")
+    return Path(path)
 
 
-def client() -> "MlflowClient":
-    """A client of the store; a database in a file is created if necessary."""
+def open_client() -> "MlflowClient":
+    """Return MLflow's client of the store. A database in a file is created if necessary.
+
+    Raises:
+        UserError: The address of the store is not valid, or its database is damaged.
+    """
     from mlflow.tracking import MlflowClient
 
-    for name in ("mlflow", "alembic", "urllib3"):  # what they warn of is reported here in one line
-        logging.getLogger(name).setLevel(logging.ERROR)
+    # Their warnings are errors that are reported here, in one line.
+    for logger_name in ("mlflow", "alembic", "urllib3"):
+        logging.getLogger(logger_name).setLevel(logging.ERROR)
     _check_address()
     path = database_file()
     if path is None:
-        return MlflowClient(uri())
-    # processes that create the database at the same time crash in its migrations; the holder of
-    # the lock may be a process that is stopped, or on another machine
+        return MlflowClient(store_uri())
+    # Processes that create the database at the same time would crash in its migrations. The time to
+    # wait is limited, because the holder of the lock may be stopped, or on another machine.
     environment.work_folder().mkdir(parents=True, exist_ok=True)
-    with FileLock(environment.work_folder() / "mlflow.lock", timeout=_LOCKED):
-        database.prepare(path)
-        return MlflowClient(uri())
+    with FileLock(environment.work_folder() / "mlflow.lock", timeout=_LOCK_SECONDS):
+        database.prepare_database(path)
+        return MlflowClient(store_uri())
 
 
 def _check_address() -> None:
-    """Raise UserError if a password would be taken for the host, which MLflow's errors name."""
+    """Raise UserError if a part of the password would be read as the host.
+
+    MLflow's errors name the host, and so would print the password.
+    """
+    address = store_uri()
     try:
-        urlsplit(uri())
+        urlsplit(address)
     except ValueError as error:
         raise UserError(f"MLFLOW_TRACKING_URI: {error}") from None
-    user = uri().partition("://")[2].rpartition("@")[0]
-    wrong = "[/?#@]" if uri().startswith("http") else "@"
-    if ":" in user and re.search(wrong, user) and not uri().startswith(_FILE):
+    if address.startswith(_FILE_SCHEME):
+        return
+    _, _, after_scheme = address.partition("://")
+    # Up to the last @. In a valid address, this is USER:PASSWORD.
+    user_and_password = after_scheme.rpartition("@")[0]
+    misread_characters = "[/?#@]" if address.startswith("http") else "@"
+    if ":" in user_and_password and re.search(misread_characters, user_and_password):
         raise UserError(
             "MLFLOW_TRACKING_URI: in a user name or password write / as %2F, ? as %3F, # as %23, "
             "@ as %40"
         )
 
 
-def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
-    """The id of the experiment called `name`; created if necessary. Without `make`: maybe "".
+def experiment_id(client: "MlflowClient", name: str) -> str:
+    """Return the id of an MLflow experiment, which is created if necessary.
 
-    Raises MlflowException if it was deleted: MLflow keeps its name, and logs nothing there.
+    Args:
+        client: MLflow's client.
+        name: The name of the experiment.
+
+    Raises:
+        MlflowException: The experiment was deleted. MLflow keeps its name, and logs nothing there.
     """
     from mlflow.exceptions import MlflowException
 
-    found = client.get_experiment_by_name(name)
-    if found is None and make:
-        try:
-            return client.create_experiment(name, _artifact_folder(name))
-        except MlflowException:
-            if (found := client.get_experiment_by_name(name)) is None:  # no other was first
-                raise
-    if found and found.lifecycle_stage == "deleted":
-        restore = f"mlflow experiments restore --experiment-id {found.experiment_id}"
+    existing_id = find_experiment_id(client, name)
+    if existing_id is not None:
+        return existing_id
+    try:
+        return client.create_experiment(name, _artifact_folder(name))
+    except MlflowException:
+        # Another process may have created it meanwhile.
+        existing_id = find_experiment_id(client, name)
+        if existing_id is None:
+            raise
+        return existing_id
+
+
+def find_experiment_id(client: "MlflowClient", name: str) -> str | None:
+    """Return the id of an MLflow experiment; None if it does not exist.
+
+    Args:
+        client: MLflow's client.
+        name: The name of the experiment.
+
+    Raises:
+        MlflowException: The experiment was deleted. MLflow keeps its name, and logs nothing there.
+    """
+    from mlflow.exceptions import MlflowException
+
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        return None
+    if experiment.lifecycle_stage == "deleted":
+        restore = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
         raise MlflowException(f"experiment {name} was deleted; to log there again: {restore}")
-    return str(found.experiment_id) if found else ""
+    return str(experiment.experiment_id)
 
 
 def _artifact_folder(experiment: str) -> str | None:
-    """Where the artifacts of a new experiment are; None if the store decides that.
+    """Return the address of the folder for artifacts of a new experiment.
 
     MLflow would take the working folder, which is temporary in `dvc exp run --temp`.
+
+    Returns:
+        None if the store is not a file. It then decides itself.
     """
     if database_file() is None:
         return None
@@ -120,10 +171,11 @@ def _artifact_folder(experiment: str) -> str | None:
 
 
 @contextmanager
-def failures_named() -> Iterator[None]:
-    """Raise UserError, naming the store, if MLflow or its database fails; not for bugs.
+def name_store_in_errors() -> Iterator[None]:
+    """Raise UserError with the address of the store if MLflow or its database fails.
 
-    A driver that is not installed is such a failure.
+    A driver of the database that is not installed is such a failure. Other errors, which are bugs,
+    are raised as they are.
     """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
@@ -131,31 +183,47 @@ def failures_named() -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
-        raise UserError(f"MLflow at {mask(uri())}: {reason(error)}") from error
+        raise UserError(f"MLflow at {mask(store_uri())}: {summarize_error(error)}") from error
 
 
-def reason(error: Exception) -> str:
-    """The cause of an error in one line of at most 200 characters, without secrets.
+def summarize_error(error: Exception) -> str:
+    """Return the cause of an error in one line of at most 200 characters, without secrets.
 
-    For a server that is down: the system's message ("Connection refused"), without the six
+    If a server is down, this is the message of the system ("Connection refused"), without the six
     exceptions that libraries wrap around it.
     """
     if isinstance(error, ModuleNotFoundError):
-        package = _DRIVERS.get(error.name or "", error.name)
+        package = _PACKAGE_OF_DRIVER.get(error.name or "", error.name)
         return f"needs the Python module {error.name}: pip install {package}"
-    if found := re.search(r"schema \(found version (\w+)", str(error)):
+    foreign_schema = re.search(r"schema \(found version (\w+)", str(error))
+    if foreign_schema:
         return (
-            f"made by another MLflow (schema {found[1]}): install that one, or run 'mlflow db "
-            "upgrade' on a copy of the database, or set MLFLOW_TRACKING_URI to another one, which "
-            "bleuprint sync fills"
+            f"made by another MLflow (schema {foreign_schema[1]}): install that one, or run "
+            "'mlflow db upgrade' on a copy of the database, or set MLFLOW_TRACKING_URI to another "
+            "one, which bleuprint sync fills"
         )
-    inner: BaseException | None = error
-    while inner is not None:
-        if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
-            cause = inner.strerror or str(inner) or type(inner).__name__
-            return f"{inner.filename}: {cause}" if inner.filename else cause
-        inner = inner.__cause__ or inner.__context__
-    line = masked_line(str(error)) or type(error).__name__  # masked before it is cut
-    # of SQLAlchemy's text the message of the database alone
+    system_error = _find_system_error(error)
+    if system_error is not None:
+        cause = system_error.strerror or str(system_error) or type(system_error).__name__
+        return f"{system_error.filename}: {cause}" if system_error.filename else cause
+    # Secrets are masked before the line is cut, since half a secret would not be recognized.
+    line = masked_line(str(error)) or type(error).__name__
+    # SQLAlchemy adds the query and an address; the message of the database is in between.
     line = re.sub(r"\(sqlite3\.\w+\) (.*?) (\[SQL: |\(Background on ).*", r"\1", line)
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    if len(line) <= _MAX_ERROR_CHARACTERS:
+        return line
+    return f"{line[: _MAX_ERROR_CHARACTERS - 1]}…"
+
+
+def _find_system_error(error: Exception) -> OSError | None:
+    """Return the system's error that has caused an exception; None if there is none.
+
+    Libraries derive errors of their own from OSError. These are skipped.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        is_system_error = type(cause).__module__ in ("builtins", "socket")
+        if is_system_error and isinstance(cause, OSError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None

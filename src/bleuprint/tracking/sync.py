@@ -1,13 +1,19 @@
-"""Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
+"""Log the outputs of the stages to MLflow: complete the runs that exist, create those that do not.
 
-A run is a training, with the scores of its translations; another search, whose settings are
-parameters, too, has a run of its own. The outputs contain no time of day: a run made from them ends
-when it is made and begins earlier by the duration of its training, over which the points of its
-curves are spaced evenly.
+`sync` is the command `bleuprint sync`; `update_or_note` and `update_in_stage` do the same after a
+pipeline and in the stage report, where a failure is only a note.
 
-The tag `outputs` of a run is the fingerprint of what it shows. Where all runs have the expected
-one, nothing is logged, and MLflow, which takes seconds to load, is not loaded for the project's own
-database.
+An MLflow run shows a training with the scores of its translations. If the same training is used
+with another search, the other translations have an MLflow run of their own, since the settings of
+the search are parameters.
+
+The outputs of the stages contain no time of day. A run that is created from them ends now and
+starts earlier by the duration of its training, and the points of its learning curves are spaced
+evenly in between.
+
+The tag `outputs` of a run is the fingerprint of what it shows. If all runs have the expected tag,
+nothing is logged. This is looked up without loading MLflow, which takes seconds, if the store is
+the project's own database.
 """
 
 import os
@@ -38,18 +44,22 @@ if TYPE_CHECKING:
 
 # The folder of a run's artifacts for translations, as in results/.
 _HYPOTHESES = "hypotheses"
-# Which folder above a run's artifacts is the project's.
-_PROJECT = 3
-# Seconds to wait for another process that logs the same outputs.
-_LOCKED = 120
+# MLflow puts the artifacts of a run into PROJECT/mlruns/EXPERIMENT/RUN/artifacts. This is the index
+# of PROJECT in the list of the folders above `artifacts`, the innermost first.
+_PROJECT_INDEX = 3
+# How long to wait for another process that logs the same outputs.
+_LOCK_SECONDS = 120
 
 
 @dataclass
 class Outcome:
-    """What became of a run in MLflow.
+    """What was done in MLflow for one run.
 
-    `done` is "made" or "completed" if its run has changed. `problem` says what is not shown, and
-    why. `is_missing`: the run has no results with the present settings.
+    Attributes:
+        run: The system, the corpus and the seed.
+        done: "made" or "completed" if the MLflow run has changed; otherwise empty.
+        problem: Which results MLflow does not show, and why; otherwise empty.
+        is_missing: Whether the run has no results with the present settings.
     """
 
     run: Run
@@ -58,10 +68,21 @@ class Outcome:
     is_missing: bool = False
 
 
-def sync(settings: Settings) -> Iterator[str]:
-    """Log all outputs to MLflow, and yield lines that say what was done.
+@dataclass(frozen=True)
+class _RunToLog:
+    """A run whose results exist.
 
-    A second call changes nothing.
+    Attributes:
+        outcome: Records what is done for the run.
+        content: What its MLflow run should show.
+    """
+
+    outcome: Outcome
+    content: RunContent
+
+
+def sync(settings: Settings) -> Iterator[str]:
+    """Log all outputs to MLflow. A second call changes nothing.
 
     Args:
         settings: The settings of params.yaml.
@@ -70,45 +91,58 @@ def sync(settings: Settings) -> Iterator[str]:
         A line for each run that changed, and for each run whose results or scores are not shown.
 
     Raises:
-        UserError: If MLflow cannot be reached or used, or fails in any other way.
+        UserError: MLflow cannot be reached or used, or fails in any other way.
     """
     try:
         outcomes = log_results(settings)
     except UserError:
         raise
     except Exception as error:
-        if describe_machine_error(error) is not None:  # of the machine, which has its own message
+        # An error of the machine, such as a full disk, has a message of its own.
+        if describe_machine_error(error) is not None:
             raise
-        raise UserError(f"MLflow at {mask(store.uri())}: {store.reason(error)}") from error
+        raise UserError(
+            f"MLflow at {mask(store.store_uri())}: {store.summarize_error(error)}"
+        ) from error
     for outcome in outcomes:
         if outcome.done:
-            yield f"run {' '.join(map(str, outcome.run))}: {outcome.done}"
+            run_name = " ".join(str(part) for part in outcome.run)
+            yield f"run {run_name}: {outcome.done}"
         if outcome.problem:
             yield f"{outcome.run}: {outcome.problem}"
     for outcome in outcomes:
         if outcome.is_missing:
-            where = f"no training with these settings in {outcome.run.results_folder}"
-            yield f"{outcome.run}: {where}: dvc pull or make reproduce"
+            yield (
+                f"{outcome.run}: no training with these settings in {outcome.run.results_folder}: "
+                "dvc pull or make reproduce"
+            )
 
 
 def update_or_note(settings: Settings) -> None:
-    """Bring MLflow up to date with the outputs; a failure is a note, whatever it is.
+    """Log all outputs to MLflow; print a note if that fails, whatever the reason.
 
-    The results do not depend on MLflow, so that no failure of it may fail what has made them.
+    The results do not depend on MLflow, so a failure must not stop the program that has made them.
+
+    Args:
+        settings: The settings of params.yaml.
     """
     try:
         note_problems(log_results(settings))
     except Exception as error:
-        why = masked_line(str(error)) or type(error).__name__
+        reason = masked_line(str(error)) or type(error).__name__
         print_message(
-            f"MLflow does not show these results yet ({why}). Run: bleuprint sync", "note"
+            f"MLflow does not show these results yet ({reason}). Run: bleuprint sync", "note"
         )
 
 
 def update_in_stage(settings: Settings) -> None:
-    """Bring MLflow up to date with the outputs in a stage; see `update_or_note`.
+    """Log all outputs to MLflow in a stage, as `update_or_note` does.
 
-    The stage prints no note if its runner logs the results again at its end, and says what fails.
+    The runner of the stages may log the results again at its end and report failures. It says so in
+    an environment variable, and then the stage prints no note.
+
+    Args:
+        settings: The settings of params.yaml.
     """
     if environment.RUNNER_LOGS not in os.environ:
         update_or_note(settings)
@@ -118,109 +152,150 @@ def update_in_stage(settings: Settings) -> None:
 
 
 def note_problems(outcomes: Sequence[Outcome]) -> None:
-    """Print what MLflow does not show of results that exist."""
+    """Print a note for each run whose results exist but are not shown in MLflow."""
     for outcome in outcomes:
         if outcome.problem:
             print_message(f"MLflow, {outcome.run}: {outcome.problem}", "note")
 
 
 def log_results(settings: Settings) -> list[Outcome]:
-    """Log the outputs of all runs to MLflow; return what became of each run.
+    """Log the outputs of all runs to MLflow.
+
+    Args:
+        settings: The settings of params.yaml.
+
+    Returns:
+        What was done for each run.
 
     Raises:
-        UserError: If MLflow cannot be reached or used.
+        UserError: MLflow cannot be reached or used.
     """
     outcomes = []
-    found: list[tuple[Outcome, RunContent]] = []
+    runs_to_log = []
     for run in trained_runs(settings):
         outcome = Outcome(run)
         outcomes.append(outcome)
-        try:
-            results = Results.find(settings, run)
-            if results is None:
-                outcome.is_missing = True
-                continue
-            scores, problem = results.checked_scores()
-            if problem:
-                outcome.problem = f"its scores are left out: {problem}"
-            found.append((outcome, content_of(results, scores)))
-        except UserError as error:  # of a damaged file: the other runs are logged
-            outcome.problem = f"its results are left out: {error}"
-    contents = [content for _, content in found]
-    if contents and not _are_shown(settings.experiment, contents):
-        with (
-            show_elapsed_time("MLflow: logging the results"),
-            store.failures_named(),
-            _one_at_a_time(),
-        ):
-            client = store.client()
-            experiment = store.experiment(client, settings.experiment)
-            for outcome, content in found:
-                _log_run(client, experiment, outcome, content)
+        content = _read_content(settings, outcome)
+        if content is not None:
+            runs_to_log.append(_RunToLog(outcome, content))
+    if not runs_to_log or _are_shown(settings.experiment, runs_to_log):
+        return outcomes
+    with (
+        show_elapsed_time("MLflow: logging the results"),
+        store.name_store_in_errors(),
+        _lock_runs(),
+    ):
+        client = store.open_client()
+        experiment_id = store.experiment_id(client, settings.experiment)
+        for run_to_log in runs_to_log:
+            _log_run(client, experiment_id, run_to_log)
     return outcomes
 
 
-def _are_shown(experiment: str, contents: Sequence[RunContent]) -> bool:
-    """Whether the project's database shows all these runs already; of a server False."""
+def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
+    """Read what the MLflow run of a run should show.
+
+    Args:
+        settings: The settings of params.yaml.
+        outcome: Names the run. It records missing results, and results that are damaged.
+
+    Returns:
+        The content; None if the run has no results, or only damaged ones.
+    """
+    try:
+        results = Results.find(settings, outcome.run)
+        if results is None:
+            outcome.is_missing = True
+            return None
+        scores, problem = results.checked_scores()
+        if problem:
+            outcome.problem = f"its scores are left out: {problem}"
+        return content_of(results, scores)
+    except UserError as error:
+        # A file is damaged. The results of the other runs are still logged.
+        outcome.problem = f"its results are left out: {error}"
+        return None
+
+
+def _are_shown(experiment: str, runs_to_log: Sequence[_RunToLog]) -> bool:
+    """Return whether the project's database shows these runs already; False for a server."""
     path = store.database_file()
     if path is None:
         return False
-    expected = {content.sha256 for content in contents}
-    return expected <= database.logged_outputs(path, experiment)
+    expected_outputs = {run_to_log.content.sha256 for run_to_log in runs_to_log}
+    return expected_outputs <= database.logged_outputs(path, experiment)
 
 
-def _one_at_a_time() -> FileLock:
-    """The lock of processes that log outputs: two at once would create each run twice."""
+def _lock_runs() -> FileLock:
+    """Return the lock of processes that log outputs: two at once would create each run twice."""
     environment.work_folder().mkdir(parents=True, exist_ok=True)
-    return FileLock(environment.work_folder() / "mlflow-runs.lock", timeout=_LOCKED)
+    return FileLock(environment.work_folder() / "mlflow-runs.lock", timeout=_LOCK_SECONDS)
 
 
-def _log_run(
-    client: "MlflowClient", experiment: str, outcome: Outcome, content: RunContent
-) -> None:
-    """Complete the run of a training, and say in its outcome what was done."""
+def _log_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) -> None:
+    """Create or complete the MLflow run of a training, and record in its outcome what was done.
+
+    Args:
+        client: MLflow's client.
+        experiment_id: The id of the MLflow experiment.
+        run_to_log: The run.
+    """
     from mlflow.exceptions import MlflowException
 
-    description, seconds = content.description, content.seconds or 0.0
-    found = runs.find(client, experiment, description.tags)
-    is_finished = found is not None and found.info.status == FINISHED
-    if found and is_finished and found.data.tags.get(OUTPUTS) == content.sha256:
+    outcome = run_to_log.outcome
+    content = run_to_log.content
+    description = content.description
+    existing_run = runs.find_run(client, experiment_id, description.tags)
+    is_finished = existing_run is not None and existing_run.info.status == FINISHED
+    if existing_run and is_finished and existing_run.data.tags.get(OUTPUTS) == content.sha256:
         return
-    if found is None:
-        other = runs.find(client, experiment, description.training)
-        if other and not content.has_scores:
-            return  # translations of another search are shown; those of this one are not made yet
-    run = found or runs.create(client, experiment, description, {}, seconds)
-    is_described = runs.describe(client, run, description)
-    is_completed = runs.complete(client, run, content.tags, content.points, content.metrics)
+    if existing_run is None and not content.has_scores:
+        # If MLflow shows the training with the translations of another search, a run of its own
+        # waits until these translations are scored.
+        run_of_other_search = runs.find_run(client, experiment_id, description.training)
+        if run_of_other_search is not None:
+            return
+    seconds = content.seconds or 0.0
+    run = existing_run or runs.create_run(client, experiment_id, description, {}, seconds)
+    is_described = runs.describe_run(client, run, description)
+    is_completed = runs.complete_run(client, run, content.tags, content.points, content.metrics)
     if not is_finished:
-        end = None
+        end_milliseconds = None
         if content.seconds is not None:
-            end = run.info.start_time + round(1000 * seconds)
-        client.set_terminated(run.info.run_id, FINISHED, end)
-    if found is None:
+            end_milliseconds = run.info.start_time + round(1000 * seconds)
+        client.set_terminated(run.info.run_id, FINISHED, end_milliseconds)
+    if existing_run is None:
         outcome.done = "made"
     elif is_described or is_completed or not is_finished:
         outcome.done = "completed"
     try:
         _copy_hypotheses(client, run, content.hypotheses)
     except (MlflowException, OSError) as error:
-        outcome.problem = f"its translations are not among the artifacts: {store.reason(error)}"
+        outcome.problem = (
+            f"its translations are not among the artifacts: {store.summarize_error(error)}"
+        )
         return
-    # last, since it says that all else is logged
+    # This tag says that everything is logged, so it is set last.
     client.set_tag(run.info.run_id, OUTPUTS, content.sha256)
 
 
 def _copy_hypotheses(client: "MlflowClient", run: "MlflowRun", hypotheses: Sequence[Path]) -> None:
-    """Copy translations into a run's artifacts.
+    """Copy translations into the artifacts of an MLflow run.
 
-    MLflow records absolute paths. Of a project that was moved or removed since, the folder is not
-    created again; its translations stay in results/.
+    MLflow records absolute paths. If the project was moved or removed since, its old folder is not
+    created again, and the translations are not copied.
+
+    Args:
+        client: MLflow's client.
+        run: The run.
+        hypotheses: The files of the translations.
     """
     address = urlsplit(run.info.artifact_uri)
-    if address.scheme in ("", "file"):
-        above = Path(unquote(address.path)).parents  # of PROJECT/mlruns/EXPERIMENT/RUN/artifacts
-        if len(above) > _PROJECT and not above[_PROJECT].is_dir():
+    is_local = address.scheme in ("", "file")
+    if is_local:
+        outer_folders = Path(unquote(address.path)).parents
+        has_project = len(outer_folders) > _PROJECT_INDEX
+        if has_project and not outer_folders[_PROJECT_INDEX].is_dir():
             return
     for path in hypotheses:
         client.log_artifact(run.info.run_id, str(path), _HYPOTHESES)

@@ -1,4 +1,7 @@
-"""An observer of the trainer that prints progress, metrics durations and logs to MLflow."""
+"""Follow a training: print its progress, measure its duration, and log it to MLflow.
+
+`TrainingLog` is the observer that the stage train passes to the trainer.
+"""
 
 import sys
 from functools import partial
@@ -7,7 +10,7 @@ from pathlib import Path
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
-from bleuprint.tracking.datasets import datasets_of
+from bleuprint.tracking.datasets import describe_datasets
 from bleuprint.tracking.hardware import describe_machine, peak_memory, text_libraries
 from bleuprint.tracking.runs import RunDescription
 from bleuprint.tracking.stopwatch import Stopwatch
@@ -20,68 +23,104 @@ from bleuprint.training.train_step import UpdateStats
 
 
 class TrainingLog(Observer):
-    """Prints progress, logs to MLflow, and saves durations in the training's work folder."""
+    """Prints the progress of a training, logs it to MLflow, and measures its duration.
 
+    Attributes:
+        stopwatch: Measures the training; it saves durations in the training's work folder.
+    """
+
+    # Both are created when the training starts. Messages can come earlier.
     _tracker: Tracker
-    _progress: Progress | None = None  # before the start
+    _progress: Progress | None = None
 
     def __init__(
         self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
-        self._settings, self._job, self._fingerprints = settings, job, fingerprints
-        machine = describe_machine(group, text_libraries(settings.corpus(job.run.corpus)))
+        """Describe the machine, and read the durations of an interrupted training.
+
+        Args:
+            settings: The settings of the experiment.
+            job: The training.
+            fingerprints: The fingerprints of the training.
+            group: The processes of the training.
+            folder: The work folder of the training.
+        """
+        self._settings = settings
+        self._job = job
+        self._fingerprints = fingerprints
+        libraries = text_libraries(settings.corpus(job.run.corpus))
+        machine = describe_machine(group, libraries)
         self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        job = self._job
+        """Start the MLflow run, the progress bar and the stopwatch.
+
+        Args:
+            state: The state of the training, after a checkpoint, if any, was loaded.
+            expected_updates: The approximate number of updates; None if it is not known.
+        """
+        run = self._job.run
         description = RunDescription.for_run(
-            self._settings,
-            job.run,
-            self._fingerprints.combined,
-            state.parameters,
-            datasets_of(job.run.corpus, self._fingerprints.data),
+            settings=self._settings,
+            run=run,
+            fingerprint=self._fingerprints.combined,
+            parameters=state.parameters,
+            datasets=describe_datasets(run.corpus, self._fingerprints.data),
         )
         self._tracker = Tracker(description)
-        label = f"train {job.run.system} {job.run.corpus}, seed {job.run.seed}"
+        label = f"train {run.system} {run.corpus}, seed {run.seed}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start()
 
     def waited(self, seconds: float) -> None:
+        """Measure how long the data of an update was waited for."""
         self.stopwatch.waited(seconds)
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:  # noqa: ARG002
-        rate = self.stopwatch.update(stats.target_tokens)
+        """Count an update, and show its loss and the rate of tokens."""
+        tokens_per_second = self.stopwatch.update(stats.target_tokens)
         if self._progress:
-            loss = stats.loss / stats.target_tokens
-            self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
+            loss_per_token = stats.loss / stats.target_tokens
+            note = f"loss {loss_per_token:.3f}, {tokens_per_second:,.0f} tokens/s"
+            self._progress.advance(note=note)
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        point = {**point, **self.stopwatch.point()}
-        self._tracker.log(state.update, {f"train/{name}": value for name, value in point.items()})
+        """Log a point of the training curve, with the rates of the same updates."""
+        metrics = {}
+        for name, value in {**point, **self.stopwatch.point()}.items():
+            metrics[f"train/{name}"] = value
+        self._tracker.log(state.update, metrics)
 
     def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
+        """Log the results of a validation, and print them."""
         self.stopwatch.pause()
-        self._tracker.log(state.update, {f"valid/{name}": of for name, of in metrics.items()})
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
+        validation_metrics = {f"valid/{name}": value for name, value in metrics.items()}
+        self._tracker.log(state.update, validation_metrics)
+        results = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
         run = self._job.run
-        self.warned(f"{run.system} {run.corpus}, update {state.update}: validation {shown}")
+        self.warned(f"{run.system} {run.corpus}, update {state.update}: validation {results}")
 
     def skipped(self, state: TrainState) -> None:
+        """Log that an update was skipped, as the number of skipped updates so far."""
         self._tracker.log(state.update, {"train/skipped": state.skipped})
 
     def warned(self, message: str) -> None:
+        """Print a message, above the progress bar if there is one."""
         if self._progress:
             self._progress.say(message)
         else:
             print(message, file=sys.stderr, flush=True)
 
     def saving(self, state: TrainState) -> None:  # noqa: ARG002
+        """Save the durations, so that they are never behind a checkpoint."""
         self.stopwatch.save()
 
     def saved(self, state: TrainState) -> None:  # noqa: ARG002
+        """Exclude the time in which a checkpoint was written from the rates."""
         self.stopwatch.pause()
 
     def ended(self, state: TrainState, status: Status) -> None:  # noqa: ARG002
+        """Close the progress bar, and end the MLflow run."""
         if self._progress:
             self._progress.close()
         self._tracker.close(status)
