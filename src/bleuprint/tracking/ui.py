@@ -13,8 +13,8 @@ from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import store
 
 _HOST = "127.0.0.1"
-# The page with the charts of an experiment's runs, which have a bar for each score. The default page
-# of MLflow is a table that begins without metrics.
+# The page with the charts of an experiment's runs, which have a bar for each score. The page that
+# MLflow shows by default is a table that begins without metrics.
 _CHARTS = "runs?workflowType=machine_learning&compareRunsMode=CHART"
 
 # A program that runs MLflow's command line. If the user presses Ctrl-C while MLflow is loaded, it
