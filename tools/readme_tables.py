@@ -1,12 +1,11 @@
 """Fills the tables of README.md from recipes/ and reports/: `python -m tools.readme_tables`.
 
-"On real text" is made of the published numbers of the recipes that name a system here. Of
-"Recipes" the cells after the second one are.
+The table of "On real text" is made from the published numbers of the recipes that name a system of
+ours. In the table of "Recipes", all columns after the second one are filled.
 """
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from math import isnan
 from pathlib import Path
 
@@ -18,32 +17,46 @@ from bleuprint.report import frame
 from bleuprint.report.score_frame import by_test_set, score_frame, select_metric
 from bleuprint.report.table import NONE
 
-# In "On real text", in this order.
+# The recipes of "On real text", in this order.
 REAL = ("multi30k", "multi30k-french", "course-multi30k", "table2-multi30k")
-# Whose numbers are in reports/ itself.
+# The recipe whose numbers are in reports/ itself.
 DEFAULT = "phrasebook"
-_TEXT_HEAD = (
+_PUBLISHED_TABLE_HEAD = (
     "| test set | system | published | here | Δ | training time (minutes) | |",
     "|---|---|---:|---:|---:|---:|---|",
 )
 
 
-def filled(readme: str, root: Path = Path()) -> str:
-    """README with its tables as they follow from the reports."""
-    before, head, after = readme.partition("\n## On real text\n")
+def fill_tables(readme: str, root: Path = Path()) -> str:
+    """Return README's text with the tables that follow from the reports.
+
+    Args:
+        readme: The text of README.md.
+        root: The project's root.
+    """
+    before, published_head, after = readme.partition("\n## On real text\n")
+    # The old table ends at the first empty line after it.
     _, rest = re.split(r"(?m)(?<=\n)\n(?!\|)", after.lstrip("\n"), maxsplit=1)
-    table = "\n".join(
-        (*_TEXT_HEAD, *chain.from_iterable(published(recipe, root) for recipe in REAL))
-    )
-    text = f"{before}{head}\n{table}\n\n{rest}"
-    first, head, recipes = text.partition("\n## Recipes\n")
-    lines = re.sub(r"(?m)^\| `([\w-]+)` \| .*$", lambda line: _recipe(line, root), recipes)
-    return f"{first}{head}{lines}"
+    table_lines = list(_PUBLISHED_TABLE_HEAD)
+    for recipe in REAL:
+        table_lines += published_rows(recipe, root)
+    table = "\n".join(table_lines)
+    text = f"{before}{published_head}\n{table}\n\n{rest}"
+    before, recipes_head, recipes = text.partition("\n## Recipes\n")
+    lines = []
+    for line in recipes.split("\n"):
+        match = re.match(r"\| `([\w-]+)` \| ", line)
+        lines.append(recipe_row(line, match[1], root) if match else line)
+    recipes = "\n".join(lines)
+    return f"{before}{recipes_head}{recipes}"
 
 
 def report_of(recipe: str, root: Path) -> Path:
-    """Its results.json."""
-    return root / "reports" / ("" if recipe == DEFAULT else recipe) / "results.json"
+    """Return the path of a recipe's results.json, which need not exist."""
+    folder = root / "reports"
+    if recipe != DEFAULT:
+        folder /= recipe
+    return folder / "results.json"
 
 
 def records_of(recipe: str, root: Path) -> frame.Records | None:
@@ -52,74 +65,101 @@ def records_of(recipe: str, root: Path) -> frame.Records | None:
     return frame.read(path, path.parent) if path.exists() else None
 
 
-def published(recipe: str, root: Path) -> Iterator[str]:
-    """Lines of the table: the published numbers of a recipe beside those of its report."""
+def published_rows(recipe: str, root: Path) -> Iterator[str]:
+    """Yield rows of "On real text": published numbers of a recipe beside those of its report."""
     records = records_of(recipe, root)
     if records is None:
         return
     scores = score_frame(records)
     for number in load_settings(root / "recipes" / f"{recipe}.yaml").published:
-        is_here = (
+        is_same_place = (
             (scores.system == number.system)
             & (scores.corpus == number.corpus)
             & (scores.test == number.test)
         )
-        cells = records.runs[records.runs.system == number.system]
-        cells = cells[cells.corpus == number.corpus]
-        yield from _published(recipe, number, scores[is_here], _minutes(cells))
+        runs = records.runs[records.runs.system == number.system]
+        runs = runs[runs.corpus == number.corpus]
+        minutes = _training_minutes(runs)
+        our_scores = scores[is_same_place]
+        # BLEU is compared in the way in which it was published.
+        bleu_metric = "bleu" if number.metric == "sacrebleu" else number.metric
+        if number.bleu is not None:
+            for score in select_metric(our_scores, bleu_metric).itertuples():
+                yield _row(
+                    f"{number.corpus} {number.test}, BLEU ({number.metric})",
+                    _published_system(number),
+                    f"{number.bleu:.1f}",
+                    score.score_text,
+                    f"{score.value - number.bleu:+.1f}",
+                    minutes,
+                    f"[table](reports/{recipe}/table.md)",
+                )
+        if number.perplexity is not None:
+            for score in select_metric(our_scores, "perplexity").itertuples():
+                yield _row(
+                    f"{number.corpus} {number.test}, perplexity",
+                    _published_system(number),
+                    f"{number.perplexity:.2f}",
+                    f"{score.value:.2f}",
+                    f"{score.value - number.perplexity:+.2f}",
+                    minutes,
+                    f"[table](reports/{recipe}/table.md)",
+                )
 
 
-def _published(recipe: str, number: Published, scores: pd.DataFrame, minutes: str) -> Iterator[str]:
-    """A line for BLEU, counted as it was published, and one for perplexity."""
-    metric = "bleu" if number.metric == "sacrebleu" else number.metric
-    both = {
-        metric: (f"BLEU ({number.metric})", number.bleu),
-        "perplexity": ("perplexity", number.perplexity),
-    }
-    for key, (name, printed) in both.items():
-        if printed is None:
-            continue
-        form = ".2f" if key == "perplexity" else ".1f"
-        for row in select_metric(scores, key).itertuples():
-            cells = (
-                f"{number.corpus} {number.test}, {name}",
-                f"{number.name}, {number.source}; here `{number.system}`",
-                f"{printed:{form}}",
-                f"{row.value:{form}}" if key == "perplexity" else row.score_text,
-                f"{row.value - printed:+{form}}",
-                minutes,
-                f"[table](reports/{recipe}/table.md)",
-            )
-            yield f"| {' | '.join(cells)} |"
+def _published_system(number: Published) -> str:
+    return f"{number.name}, {number.source}; here `{number.system}`"
 
 
-def _recipe(line: re.Match[str], root: Path) -> str:
-    recipe, cells = line[1], line[0].strip("| ").split(" | ")
+def _row(*columns: str) -> str:
+    """Return a row of a Markdown table."""
+    return f"| {' | '.join(columns)} |"
+
+
+def recipe_row(line: str, recipe: str, root: Path) -> str:
+    """Return a row of "Recipes" with the result of the recipe's report.
+
+    The result is the baseline's BLEU on the largest test set, and the system with the greatest
+    gain over it.
+
+    Args:
+        line: The row as it is, which stays so if the recipe has no report.
+        recipe: The recipe.
+        root: The project's root.
+    """
     records = records_of(recipe, root)
     if records is None:
-        return line[0]
-    tests = [of_test for _, _, of_test in by_test_set(score_frame(records))]
-    bleu = [list(select_metric(of_test, "bleu").itertuples()) for of_test in tests]
-    rows = max(bleu, key=lambda rows: rows[0].lines)  # of the largest test set
-    text = f"{rows[0].row_name} {rows[0].score_text}"
-    others = [row for row in rows if not isnan(row.difference)]
-    if others:
-        best = max(others, key=lambda row: row.difference)
-        text += f"; {best.row_name} {best.why_untested or best.difference_text.partition(' p')[0]}"
+        return line
+    name, description, *_ = line.strip("| ").split(" | ")
+    scores_by_test_set = []
+    for _, _, scores in by_test_set(score_frame(records)):
+        scores_by_test_set.append(list(select_metric(scores, "bleu").itertuples()))
+    largest = max(scores_by_test_set, key=lambda scores: scores[0].lines)
+    baseline = largest[0]
+    result = f"{baseline.row_name} {baseline.score_text}"
+    compared = [score for score in largest if not isnan(score.difference)]
+    if compared:
+        best = max(compared, key=lambda score: score.difference)
+        # "+1.2 p < 0.001" without the probability
+        difference, _, _ = best.difference_text.partition(" p")
+        result += f"; {best.row_name} {best.why_untested or difference}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"
-    return f"| {' | '.join((*cells[:2], text, _minutes(records.runs), link))} |"
+    return _row(name, description, result, _training_minutes(records.runs), link)
 
 
-def _minutes(cells: pd.DataFrame) -> str:
-    """The mean over trainings, each once."""
-    trainings = frame.one_row_per_training(cells).drop_duplicates("training_sha256")
-    count = f"{len(trainings)} × " if len(trainings) > 1 else ""
+def _training_minutes(runs: pd.DataFrame) -> str:
+    """Return the number of trainings, if there are several, and their mean time in minutes."""
+    trainings = frame.one_row_per_training(runs).drop_duplicates("training_sha256")
     minutes = trainings.train_seconds.mean() / 60
     if isnan(minutes):
         return NONE
-    return f"{count}{minutes:.0f}" if minutes >= 1 else f"{count}< 1"
+    rounded = f"{minutes:.0f}" if minutes >= 1 else "< 1"
+    if len(trainings) == 1:
+        return rounded
+    return f"{len(trainings)} × {rounded}"
 
 
 if __name__ == "__main__":
-    path = Path("README.md")
-    path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    readme_path = Path("README.md")
+    filled = fill_tables(readme_path.read_text(encoding="utf-8"))
+    readme_path.write_text(filled, encoding="utf-8", newline="\n")

@@ -3,10 +3,10 @@
     python -m tools.run_recipes FOLDER [RECIPE ...] [--commit v1.0.0]
 
 FOLDER/RECIPE is a clone of the commit, with the extension and packages of this project's .venv, in
-which `bleuprint reproduce` runs; its output is in FOLDER/RECIPE.log. The same command goes on after
-a stop: a finished stage is not run again, a training continues from its last checkpoint. When a
-recipe has finished, its report replaces reports/RECIPE here; of the default experiment, also
-dvc.lock. Without names, every recipe with a committed report is run.
+which `bleuprint reproduce` runs; its output goes to FOLDER/RECIPE.log. After a stop, the same
+command continues: a finished stage is not run again, and a training continues from its last
+checkpoint. When a recipe has finished, its report replaces reports/RECIPE here; for the default
+experiment, also dvc.lock. Without names, every recipe with a committed report is run.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.corpus_files import EMBEDDED
@@ -24,49 +23,67 @@ from bleuprint.runtime.errors import run_main
 from tools.git_commands import git
 from tools.readme_tables import DEFAULT
 
-# What is committed of a report: numbers, and no sentence of the corpus.
+# The files of a report that are always committed: numbers, without sentences of the corpus.
 NUMBERS = (
-    *("results.json", "metrics.json", "costs.csv", "training.csv", "validation.csv"),
-    *("table.csv", "table.md", "table.tex"),
+    "results.json",
+    "metrics.json",
+    "costs.csv",
+    "training.csv",
+    "validation.csv",
+    "table.csv",
+    "table.md",
+    "table.tex",
 )
+# The HTML report quotes sentences, so it is committed only for texts that this project contains.
 PAGE = "index.html"
 
 
 def main() -> None:
+    """Run the recipes of the command line, and exit with an error if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="of the clones, outside this project")
+    parser.add_argument("folder", type=Path, help="folder of the clones, outside this project")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE")
-    parser.add_argument("--commit", default="HEAD", help="that all are run from")
+    parser.add_argument("--commit", default="HEAD", help="the commit that all are run from")
     arguments = parser.parse_args()
     root = Path(__file__).resolve().parents[1]
-    known = {path.stem for path in root.glob("recipes/*.yaml")}
-    if unknown := ", ".join(sorted({*arguments.recipes} - known)):
-        parser.error(f"no recipe {unknown}; there are: {', '.join(sorted(known))}")
+    known_recipes = sorted(path.stem for path in root.glob("recipes/*.yaml"))
+    for recipe in arguments.recipes:
+        if recipe not in known_recipes:
+            parser.error(f"no recipe {recipe}; there are: {', '.join(known_recipes)}")
     commit = git(root, "rev-parse", "--verify", f"{arguments.commit}^{{commit}}")
-    failed = list[str]()
-    for recipe in arguments.recipes or committed(root):
-        began = time.monotonic()
-        clone = cloned(root, arguments.folder.resolve() / recipe, commit)
-        status = reproduced(clone, recipe)
-        minutes = (time.monotonic() - began) / 60
-        print(f"{recipe}: {'failed' if status else 'finished'}, {minutes:.0f} minutes", flush=True)
-        if status:
+    failed = []
+    for recipe in arguments.recipes or recipes_with_reports(root):
+        start = time.monotonic()
+        clone = arguments.folder.resolve() / recipe
+        make_clone(root, clone, commit)
+        exit_status = reproduce(clone, recipe)
+        minutes = (time.monotonic() - start) / 60
+        outcome = "failed" if exit_status else "finished"
+        print(f"{recipe}: {outcome}, {minutes:.0f} minutes", flush=True)
+        if exit_status:
             failed.append(recipe)
         else:
-            collect(clone, root, recipe)
+            collect_report(clone, root, recipe)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; their output: {arguments.folder}/RECIPE.log")
 
 
-def committed(root: Path) -> list[str]:
-    """The default experiment, and the recipes with a report in reports/."""
+def recipes_with_reports(root: Path) -> list[str]:
+    """Return the default experiment, then the recipes with a report in reports/."""
     reports = sorted(path.parent.name for path in root.glob("reports/*/results.json"))
     return [DEFAULT, *reports]
 
 
-def cloned(root: Path, clone: Path, commit: str) -> Path:
-    """The clone, made if it is not there; exits if it is of another commit."""
+def make_clone(root: Path, clone: Path, commit: str) -> None:
+    """Clone a commit, unless the clone exists; exit if it exists with another commit.
+
+    Args:
+        root: This project.
+        clone: The folder of the clone.
+        commit: The full hash of the commit.
+    """
     if not clone.exists():
+        # renamed at the end, so that a stopped clone is made again
         partial = clone.with_name(f"{clone.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         git(root, "clone", "--quiet", "--no-checkout", str(root), str(partial))
@@ -75,41 +92,59 @@ def cloned(root: Path, clone: Path, commit: str) -> Path:
         for path in root.glob("src/_bleuprint_native*"):
             shutil.copy(path, partial / "src")
         partial.rename(clone)
-    if (found := git(clone, "rev-parse", "HEAD")) != commit:
-        sys.exit(f"{clone}: of commit {found[:10]}, not {commit[:10]}: remove it")
-    return clone
+    commit_of_clone = git(clone, "rev-parse", "HEAD")
+    if commit_of_clone != commit:
+        sys.exit(f"{clone}: of commit {commit_of_clone[:10]}, not {commit[:10]}: remove it")
 
 
-def reproduced(clone: Path, recipe: str) -> int:
-    """Run the recipe; the exit status."""
+def reproduce(clone: Path, recipe: str) -> int:
+    """Run a recipe in its clone, with its output in a log beside it; return the exit status."""
     shutil.copy(clone / "recipes" / f"{recipe}.yaml", clone / "params.yaml")
-    own = Path(sys.executable).parent
-    paths = {"PATH": f"{own}:{os.environ['PATH']}", "PYTHONPATH": str(clone / "src")}
-    with clone.with_name(f"{recipe}.log").open("a", encoding="utf-8") as log:
-        command = [str(own / "bleuprint"), "reproduce"]
-        made = subprocess.run(
-            command, cwd=clone, env=os.environ | paths, stdout=log, stderr=subprocess.STDOUT
+    programs = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHONPATH": str(clone / "src"),
+    }
+    log_path = clone.with_name(f"{recipe}.log")
+    with log_path.open("a", encoding="utf-8") as log:
+        process = subprocess.run(
+            [str(programs / "bleuprint"), "reproduce"],
+            cwd=clone,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
-    return made.returncode
+    return process.returncode
 
 
-def collect(clone: Path, root: Path, recipe: str) -> None:
-    """Copy what is committed of a report: its numbers, and the page of an embedded corpus."""
-    of_default = recipe == DEFAULT
-    target = root / "reports" / recipe
-    target.mkdir(exist_ok=True)
+def collect_report(clone: Path, root: Path, recipe: str) -> None:
+    """Copy from a clone what is committed of its report.
+
+    The report of the default experiment lies in reports/ itself, with dvc.lock and the resolved
+    settings; its page, as that of every recipe, is in reports/RECIPE.
+    """
+    page_folder = root / "reports" / recipe
+    page_folder.mkdir(exist_ok=True)
+    numbers_folder = page_folder
+    if recipe == DEFAULT:
+        numbers_folder = root / "reports"
+        shutil.copy(clone / "dvc.lock", root)
+        shutil.copy(clone / "reports" / "resolved.json", numbers_folder)
     for name in NUMBERS:
-        shutil.copy(clone / "reports" / name, target.parent / name if of_default else target)
-    for name in ("dvc.lock", "reports/resolved.json") if of_default else ():
-        shutil.copy(clone / name, root / name)
-    if all(url in EMBEDDED for url in urls(clone)):
-        shutil.copy(clone / "reports" / PAGE, target)
+        shutil.copy(clone / "reports" / name, numbers_folder)
+    if has_only_embedded_texts(clone):
+        shutil.copy(clone / "reports" / PAGE, page_folder)
 
 
-def urls(clone: Path) -> Iterator[str | None]:
-    """Those of all texts of an experiment; None for a file of the user's."""
-    for corpus in load_settings(clone / "params.yaml").corpora.values():
-        yield from (file.url for file in corpus.files.files_by_name().values())
+def has_only_embedded_texts(clone: Path) -> bool:
+    """Return whether all texts of an experiment are part of this project."""
+    settings = load_settings(clone / "params.yaml")
+    for corpus in settings.corpora.values():
+        for file in corpus.files.files_by_name().values():
+            if file.url not in EMBEDDED:
+                return False
+    return True
 
 
 if __name__ == "__main__":

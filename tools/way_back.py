@@ -1,12 +1,12 @@
-"""The way back from numbers of README.md and docs/ to the runs that made them.
+"""Leads numbers of README.md and docs/ back to the runs that made them.
 
     python -m tools.way_back [--numbers 10] [--seed 1]
 
-draws numbers at random from paragraphs and tables that name a recipe with a committed report, and
-prints for each its place, the entry of results.json, the commit, the minutes that its trainings
-took, and the commands that make it again. Where several entries are printed alike, that of a system
-which is named beside the number comes first, then BLEU. Exits with 1 if a number is in no report
-that is named there.
+It draws numbers at random from paragraphs and tables that name a recipe with a committed report.
+For each it prints where it stands, the entry of results.json, the commit, the minutes that its
+trainings took, and the commands that make it again. If several entries are printed alike, an entry
+of a system that is named beside the number comes first, then BLEU. Exits with 1 if a number is in
+none of the reports that are named there.
 """
 
 import argparse
@@ -14,31 +14,52 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bleuprint.report import frame
-from tools.readme_tables import DEFAULT, published, report_of
+from tools.readme_tables import DEFAULT, published_rows, report_of
 
+# Numbers with a decimal point that are no percentage, size, version or part of a name.
 _NUMBER = re.compile(r"(?<![\w.,/-])[+-]?\d+\.\d+(?![\w.%]| GB)")
+# Blocks of code, code in a line, and addresses of links.
 _CODE = re.compile(r"(?ms)^```.*?^```$|`[^`\n]*`|\]\([^)]*\)")
 
 
-class Place(NamedTuple):
-    """A number in a text, its paragraph, and the recipes that this names."""
+@dataclass(frozen=True)
+class QuotedNumber:
+    """A number in a text.
+
+    Attributes:
+        path: The file of the text.
+        line: The number of its line, from 1.
+        number: The number as printed.
+        recipes: The recipes that its paragraph, or row of a table, names.
+        context: The paragraph or row.
+    """
 
     path: Path
     line: int
     number: str
     recipes: tuple[str, ...]
-    around: str
+    context: str
 
 
-class Figure(NamedTuple):
-    """A number of a report, as tables print it."""
+@dataclass(frozen=True)
+class Figure:
+    """A number of a report, as tables print it.
+
+    Attributes:
+        text: The number as printed.
+        recipe: The recipe of the report.
+        system: The system; "" for published numbers.
+        entry: What the number is, in words.
+        commit: The commits of the runs behind it, shortened.
+        minutes: How long their trainings took together.
+    """
 
     text: str
     recipe: str
@@ -47,88 +68,136 @@ class Figure(NamedTuple):
     commit: str
     minutes: float
 
-    def fit(self, place: Place) -> tuple[bool, bool]:
-        """How well it explains a number that it equals."""
-        named = re.search(rf"(?<![\w-]){re.escape(self.system)}(?![\w-])", place.around)
-        return bool(self.system and named), "bleu" in self.entry or "published" in self.entry
-
-
-def figures(recipe: str, root: Path) -> Iterator[Figure]:
-    """Scores, intervals, differences, means and deviations over seeds, perplexities, published."""
-    records = frame.read(report_of(recipe, root), report_of(recipe, root).parent)
-    rows = records.to_frame()
-    rows = rows[(rows.group == "") & rows.about.isna()]
-    for (system, corpus, test, metric), of in rows.groupby(["system", "corpus", "test", "metric"]):
-        cost = of.train_seconds.sum() / 60
-        commit = ", ".join(sorted(set(of.commit.dropna().str[:10])))
-        digits = 2 if "perplexity" in metric else 1
-        signed = {"mean difference": of.difference.mean()}
-        plain = {"mean": of.value.mean(), "standard deviation": of.value.std()}
-        for row in of.itertuples():
-            plain |= {
-                f"{name}, seed {row.seed}": getattr(row, name)
-                for name in ("value", "ci_low", "ci_high")
-            }
-        for sign, numbers in (("+", signed), ("", plain)):
-            for name, number in numbers.items():
-                if pd.notna(number):
-                    entry = f"{system}, {corpus}, {test}: {metric}, {name}"
-                    yield Figure(f"{number:{sign}.{digits}f}", recipe, system, entry, commit, cost)
-    validated = pd.read_csv(report_of(recipe, root).with_name("validation.csv"))
-    for row in validated.itertuples():
-        entry = f"validation.csv, {row.system}, {row.corpus}, update {row.update}: perplexity"
-        yield Figure(f"{np.exp(row.loss):.2f}", recipe, row.system, entry, commit, cost)
-    for line in published(recipe, root):
-        _, _, printed, _, difference, *_ = line.strip("| ").split(" | ")
-        for name, text in (("published", printed), ("difference from published", difference)):
-            yield Figure(text, recipe, "", f"recipes/{recipe}.yaml: {name}", commit, cost)
-
-
-def places(path: Path, known: list[str]) -> Iterator[Place]:
-    """The numbers of paragraphs, and of lines of tables, that name a recipe with a report."""
-    text = path.read_text(encoding="utf-8")
-    line = 1
-    for part in re.split(r"(\n\n)", text):
-        table = part.lstrip().startswith("|")
-        for offset, piece in enumerate(part.split("\n") if table else [part]):
-            named = tuple(name for name in known if re.search(rf"(?<![\w-]){name}(?![\w-])", piece))
-            hidden = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), piece)
-            for found in _NUMBER.finditer(hidden) if named else ():
-                at = line + offset + hidden.count("\n", 0, found.start())
-                yield Place(path, at, found[0], named, piece)
-        line += part.count("\n")
+    def fit(self, quoted: QuotedNumber) -> tuple[bool, bool]:
+        """Return how well it explains a number printed alike: greater is better."""
+        is_system_named = bool(self.system) and _names(quoted.context, self.system)
+        is_main_figure = "bleu" in self.entry or "published" in self.entry
+        return is_system_named, is_main_figure
 
 
 def main() -> None:
+    """Draw numbers, and print where each comes from."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--numbers", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     root = Path(__file__).resolve().parents[1]
-    reports = [path.parent.name for path in sorted(root.glob("reports/*/results.json"))]
-    texts = [root / "README.md", *sorted(root.glob("docs/*.md"))]
-    found = [place for text in texts for place in places(text, [DEFAULT, *reports])]
-    drawn = random.Random(arguments.seed).sample(found, min(arguments.numbers, len(found)))
-    print(f"{len(found)} numbers beside the name of a recipe; {len(drawn)} of them:")
-    lost = [place for place in drawn if not shown(place, root)]
-    if lost:
-        sys.exit(f"{len(lost)} of {len(drawn)} are in no report that is named beside them")
+    recipes = [DEFAULT]
+    recipes += [path.parent.name for path in sorted(root.glob("reports/*/results.json"))]
+    quoted_numbers: list[QuotedNumber] = []
+    for path in [root / "README.md", *sorted(root.glob("docs/*.md"))]:
+        quoted_numbers += find_numbers(path, recipes)
+    count = min(arguments.numbers, len(quoted_numbers))
+    sample = random.Random(arguments.seed).sample(quoted_numbers, count)
+    print(f"{len(quoted_numbers)} numbers beside the name of a recipe; {count} of them:")
+    unexplained = 0
+    for quoted in sample:
+        if not explain(quoted, root):
+            unexplained += 1
+    if unexplained:
+        sys.exit(f"{unexplained} of {count} are in no report that is named beside them")
 
 
-def shown(place: Place, root: Path) -> bool:
-    """Print where a number comes from; whether it was found."""
-    print(f"\n{place.path.relative_to(root)}:{place.line}: {place.number}")
-    known = (each for recipe in place.recipes for each in figures(recipe, root))
-    alike = [each for each in known if each.text == place.number]
-    figure = max(alike, key=lambda each: each.fit(place), default=None)
-    if figure is None:
-        print(f"  not in the reports of {', '.join(place.recipes)}")
+def find_numbers(path: Path, recipes: list[str]) -> Iterator[QuotedNumber]:
+    """Yield the numbers of paragraphs, and of rows of tables, that name a recipe.
+
+    Args:
+        path: A Markdown file.
+        recipes: The recipes with a report.
+    """
+    text = path.read_text(encoding="utf-8")
+    first_line = 1
+    for part in re.split(r"(\n\n)", text):  # paragraphs, and the empty lines between them
+        is_table = part.lstrip().startswith("|")
+        pieces = part.split("\n") if is_table else [part]
+        for row, piece in enumerate(pieces):
+            named_recipes = tuple(recipe for recipe in recipes if _names(piece, recipe))
+            if not named_recipes:
+                continue
+            # spaces in place of code, so that positions stay
+            prose = _CODE.sub(_blank, piece)
+            for match in _NUMBER.finditer(prose):
+                line = first_line + row + prose.count("\n", 0, match.start())
+                yield QuotedNumber(path, line, match[0], named_recipes, piece)
+        first_line += part.count("\n")
+
+
+def _names(text: str, name: str) -> bool:
+    """Return whether a text contains a name, not as a part of a longer one."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return spaces and line ends in place of a match."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def explain(quoted: QuotedNumber, root: Path) -> bool:
+    """Print where a number comes from, and return whether a report contains it."""
+    print(f"\n{quoted.path.relative_to(root)}:{quoted.line}: {quoted.number}")
+    candidates = []
+    for recipe in quoted.recipes:
+        for figure in figures_of(recipe, root):
+            if figure.text == quoted.number:
+                candidates.append(figure)
+    if not candidates:
+        print(f"  not in the reports of {', '.join(quoted.recipes)}")
         return False
-    others = f" ({len(alike) - 1} more are printed alike)" if alike[1:] else ""
-    print(f"  {report_of(figure.recipe, root).relative_to(root)}: {figure.entry}{others}")
-    print(f"  commit {figure.commit}; trained in {figure.minutes:.0f} minutes")
-    print(f"  git checkout {figure.commit} && make recipe NAME={figure.recipe} && make reproduce")
+    best = max(candidates, key=lambda figure: figure.fit(quoted))
+    more = f" ({len(candidates) - 1} more are printed alike)" if len(candidates) > 1 else ""
+    print(f"  {report_of(best.recipe, root).relative_to(root)}: {best.entry}{more}")
+    print(f"  commit {best.commit}; trained in {best.minutes:.0f} minutes")
+    print(f"  git checkout {best.commit} && make recipe NAME={best.recipe} && make reproduce")
     return True
+
+
+def figures_of(recipe: str, root: Path) -> Iterator[Figure]:
+    """Yield the numbers of a report: scores, perplexities while training, published numbers."""
+    report = report_of(recipe, root)
+    rows = frame.read(report, report.parent).to_frame()
+    rows = rows[(rows.group == "") & rows.about.isna()]
+    commit = ""
+    minutes = 0.0
+    for place, runs in rows.groupby(["system", "corpus", "test", "metric"]):
+        system, corpus, test, metric = place
+        commit = ", ".join(sorted(set(runs.commit.dropna().str[:10])))
+        minutes = runs.train_seconds.sum() / 60
+        for name, text in _printed_scores(runs, metric).items():
+            entry = f"{system}, {corpus}, {test}: {metric}, {name}"
+            yield Figure(text, recipe, system, entry, commit, minutes)
+    # The numbers below have the commit and the time of the report's last runs.
+    for row in pd.read_csv(report.with_name("validation.csv")).itertuples():
+        entry = f"validation.csv, {row.system}, {row.corpus}, update {row.update}: perplexity"
+        yield Figure(f"{np.exp(row.loss):.2f}", recipe, row.system, entry, commit, minutes)
+    for line in published_rows(recipe, root):
+        _, _, published, _, difference, *_ = line.strip("| ").split(" | ")
+        source = f"recipes/{recipe}.yaml"
+        yield Figure(published, recipe, "", f"{source}: published", commit, minutes)
+        difference_entry = f"{source}: difference from published"
+        yield Figure(difference, recipe, "", difference_entry, commit, minutes)
+
+
+def _printed_scores(runs: pd.DataFrame, metric: str) -> dict[str, str]:
+    """Return the printed scores of a system on a test set by their names.
+
+    Args:
+        runs: The rows of the system's runs, one for each seed.
+        metric: The metric.
+    """
+    digits = 2 if "perplexity" in metric else 1
+    numbers = {"mean": runs.value.mean(), "standard deviation": runs.value.std()}
+    for run in runs.itertuples():
+        numbers[f"value, seed {run.seed}"] = run.value
+        numbers[f"ci_low, seed {run.seed}"] = run.ci_low
+        numbers[f"ci_high, seed {run.seed}"] = run.ci_high
+    printed = {}
+    mean_difference = runs.difference.mean()
+    if pd.notna(mean_difference):
+        printed["mean difference"] = f"{mean_difference:+.{digits}f}"
+    for name, number in numbers.items():
+        if pd.notna(number):
+            printed[name] = f"{number:.{digits}f}"
+    return printed
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def test_the_page_that_is_shown_is_of_the_committed_reports():
 
 def test_its_tables_are_made_of_the_reports():
     """After a new report: python -m tools.readme_tables."""
-    assert readme_tables.filled(README, ROOT) == README
+    assert readme_tables.fill_tables(README, ROOT) == README
 
 
 def test_a_table_shows_what_a_report_says(tmp_path):
@@ -126,7 +126,7 @@ def test_a_table_shows_what_a_report_says(tmp_path):
         r'("system": "edition-2018", .*"metric": "bleu", "group": "", .*"value": )[\d.]+'
     )
     results.write_text(bleu.sub(r"\g<1>12.34", text), "utf-8")
-    filled = readme_tables.filled(README, tmp_path).splitlines()
+    filled = readme_tables.fill_tables(README, tmp_path).splitlines()
     (line,) = (line for line in filled if line.startswith("| `copy` |"))
     assert "| edition-2018 12.3 ± 0.0;" in line
     (other,) = (line for line in filled if line.startswith("| `multi30k-cpu` |"))

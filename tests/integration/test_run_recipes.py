@@ -7,7 +7,7 @@ import pytest
 
 from root import ROOT
 from tools.git_commands import git
-from tools.run_recipes import cloned, collect, committed
+from tools.run_recipes import collect_report, make_clone, recipes_with_reports
 
 pytestmark = pytest.mark.slow
 
@@ -64,9 +64,10 @@ def collected(project, folder, recipe):
         recipe: The name of the recipe.
     """
     commit = git(project, "rev-parse", "HEAD")
-    clone = cloned(project, folder / recipe, commit)
+    clone = folder / recipe
+    make_clone(project, clone, commit)
     run_in(clone, recipe)
-    collect(clone, project, recipe)
+    collect_report(clone, project, recipe)
     return clone
 
 
@@ -80,27 +81,30 @@ def files_of_run(folder):
 
 
 def test_a_clone_has_what_was_built(project, tmp_path):
-    clone = cloned(project, tmp_path / "copy", git(project, "rev-parse", "HEAD"))
+    clone = tmp_path / "copy"
+    make_clone(project, clone, git(project, "rev-parse", "HEAD"))
     assert (clone / "src" / "_bleuprint_native.so").read_text() == "built here\n"
 
 
 def test_a_clone_of_the_commit_is_used_again(project, tmp_path):
     commit = git(project, "rev-parse", "HEAD")
-    clone = cloned(project, tmp_path / "copy", commit)
+    clone = tmp_path / "copy"
+    make_clone(project, clone, commit)
     (clone / "begun").write_text("")
-    again = cloned(project, tmp_path / "copy", commit)
-    assert (again / "begun").exists()
+    make_clone(project, clone, commit)
+    assert (clone / "begun").exists()
 
 
 def test_a_clone_of_another_commit_is_refused(project, tmp_path):
     commit = git(project, "rev-parse", "HEAD")
-    clone = cloned(project, tmp_path / "copy", commit)
+    clone = tmp_path / "copy"
+    make_clone(project, clone, commit)
     with pytest.raises(SystemExit, match=f"copy: of commit {commit[:10]}, not 0000000000: remove"):
-        cloned(project, clone, 40 * "0")
+        make_clone(project, clone, 40 * "0")
 
 
 def test_the_default_and_recipes_with_a_report_are_run(project):
-    assert committed(project) == ["phrasebook", "copy", "course-multi30k"]
+    assert recipes_with_reports(project) == ["phrasebook", "copy", "course-multi30k"]
 
 
 def test_of_an_embedded_text_the_numbers_and_the_page_are_collected(project, tmp_path):

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections import Counter
 from math import isnan
 
@@ -29,7 +28,7 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
 from result_rows import against, frame, measured, record, score_of
-from tools.readme_tables import _recipe
+from tools.readme_tables import recipe_row
 
 PLACE = "news-en-de", "first"
 AGAINST = against("base", 0.001)
@@ -176,9 +175,7 @@ def test_few_matches_are_those_that_sacrebleu_counts():
 def test_readmes_table_says_it(tmp_path):
     (tmp_path / "reports/copy").mkdir(parents=True)
     pair(60).save(tmp_path / "reports/copy/results.json")
-    line = re.match(r"\| `([\w-]+)` .*", "| `copy` | a task | | | |")
-    assert line
-    text = _recipe(line, tmp_path)
+    text = recipe_row("| `copy` | a task | | | |", "copy", tmp_path)
     assert "base 20.0 [19.0, 22.0]; big too few sentences to compare" in text
 
 
