@@ -44,6 +44,8 @@ TINY, CORPUS = ("systems", "tiny"), ("corpora", "phrasebook-en-de")
         ((*TINY, "model", "dropout", "residual"), 1.0),  # below 1
         ((*TINY, "train", "optimizer", "betas"), [0.9, 0.98, 0.99]),
         ((*CORPUS, "filter", "lenght"), {"min": 1, "max": 2}),
+        (("init_from",), {"small": {"folder": "models/tiny"}}),
+        ((*TINY, "train", "init_from"), {"system": "small", "corpus": "phrasebook-en-de"}),
     ],
     ids=str,
 )

@@ -165,6 +165,14 @@ def test_an_old_section_of_another_form_is_one_line(tmp_path, value):
     assert line.startswith(f"{path}:3: systems.tiny.train.keep: {OLD}: write in its place: keep_")
 
 
+def test_an_unknown_key_of_an_old_section_is_told(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("systems:\n  tiny:\n    train: {keep: {last: 2, newest: 1}}\n")
+    (line,) = lines_of_error(path)
+    new = "keep_last: 2; newest: unknown key; did you mean 'best'?"
+    assert line == f"{path}:3: systems.tiny.train.keep: {OLD}: write in its place: {new}"
+
+
 @pytest.mark.parametrize(("recipe", "keys"), KEYS_IN_RECIPES.items())
 def test_a_recipe_of_1_0_is_told_each_key_to_change(tmp_path, recipe, keys):
     (tmp_path / "corpora").symlink_to(ROOT / "corpora")

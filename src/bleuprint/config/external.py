@@ -1,6 +1,6 @@
-"""External systems: rows of the table whose translations are files that were not made here.
+"""External systems: systems whose translations are files of the user, such as an online system's.
 
-Part of the settings in `experiment.py`.
+The table shows them like systems that are trained here. `experiment.py` has them in `external`.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,8 +14,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import NotBlank, SettingError, Sha256, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 
-# Known by their SHA-256 in params.yaml, so that DVC ignores the folder: a clone that has pulled the
-# results does not need the files.
+# The folder of the files. params.yaml has their SHA-256, and DVC ignores the folder; so a clone
+# that has pulled the results does not need the files.
 FOLDER = Path("inputs", "external")
 # The setting that makes a system external, and the settings of systems that are trained.
 TRANSLATIONS = "translations"
@@ -24,15 +24,18 @@ SETTINGS_OF_TRAINED = ("train", "model", "average", "decode", "arithmetic")
 
 @dataclass(frozen=True)
 class TranslationFile:
-    """Translations of a test set, a line for each of its lines: detokenized text in UTF-8.
+    """A file with the translations of a test set, one per line: detokenized text in UTF-8.
 
-    `path` is below `inputs/external/`; `sha256` is the file's.
+    Attributes:
+        path: The file, below `inputs/external/`.
+        sha256: The SHA-256 of the file.
     """
 
     path: str
     sha256: Sha256
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the file is in another folder."""
         path = Path(self.path)
         if ".." in path.parts or FOLDER not in path.parents:
             raise ValueError(f"path is {self.path!r}: files must be below {FOLDER}/")
@@ -40,9 +43,11 @@ class TranslationFile:
 
 @dataclass(frozen=True)
 class ExternalSystem:
-    """A system whose `translations` are files, by test set, on a corpus.
+    """The settings of an external system on a corpus.
 
-    `about`: what translated, and when; it is printed below the tables.
+    Attributes:
+        translations: The files with its translations, by test set.
+        about: Which system translated, and when; printed below the tables.
     """
 
     translations: Annotated[dict[str, TranslationFile], MinLen(1)]
@@ -50,11 +55,11 @@ class ExternalSystem:
 
     @property
     def files(self) -> dict[str, str]:
-        """The paths of its files, by test set."""
+        """The paths of the files, by test set."""
         return {test: file.path for test, file in self.translations.items()}
 
 
-# By system and corpus; None where a system has no translations.
+# External systems by system and corpus; None where a system has no translations.
 ExternalSystems = Mapping[str, Mapping[str, ExternalSystem | None]]
 
 
@@ -73,47 +78,49 @@ class SystemsByKind:
     errors: list[UserError]
 
 
-def separate_external_systems(document: LocatedMapping) -> tuple[LocatedMapping, list[UserError]]:
-    """Separate the systems that are trained from external ones.
+def separate_external_systems(
+    document: LocatedMapping,
+) -> tuple[LocatedMapping, list[UserError]]:
+    """Separate the external systems from the systems that are trained.
 
     Args:
         document: The content of params.yaml, with the settings of all systems in `runs`.
 
     Returns:
-        The content with the trained systems in `runs` and the other ones in `external`, and an
-        error for each system that cannot be either, or if none is trained.
+        The content with the trained systems in `runs` and the external ones in `external`; and an
+        error for each system that cannot be either, or if no system is trained.
     """
     runs = document.get("runs")
     if not isinstance(runs, LocatedMapping):
         return document, []
-    by_kind = _separated(runs)
-    place = document.locations["runs"]
+    by_kind = _systems_by_kind(runs)
+    location = document.locations["runs"]
     errors = list(by_kind.errors)
     if by_kind.external and not by_kind.trained:
         message = "all systems are external: add one that is trained here, the baseline"
-        errors.append(place.error(message))
-    document = document.with_value("runs", by_kind.trained, place)
-    return document.with_value("external", by_kind.external, place), errors
+        errors.append(location.error(message))
+    document = document.with_value("runs", by_kind.trained, location)
+    return document.with_value("external", by_kind.external, location), errors
 
 
-def _separated(runs: LocatedMapping) -> SystemsByKind:
-    """Return the systems by their kind."""
+def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
+    """Return the trained and the external systems, by the settings that they have."""
     trained = {}
     external = {}
     errors = []
-    for name, row in runs.items():
-        settings = [as_mapping(run) for run in as_mapping(row).values()]
-        translation_places = _places_of(settings, [TRANSLATIONS])
-        training_places = _places_of(settings, SETTINGS_OF_TRAINED)
-        # A system with `about` and nothing else is external, too: it lacks its translations, which
-        # is told when its settings are read.
-        is_described = bool(_places_of(settings, ["about"]))
-        if translation_places and training_places:
-            errors.append(_error_of_both(name, translation_places[0], training_places[0]))
-        elif translation_places or (is_described and not training_places):
-            external[name] = row
+    for name, settings_by_corpus in runs.items():
+        settings = [as_mapping(run) for run in as_mapping(settings_by_corpus).values()]
+        translation_locations = _locations_of(settings, [TRANSLATIONS])
+        training_locations = _locations_of(settings, SETTINGS_OF_TRAINED)
+        # A system with `about` alone is external, too: it lacks its translations, and validation
+        # says so.
+        has_description = bool(_locations_of(settings, ["about"]))
+        if translation_locations and training_locations:
+            errors.append(_error_of_both(name, translation_locations[0], training_locations[0]))
+        elif translation_locations or (has_description and not training_locations):
+            external[name] = settings_by_corpus
         else:
-            trained[name] = row
+            trained[name] = settings_by_corpus
     return SystemsByKind(
         trained=LocatedMapping(trained, runs.locations),
         external=LocatedMapping(external, runs.locations),
@@ -121,20 +128,33 @@ def _separated(runs: LocatedMapping) -> SystemsByKind:
     )
 
 
-def _places_of(settings: Collection[LocatedMapping], keys: Collection[str]) -> list[Location]:
-    """Return where any of the keys stands in the settings of a system, by corpus."""
-    places = []
-    for settings_on_corpus in settings:
+def _locations_of(
+    settings_on_corpora: Collection[LocatedMapping], keys: Collection[str]
+) -> list[Location]:
+    """Return where a system has any of some keys, corpus by corpus.
+
+    Args:
+        settings_on_corpora: The settings of the system on each corpus.
+        keys: The keys to search for.
+    """
+    locations = []
+    for settings in settings_on_corpora:
         for key in keys:
-            if key in settings_on_corpus:
-                places.append(settings_on_corpus.locations[key])
-    return places
+            if key in settings:
+                locations.append(settings.locations[key])
+    return locations
 
 
 def _error_of_both(name: str, translations: Location, training: Location) -> UserError:
-    """Return the error of a system that has translations, and a setting of its training."""
+    """Return the error of a system that has translations, and settings of a training.
+
+    Args:
+        name: The name of the system.
+        translations: Where params.yaml has its translations.
+        training: Where params.yaml has a setting of its training.
+    """
     section, *keys = training.key.split(".")
-    if section != "systems":  # another entry of params.yaml gives it the setting
+    if section != "systems":  # A top-level key, such as init_from, gives it the setting.
         return training.error(
             f"{name} is an external system, which is not trained here: remove this entry"
         )
@@ -144,14 +164,22 @@ def _error_of_both(name: str, translations: Location, training: Location) -> Use
     )
 
 
-def check_external(systems: ExternalSystems, tests: Mapping[str, Collection[str]]) -> None:
-    """Raise SettingError at an unknown test set; `tests`: the names of each corpus's test sets."""
-    for name, row in systems.items():
-        for corpus, system in row.items():
-            for test in () if system is None else system.translations:
-                if test not in tests[corpus]:
+def check_external(
+    systems: ExternalSystems, tests_by_corpus: Mapping[str, Collection[str]]
+) -> None:
+    """Raise SettingError if an external system translates a test set that does not exist.
+
+    Args:
+        systems: The external systems.
+        tests_by_corpus: The names of the test sets of each corpus.
+    """
+    for name, settings_by_corpus in systems.items():
+        for corpus, system in settings_by_corpus.items():
+            if system is None:
+                continue
+            tests = tests_by_corpus[corpus]
+            for test in system.translations:
+                if test not in tests:
                     keys = ["external", name, corpus, TRANSLATIONS, test]
-                    message = (
-                        f"{corpus} has no such test set; {list_known_names(test, tests[corpus])}"
-                    )
+                    message = f"{corpus} has no such test set; {list_known_names(test, tests)}"
                     raise SettingError(keys, message)

@@ -1,34 +1,47 @@
-"""The weights that a training starts from, instead of random ones. Part of `experiment.py`.
+"""The weights that a training starts from, instead of random ones: fine-tuning.
 
-A system that starts from another system of the experiment names it at the top level, since DVC
-reads params.yaml without inheritance: `init_from: {SYSTEM: {system: NAME, corpus: NAME}}`. The
-stage parents collects these models, init_weights takes that of a seed, and writes it beside what
-the stage fresh writes for every training. So DVC orders a training after its parent.
+A system that starts from a parent, another system of the experiment, names it at the top level of
+params.yaml, since DVC reads this file without inheritance:
+`init_from: {SYSTEM: {system: NAME, corpus: NAME}}`. Three stages carry the weights, so that DVC
+orders a training after that of its parent: `parents` collects the models of a parent,
+`init_weights` copies the model of one seed, and `fresh` writes a file for every training, with or
+without a parent.
+
+A system that starts from a model in a folder says so itself, by `train.init_from.folder`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Name, Sha256, describe_unknown_key, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
-# The keys of a parent, a training of the experiment.
-_PARENT = {"system", "corpus"}
-# The keys of a start from a folder: the stage resolve adds the SHA-256.
-_FOLDER = {"folder", "sha256"}
+# The keys that name a parent, at the top level of params.yaml.
+PARENT_KEYS = ("system", "corpus")
+# The keys that name a folder, in `train.init_from`. The stage `resolve` adds the SHA-256.
+FOLDER_KEYS = ("folder", "sha256")
+
+
+class Parent(NamedTuple):
+    """A system of the experiment, and the corpus on which it was trained."""
+
+    system: str
+    corpus: str
 
 
 @dataclass(frozen=True)
 class InitFrom:
     """Where the first weights of a training come from; optimizer and schedule begin at update 1.
 
-    `system` and `corpus`: the averaged model of this experiment's training of them with the same
-    seed; params.yaml has them at its top level, by system. Or `folder`: a model of another project
-    or of a release, such as PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release that has one
-    model. `sha256`: of a folder's weights; the stage resolve adds it.
+    Attributes:
+        system: A system of this experiment: its averaged model with the same seed is the start.
+            params.yaml names `system` and `corpus` at its top level.
+        corpus: The corpus on which that system was trained.
+        folder: Instead of both: a model of another project or of a release, such as
+            PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release with one model.
+        sha256: The SHA-256 of the weights in `folder`; the stage resolve adds it.
     """
 
     system: Name | None = None
@@ -37,28 +50,38 @@ class InitFrom:
     sha256: Sha256 | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("system", "corpus", "folder") if getattr(self, name)]
-        if given not in (["system", "corpus"], ["folder"]):
+        """Raise ValueError unless exactly one start is named."""
+        has_parent = bool(self.system and self.corpus)
+        has_part_of_parent = bool(self.system or self.corpus)
+        names_parent_only = has_parent and not self.folder
+        names_folder_only = bool(self.folder) and not has_part_of_parent
+        if not names_parent_only and not names_folder_only:
             raise ValueError("needs system and corpus, or a folder")
 
     @property
-    def parent(self) -> tuple[str, str] | None:
-        """The system and the corpus, if it is a training of this experiment."""
-        return (self.system, self.corpus) if self.system and self.corpus else None
+    def parent(self) -> Parent | None:
+        """The system of this experiment to start from; None for a folder."""
+        if self.system and self.corpus:
+            return Parent(self.system, self.corpus)
+        return None
 
 
 def parents_folder(system: str) -> Path:
-    """The models of this experiment that a system starts from, a folder a seed."""
+    """Return the folder of the parent's models that a system starts from, one per seed."""
     return Path("data", "parents", system)
 
 
 def fresh_start_file(system: str, seed: int) -> Path:
-    """The file that the trainings of a system with a seed depend on, whatever they start from."""
+    """Return the file that every training of a system with a seed depends on, whatever its start.
+
+    It is in the folder of `init_weights_folder`. A training depends on the folder, which DVC needs
+    to find also when there is no parent.
+    """
     return Path("data", "starts", system, str(seed), "fresh.json")
 
 
 def init_weights_folder(system: str, seed: int) -> Path:
-    """The model that the trainings of a system with a seed start from, beside `fresh`."""
+    """Return the folder of the parent's model that the trainings with a seed start from."""
     return Path("data", "starts", system, str(seed), "weights")
 
 
@@ -72,64 +95,85 @@ def with_parents(
         init_from: The top-level entry of params.yaml, by system.
 
     Returns:
-        The settings with `train.init_from`, without systems whose parent cannot be used, and the
-        errors.
+        The settings with `train.init_from`, without the systems whose parent cannot be used; and
+        the errors.
     """
     errors = []
-    found = {}
-    for name, place in init_from.locations.items():
+    linked_runs = {}
+    for name, location in init_from.locations.items():
         if name not in runs:
-            errors.append(place.error(f"no system {name!r}; {list_known_names(name, runs)}"))
-    for name, row in runs.items():
+            errors.append(location.error(f"no system {name!r}; {list_known_names(name, runs)}"))
+    for name, settings_by_corpus in runs.items():
         try:
-            if isinstance(row, LocatedMapping) and name in init_from:
-                _check_row(name, row, init_from)
-            found[name] = _row_with_parent(name, row, init_from)
+            linked_runs[name] = _system_with_parent(name, settings_by_corpus, init_from)
         except UserError as error:
             errors.append(error)
-    return LocatedMapping(found, runs.locations), errors
+    return LocatedMapping(linked_runs, runs.locations), errors
 
 
-def _check_row(name: str, row: LocatedMapping, init_from: LocatedMapping) -> None:
-    """Raise UserError if a system cannot start from the weights of another."""
-    place = init_from.locations[name]
-    if not as_mapping(init_from[name]).keys() >= _PARENT:
-        raise place.error("needs system and corpus: the training to start from")
-    runs = [run for run in row.values() if isinstance(run, LocatedMapping)]
-    if not runs:
-        raise place.error(f"{name} is trained on no corpus")
+def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMapping) -> Any:
+    """Return the settings of a system by corpus, with its parent if it has one.
+
+    Args:
+        name: The name of the system.
+        settings_by_corpus: The settings of the system. A value that is not a mapping is returned
+            as it is; validation refuses it.
+        init_from: The top-level entry of params.yaml, by system.
+
+    Raises:
+        UserError: The parent cannot be used, or the system names it in a wrong place.
+    """
+    if not isinstance(settings_by_corpus, LocatedMapping):
+        return settings_by_corpus
+    if name in init_from:
+        _check_parent(name, settings_by_corpus, init_from)
+    linked_settings = {}
+    for corpus, settings in settings_by_corpus.items():
+        train = as_mapping(as_mapping(settings).get("train"))
+        own_start = as_mapping(train.get("init_from"))
+        _check_own_start(name, own_start)
+        if name not in init_from or not isinstance(settings, LocatedMapping):
+            linked_settings[corpus] = settings
+            continue
+        location = init_from.locations[name]
+        if own_start:
+            raise location.error(f"{name} has another start in its train.init_from: remove one")
+        train = train.with_value("init_from", init_from[name], location)
+        train_location = settings.locations["train"] if "train" in settings else location
+        linked_settings[corpus] = settings.with_value("train", train, train_location)
+    return LocatedMapping(linked_settings, settings_by_corpus.locations)
 
 
-def _row_with_parent(name: str, row: Any, init_from: LocatedMapping) -> Any:
-    """The settings of a system by corpus, with the parent that `init_from` names for it."""
-    if not isinstance(row, LocatedMapping):
-        return row
-    runs = {}
-    for corpus, run in row.items():
-        train = as_mapping(as_mapping(run).get("train"))
-        own = as_mapping(train.get("init_from"))
-        for key in own:
-            if key not in _PARENT and key not in _FOLDER:
-                raise own.locations[key].error(describe_unknown_key(key, ["folder"]))
-        for key in _keys_of_parent(own):
-            raise own.locations[key].error(
-                f"to start from a system of this experiment, name it at the top level: init_from: "
+def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: LocatedMapping) -> None:
+    """Raise UserError if the entry of a parent is incomplete, or nothing is trained from it.
+
+    Args:
+        name: The name of the system that starts from the parent.
+        settings_by_corpus: The settings of this system.
+        init_from: The top-level entry of params.yaml, by system.
+    """
+    location = init_from.locations[name]
+    parent = as_mapping(init_from[name])
+    if not all(key in parent for key in PARENT_KEYS):
+        raise location.error("needs system and corpus: the training to start from")
+    is_trained = any(isinstance(run, LocatedMapping) for run in settings_by_corpus.values())
+    if not is_trained:
+        raise location.error(f"{name} is trained on no corpus")
+
+
+def _check_own_start(name: str, own_start: LocatedMapping) -> None:
+    """Raise UserError at a key of a system's `train.init_from` that does not belong there.
+
+    Args:
+        name: The name of the system.
+        own_start: The value of `train.init_from`.
+    """
+    for key in own_start:
+        if key not in PARENT_KEYS and key not in FOLDER_KEYS:
+            raise own_start.locations[key].error(describe_unknown_key(key, ["folder"]))
+    for key in own_start:
+        if key in PARENT_KEYS:
+            raise own_start.locations[key].error(
+                "to start from a system of this experiment, name it at the top level: init_from: "
                 f"{{{name}: {{system: ..., corpus: ...}}}}"
             )
-        if name not in init_from or not isinstance(run, LocatedMapping):
-            runs[corpus] = run
-            continue
-        place = init_from.locations[name]
-        if own:
-            raise place.error(f"{name} has another start in its train.init_from: remove one")
-        train = train.with_value("init_from", init_from[name], place)
-        place_of_train = run.locations["train"] if "train" in run else place
-        runs[corpus] = run.with_value("train", train, place_of_train)
-    return LocatedMapping(runs, row.locations)
-
-
-def _keys_of_parent(own: LocatedMapping) -> Iterator[Any]:
-    """The keys in a system's own `train.init_from` that name a system of the experiment."""
-    for key in own:
-        if key in _PARENT:
-            yield key

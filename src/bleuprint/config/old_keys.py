@@ -1,7 +1,7 @@
-"""Keys of params.yaml in bleuprint 1.0 that have another name or form now.
+"""Errors for the keys of bleuprint 1.0 in params.yaml, each of which has a new name or form.
 
-Each message says what to write instead. Nothing else accepts the old keys. Results of 1.0 are
-known by their keys, too.
+Each error says what to write instead. Results that bleuprint 1.0 has written are recognized by
+their keys, too.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping, load_located_yaml
+from bleuprint.runtime.schema import describe_unknown_key
+from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping, load_located_yaml
 
 _OLD = "a key of bleuprint 1.0"
-# What to write in place of a key at the top level.
+# What to write in place of an old top-level key.
 _TOP_LEVEL = {
     "made_texts": "it is called synthetic now",
     "outside": (
@@ -24,7 +25,7 @@ _TOP_LEVEL = {
         "init_from: {NAME: {system: ..., corpus: ...}}"
     ),
 }
-# What keys are called now, by the section that has them.
+# The new names of old keys; each constant is named after the section that contains the keys.
 _CLEAN = {"tags": "html_tags"}
 _FILTER = {
     "ratio": "length_ratio",
@@ -77,7 +78,12 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
 
 
 def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
-    """Yield an error for each key of a section that has a new name."""
+    """Yield an error for each key of a section that has a new name.
+
+    Args:
+        section: The section; one that is not a mapping has no keys.
+        new_names: The new names by old name.
+    """
     section = as_mapping(section)
     for key in section:
         if key in new_names:
@@ -104,8 +110,7 @@ def _file_names(entry: Any) -> Iterator[str]:
     for key, value in as_mapping(entry).items():
         if key == "from" and value is not None:
             yield str(value)
-        # of a value that is not a mapping, nothing
-        yield from _file_names(value)
+        yield from _file_names(value)  # A value that is not a mapping has no names.
 
 
 def _old_keys_of_file(path: Path) -> Iterator[UserError]:
@@ -128,16 +133,16 @@ def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
 
 
 def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for each old key of a system."""
+    """Yield an error for each old key of a system, and of its settings on single corpora."""
     for key in ("over", "random"):
         if key in system:
             yield system.locations[key].error(f"{_OLD}: write one system for each value")
     settings = [system]
     for settings_on_corpus in as_mapping(system.get("corpora")).values():
         settings.append(as_mapping(settings_on_corpus))
-    for each in settings:
-        yield from _old_keys_of_training(as_mapping(each.get("train")))
-        yield from _old_keys_of_decoding(as_mapping(each.get("decode")))
+    for section in settings:
+        yield from _old_keys_of_training(as_mapping(section.get("train")))
+        yield from _old_keys_of_decoding(as_mapping(section.get("decode")))
 
 
 def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
@@ -154,13 +159,7 @@ def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each old key of the section `train`."""
     yield from _renamed(train, _TRAIN)
     if "keep" in train:
-        kept = as_mapping(train["keep"])
-        new = []
-        for key, value in kept.items():
-            if key in _KEEP:
-                new.append(f"{_KEEP[key]}: {value}")
-        message = ", ".join(new) or ", ".join(_KEEP.values())
-        yield train.locations["keep"].error(f"{_OLD}: write in its place: {message}")
+        yield _keep_error(train)
     if "from" in train:
         yield train.locations["from"].error(
             f"{_OLD}: to start from a system, name it at the top level: init_from: "
@@ -169,10 +168,33 @@ def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
         )
 
 
+def _keep_error(train: LocatedMapping) -> UserError:
+    """Return the error of the old key `keep`, which also names each key in it that is unknown.
+
+    Args:
+        train: The section `train`, with `keep: {last: N, best: N, every: N}`.
+    """
+    kept_checkpoints = as_mapping(train["keep"])
+    new_settings = []
+    unknown_keys = []
+    for key, value in kept_checkpoints.items():
+        if key in _KEEP:
+            new_settings.append(f"{_KEEP[key]}: {value}")
+        else:
+            unknown_keys.append(f"{key}: {describe_unknown_key(key, _KEEP)}")
+    settings_text = ", ".join(new_settings or _KEEP.values())
+    problems = [f"{_OLD}: write in its place: {settings_text}", *unknown_keys]
+    location: Location = train.locations["keep"]
+    return location.error("; ".join(problems))
+
+
 def _old_keys_of_published(number: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for the old key of a published number."""
-    # of one that has it from another number (<<), the other one's place is named
+    """Yield an error for the old key of a published number.
+
+    The number may take the key from another number by `<<`. Then the error is that of the other
+    number, which is told already.
+    """
     if "scored" in number and not number.locations["scored"].is_merged:
-        value = number["scored"]
-        metric = "unknown" if value == "otherwise" else value
+        old_value = number["scored"]
+        metric = "unknown" if old_value == "otherwise" else old_value
         yield number.locations["scored"].error(f"{_OLD}: write metric: {metric}")

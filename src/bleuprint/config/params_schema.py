@@ -4,74 +4,111 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
+from bleuprint.config.init_from import FOLDER_KEYS, PARENT_KEYS
 from bleuprint.config.references import LINKS
 from bleuprint.runtime.pydantic_adapters import json_schema
 from bleuprint.runtime.schema import NAME
 
+_TEXT_SCHEMA = {"type": "string"}
+
 
 def params_schema() -> dict[str, Any]:
-    """That of `Settings` as params.yaml writes it: with `like`, `from`, null and files by language.
+    """Return the JSON Schema of params.yaml.
 
-    What code checks, such as a relation of two settings, only `bleuprint check` reports.
+    It is the schema of `Settings`, changed in what params.yaml may write in other ways: entries
+    with `like` and `from`, null for a setting to remove, systems of both kinds in one mapping, and
+    files by language. Relations between settings are checked by `bleuprint check` only.
     """
     schema = json_schema(Settings)
-    kinds = schema["$defs"]
-    name = {"type": "string"}
-    del schema["properties"]["runs"], schema["properties"]["external"]
-    for kind in (schema, *kinds.values()):
-        kind.pop("required", None)
-    for kind in kinds.values():
-        _allow_null(kind)
-    kinds["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": {"$ref": "#/$defs/File"}}
-    kinds["Corpus"]["properties"] |= {"like": name, "from": name}
-    texts = {key: kinds["Corpus"]["properties"][key] for key in ("files", "license_and_citation")}
-    kinds["Direction"]["properties"] |= {"from": name, **texts}
-    settings = kinds["System"]["properties"] | kinds["ExternalSystem"]["properties"]
-    kinds["OnCorpus"] = kinds["System"] | {"properties": settings, "not": _of_both_kinds()}
-    run = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
-    overrides = {"additionalProperties": run, "type": "object"}
-    of_row = {"like": name, "corpora": overrides}
-    kinds["Row"] = kinds["System"] | {"properties": settings | of_row, "not": _of_both_kinds()}
-    rows = {
+    definitions = schema["$defs"]
+    for definition in (schema, *definitions.values()):
+        definition.pop("required", None)  # An entry may inherit a required key.
+    for definition in definitions.values():
+        _allow_null(definition)
+    _describe_corpora(definitions)
+    _describe_systems(definitions)
+    properties = schema["properties"]
+    del properties["runs"]
+    del properties["external"]
+    properties["systems"] = {
         "additionalProperties": False,
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},
         "type": "object",
     }
-    schema["properties"] |= {"systems": rows}
     for key, entry_type in LINKS.items():
-        schema["properties"][key] = {
-            "additionalProperties": _schema_of(entry_type),
-            "type": "object",
-        }
+        entry_schema = _TEXT_SCHEMA if entry_type is str else {"$ref": "#/$defs/Parent"}
+        properties[key] = {"additionalProperties": entry_schema, "type": "object"}
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
 
 
-def _schema_of(entry_type: type) -> dict[str, str]:
-    """The schema of an entry: a class of the settings, or text."""
-    if entry_type is str:
-        return {"type": "string"}
-    return {"$ref": f"#/$defs/{entry_type.__name__}"}
+def _describe_corpora(definitions: dict[str, Any]) -> None:
+    """Add what corpora of params.yaml may write to the schema's definitions.
 
-
-def _of_both_kinds() -> dict[str, Any]:
-    """The schema of a system with settings of trained and of external systems.
-
-    A key with null does not count: it removes what the system inherits.
+    A corpus has `like` and `from`, a text has files by language, and a direction may have texts.
     """
-    given = {"not": {"type": "null"}}
-    of_trained = [
-        {"required": [setting], "properties": {setting: given}} for setting in SETTINGS_OF_TRAINED
-    ]
+    file_schema = {"$ref": "#/$defs/File"}
+    # A key of two or three letters is a language, except for the setting `tag`.
+    definitions["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": file_schema}
+    corpus_properties = definitions["Corpus"]["properties"]
+    corpus_properties["like"] = _TEXT_SCHEMA
+    corpus_properties["from"] = _TEXT_SCHEMA
+    direction_properties = definitions["Direction"]["properties"]
+    for key in ("from", "files", "license_and_citation"):
+        direction_properties[key] = corpus_properties[key]
+
+
+def _describe_systems(definitions: dict[str, Any]) -> None:
+    """Add systems of both kinds, and their settings on single corpora, to the definitions.
+
+    `Row` is an entry of `systems`, `OnCorpus` what it writes for one corpus, and `Parent` an entry
+    of the top-level `init_from`. A system itself may name only a folder to start from.
+    """
+    trained_properties = definitions["System"]["properties"]
+    external_properties = definitions["ExternalSystem"]["properties"]
+    settings = {**trained_properties, **external_properties}
+    definitions["OnCorpus"] = {
+        **definitions["System"],
+        "properties": settings,
+        "not": _settings_of_both_kinds(),
+    }
+    run_schema = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
+    definitions["Row"] = {
+        **definitions["System"],
+        "properties": {
+            **settings,
+            "like": _TEXT_SCHEMA,
+            "corpora": {"additionalProperties": run_schema, "type": "object"},
+        },
+        "not": _settings_of_both_kinds(),
+    }
+    start_properties = definitions["InitFrom"]["properties"]
+    definitions["Parent"] = {
+        **definitions["InitFrom"],
+        "properties": {key: start_properties[key] for key in PARENT_KEYS},
+        "required": list(PARENT_KEYS),
+    }
+    definitions["InitFrom"]["properties"] = {key: start_properties[key] for key in FOLDER_KEYS}
+
+
+def _settings_of_both_kinds() -> dict[str, Any]:
+    """Return the schema of a system with settings of trained and of external systems.
+
+    A key with null does not count, because it removes what the system inherits.
+    """
+    is_set = {"not": {"type": "null"}}
+    settings_of_trained = []
+    for setting in SETTINGS_OF_TRAINED:
+        settings_of_trained.append({"required": [setting], "properties": {setting: is_set}})
     return {
         "required": [TRANSLATIONS],
-        "properties": {TRANSLATIONS: given},
-        "anyOf": of_trained,
+        "properties": {TRANSLATIONS: is_set},
+        "anyOf": settings_of_trained,
     }
 
 
 def _allow_null(schema: dict[str, Any]) -> None:
-    """Allow null as the value of each key of a schema, also of the keys in its values.
+    """Allow null as the value of each key of a schema, and of each key in these values.
 
     In params.yaml, null removes a setting that is inherited by `like`.
     """

@@ -1,8 +1,9 @@
-"""The references between entries of params.yaml: what a corpus or a training needs of others.
+"""References between entries of params.yaml: which corpora and trainings need which others.
 
-A corpus may have the vocabulary of another corpus, and texts that a system translates. A training
-needs its corpus, and may start from the weights of another training. Part of the settings in
-`experiment.py`.
+A corpus may use the vocabulary of another corpus, and texts that a system translates. A training
+needs its corpus, and may start from the weights of another training. `check_references` refuses
+unknown names and cycles; `link_corpora` and `link_systems` give entries what the top-level keys
+`vocabularies` and `init_from` name for them.
 """
 
 from collections import defaultdict
@@ -22,8 +23,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
-# The top-level keys of params.yaml by which entries take something of others, with the type of
-# their values. DVC reads them, without inheritance, and draws the order of its stages from them.
+# The top-level keys of params.yaml by which entries use something of other entries, with the type
+# of their values. They stand at the top level because DVC reads them without inheritance: it learns
+# the order of its stages from them.
 LINKS: dict[str, type] = {"init_from": InitFrom, "vocabularies": str}
 # The settings of trained systems by system and corpus; None where a system is not trained.
 _Runs = Mapping[str, Mapping[str, System | None]]
@@ -31,28 +33,38 @@ _Runs = Mapping[str, Mapping[str, System | None]]
 
 @dataclass(frozen=True)
 class Entry:
-    """A corpus, the trainings of a system on a corpus, or a `folder` of another project."""
+    """What a reference leads from or to: a corpus, trainings, or a folder of another project.
+
+    Attributes:
+        corpus: The corpus; empty for a folder.
+        system: The system whose trainings on the corpus these are; empty for a corpus as such.
+        folder: The folder of a model of another project; empty otherwise.
+    """
 
     corpus: str = ""
     system: str = ""
     folder: str = ""
 
     def __str__(self) -> str:
+        """Return the entry as messages name it."""
         if self.folder:
             return self.folder
-        return f"{self.system} on {self.corpus}" if self.system else self.corpus
+        if self.system:
+            return f"{self.system} on {self.corpus}"
+        return self.corpus
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference from an entry to one that it needs.
+    """A reference from an entry to another entry that it needs.
 
     Attributes:
-        entry: The corpus or the trainings that need something.
-        needed: What they need.
-        keys: The keys of the setting that says so, for messages; none for a training's corpus.
-        outputs: What stages write for it, into folders that the entry's own stages depend on. From
-            these folders DVC learns the order of the stages.
+        entry: The corpus or the trainings that need the other entry.
+        needed: The other entry.
+        keys: The keys of the setting that makes the reference, for messages; empty for the
+            reference of a training to its corpus.
+        outputs: The paths that stages write because of the reference. They are in folders that the
+            stages of `entry` depend on; so DVC learns the order of the stages.
     """
 
     entry: Entry
@@ -75,17 +87,17 @@ def references(
         synthetic: The texts that systems translate, by name.
         seeds: The seeds of the trainings.
     """
-    found = []
+    all_references = []
     for name, corpus in corpora.items():
-        other = corpus.vocabulary.of
-        if other is not None:
+        shared_from = corpus.vocabulary.of
+        if shared_from is not None:
             reference = Reference(
                 entry=Entry(name),
-                needed=Entry(other),
+                needed=Entry(shared_from),
                 keys=("corpora", name, "vocabulary", "of"),
-                outputs=(paths.vocabulary_folder(name, other),),
+                outputs=(paths.vocabulary_folder(name, shared_from),),
             )
-            found.append(reference)
+            all_references.append(reference)
     for name, text in synthetic.items():
         reference = Reference(
             entry=Entry(text.part_of),
@@ -93,41 +105,48 @@ def references(
             keys=("synthetic", name),
             outputs=(synthetic_folder(text.part_of, name),),
         )
-        found.append(reference)
-    for system, row in runs.items():
-        for corpus_name, run in row.items():
+        all_references.append(reference)
+    for system, settings_by_corpus in runs.items():
+        for corpus_name, settings in settings_by_corpus.items():
             training = Entry(corpus_name, system)
-            found.append(Reference(entry=training, needed=Entry(corpus_name)))
-            if run is not None and run.train.init_from is not None:
-                found.append(_reference_to_parent(training, run.train.init_from, seeds))
-    return found
+            all_references.append(Reference(entry=training, needed=Entry(corpus_name)))
+            if settings is not None and settings.train.init_from is not None:
+                reference = _reference_to_parent(training, settings.train.init_from, seeds)
+                all_references.append(reference)
+    return all_references
 
 
-def _reference_to_parent(training: Entry, parent: InitFrom, seeds: Collection[int]) -> Reference:
-    """The reference of a training to the weights that it starts from."""
+def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection[int]) -> Reference:
+    """Return the reference of trainings to the weights that they start from.
+
+    Args:
+        training: The trainings of a system on a corpus.
+        init_from: Where their first weights come from.
+        seeds: The seeds of the trainings.
+    """
     keys = ("runs", training.system, training.corpus, "train", "init_from")
-    if parent.folder is not None:
-        return Reference(entry=training, needed=Entry(folder=parent.folder), keys=keys)
-    assert parent.corpus is not None and parent.system is not None, "checked by InitFrom"
+    if init_from.parent is None:
+        assert init_from.folder is not None, "checked by InitFrom"
+        return Reference(entry=training, needed=Entry(folder=init_from.folder), keys=keys)
     return Reference(
         entry=training,
-        needed=Entry(parent.corpus, parent.system),
+        needed=Entry(init_from.parent.corpus, init_from.parent.system),
         keys=keys,
         outputs=tuple(init_weights_folder(training.system, seed) for seed in seeds),
     )
 
 
 def needed_by(entry: Entry, references: Sequence[Reference]) -> set[Entry]:
-    """Return an entry and all that it needs, directly or through others."""
-    found = {entry}
-    waiting = [entry]
-    while waiting:
-        current = waiting.pop()
+    """Return an entry with all entries that it needs, directly or through other entries."""
+    needed_entries = {entry}
+    entries_to_follow = [entry]
+    while entries_to_follow:
+        current_entry = entries_to_follow.pop()
         for reference in references:
-            if reference.entry == current and reference.needed not in found:
-                found.add(reference.needed)
-                waiting.append(reference.needed)
-    return found
+            if reference.entry == current_entry and reference.needed not in needed_entries:
+                needed_entries.add(reference.needed)
+                entries_to_follow.append(reference.needed)
+    return needed_entries
 
 
 def check_references(
@@ -142,16 +161,16 @@ def check_references(
         corpora: The corpora by name.
         runs: The settings of trained systems by system and corpus.
         synthetic: The texts that systems translate, by name.
-        not_trained: The names of systems without a model here.
+        not_trained: The names of external systems, which have no model here.
     """
-    # The outputs of references depend on seeds, but they are not looked at here.
+    # Only the outputs of references depend on the seeds, and no check below looks at them.
     all_references = references(corpora, runs, synthetic, seeds=())
     for reference in all_references:
         if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
-    # before models are compared, which would be a puzzling message about a cycle
+    # Cycles come first: in a cycle of systems, a comparison of two models would be puzzling.
     _check_cycle(all_references)
     for reference in all_references:
         if reference.needed.system:
@@ -159,22 +178,28 @@ def check_references(
 
 
 def _check_training(reference: Reference, runs: _Runs) -> None:
-    """Raise SettingError if a needed training does not exist, or a model cannot start from it."""
+    """Raise SettingError if a training that an entry needs does not exist or does not fit.
+
+    Args:
+        reference: A reference to the trainings of a system.
+        runs: The settings of trained systems by system and corpus.
+    """
     keys = list(reference.keys)
-    needed = reference.needed
-    if needed.system not in runs:
-        message = f"no system {needed.system!r}; {list_known_names(needed.system, runs)}"
+    parent_name = reference.needed.system
+    parent_corpus = reference.needed.corpus
+    if parent_name not in runs:
+        message = f"no system {parent_name!r}; {list_known_names(parent_name, runs)}"
         raise SettingError([*keys, "system"], message)
-    row = runs[needed.system]
-    parent = row.get(needed.corpus)
+    parent = runs[parent_name].get(parent_corpus)
     if parent is None:
-        trained = [name for name, run in row.items() if run is not None]
-        message = f"{needed.system} is not trained on {needed.corpus!r}; "
-        raise SettingError([*keys, "corpus"], message + list_known_names(needed.corpus, trained))
+        trained_corpora = [name for name, run in runs[parent_name].items() if run is not None]
+        known_names = list_known_names(parent_corpus, trained_corpora)
+        message = f"{parent_name} is not trained on {parent_corpus!r}; {known_names}"
+        raise SettingError([*keys, "corpus"], message)
     if not reference.entry.system:
-        return
+        return  # A corpus needs the training: any model can translate its text.
     if parent.average.ensemble:
-        message = f"{needed.system} is an ensemble (average.ensemble), not one model"
+        message = f"{parent_name} is an ensemble (average.ensemble), not one model"
         raise SettingError(keys, message)
     child = runs[reference.entry.system][reference.entry.corpus]
     assert child is not None, "a reference of a training that exists"
@@ -184,7 +209,7 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
 
 
 def _check_cycle(references: Sequence[Reference]) -> None:
-    """Raise SettingError if an entry needs itself, directly or through others."""
+    """Raise SettingError if an entry needs itself, directly or through other entries."""
     needed_by_entry: dict[Entry, set[Entry]] = defaultdict(set)
     keys_by_reference: dict[tuple[Entry, Entry], tuple[str, ...]] = {}
     for reference in references:
@@ -196,17 +221,22 @@ def _check_cycle(references: Sequence[Reference]) -> None:
         # graphlib lists a cycle from what is needed to what needs it.
         cycle: list[Entry] = list(reversed(error.args[1]))
         keys = _first_setting(cycle, keys_by_reference)
-        names = " -> ".join(map(str, cycle))
+        names = " -> ".join(str(entry) for entry in cycle)
         raise SettingError(keys, f"a cycle, each needs the next: {names}") from None
 
 
 def _first_setting(
     cycle: Sequence[Entry], keys_by_reference: Mapping[tuple[Entry, Entry], tuple[str, ...]]
 ) -> list[str]:
-    """Return the keys of the first setting that makes up a cycle."""
-    for link in pairwise(cycle):
-        keys = keys_by_reference[link]
-        if keys:  # that a training needs its corpus is no setting
+    """Return the keys of the first setting that is a part of a cycle.
+
+    Args:
+        cycle: The entries of the cycle; each needs the next, and the last is the first.
+        keys_by_reference: The keys of the setting that makes each reference.
+    """
+    for entry, needed_entry in pairwise(cycle):
+        keys = keys_by_reference[entry, needed_entry]
+        if keys:  # The reference of a training to its corpus has no setting.
             return list(keys)
     raise AssertionError("a cycle has a setting")
 
@@ -217,103 +247,124 @@ def shared_folders(
     seeds: Collection[int],
     references: Sequence[Reference],
 ) -> dict[Path, set[Path]]:
-    """Return the folders that stages depend on and several stages write into.
+    """Return the folders that stages depend on as a whole, and that several stages write into.
+
+    What else is in such a folder is left over from earlier settings.
 
     Args:
         corpora: The names of the corpora.
-        systems: The names of all systems, also of external ones.
+        systems: The names of all systems, including external ones.
         seeds: The seeds of the trainings.
         references: The references of the experiment.
 
     Returns:
-        The outputs that belong into each folder.
+        The outputs that belong in each folder.
     """
     outputs = []
     for corpus in corpora:
-        outputs += [paths.download_folder(corpus), paths.vocabulary_folder(corpus, None)]
+        outputs.append(paths.download_folder(corpus))
+        outputs.append(paths.vocabulary_folder(corpus, None))
     for system in systems:
-        outputs += [fresh_start_file(system, seed) for seed in seeds]
+        for seed in seeds:
+            outputs.append(fresh_start_file(system, seed))
     for reference in references:
         outputs += reference.outputs
-    folders: dict[Path, set[Path]] = defaultdict(set)
+    outputs_by_folder: dict[Path, set[Path]] = defaultdict(set)
     for output in outputs:
-        folders[output.parent].add(output)
-    return folders
+        outputs_by_folder[output.parent].add(output)
+    return outputs_by_folder
 
 
 def link_corpora(
-    corpora: Any, document: LocatedMapping, languages_of: Callable[[LocatedMapping], set[str]]
-) -> tuple[Any, list[UserError]]:
-    """Give each corpus the vocabulary that params.yaml names for it.
+    corpora: LocatedMapping,
+    document: LocatedMapping,
+    languages_of: Callable[[LocatedMapping], set[str]],
+) -> tuple[LocatedMapping, list[UserError]]:
+    """Give each corpus the vocabulary that the top-level key `vocabularies` names for it.
 
     Args:
-        corpora: The settings of the corpora by name; what is not a mapping is left to validation.
+        corpora: The settings of the corpora by name.
         document: The content of params.yaml.
-        languages_of: The languages of a corpus that its vocabulary has to know.
+        languages_of: Returns the languages that the vocabulary of a corpus has to know.
 
     Returns:
-        The corpora with `vocabulary.of`, without those whose vocabulary cannot be used, and the
-        errors.
+        The corpora with the setting `vocabulary.of`, without the corpora whose vocabulary cannot be
+        used; and the errors.
     """
-    if not isinstance(corpora, LocatedMapping):
-        return corpora, []
     vocabularies = as_mapping(document.get("vocabularies"))
-    written = as_mapping(document.get("corpora"))
+    written_corpora = as_mapping(document.get("corpora"))
     errors = []
-    found = {}
+    linked_corpora = {}
     for name in corpora:
         try:
-            found[name] = _corpus_with_vocabulary(corpora, name, vocabularies, languages_of)
+            corpus = _with_shared_vocabulary(corpora, name, vocabularies, languages_of)
+            linked_corpora[name] = corpus
         except UserError as error:
             errors.append(error)
-    for name, place in vocabularies.locations.items():
-        if name not in written:
-            errors.append(place.error(f"no corpus {name!r}; {list_known_names(name, written)}"))
-    return LocatedMapping(found, corpora.locations), errors
+    for name, location in vocabularies.locations.items():
+        if name not in written_corpora:
+            known_names = list_known_names(name, written_corpora)
+            errors.append(location.error(f"no corpus {name!r}; {known_names}"))
+    return LocatedMapping(linked_corpora, corpora.locations), errors
 
 
-def _corpus_with_vocabulary(
+def _with_shared_vocabulary(
     corpora: LocatedMapping,
     name: str,
     vocabularies: LocatedMapping,
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> Any:
-    """A corpus with the vocabulary that it has of another."""
+    """Return a corpus with the vocabulary of another corpus if `vocabularies` names one for it.
+
+    Args:
+        corpora: The settings of the corpora by name.
+        name: The name of the corpus.
+        vocabularies: The name of the other corpus by corpus, from the top level of params.yaml.
+        languages_of: Returns the languages that the vocabulary of a corpus has to know.
+
+    Raises:
+        UserError: The vocabulary cannot be used.
+    """
     corpus = corpora[name]
-    own = as_mapping(as_mapping(corpus).get("vocabulary"))
-    if "of" in own:
-        raise own.locations["of"].error(
-            f"set this at the top level, by vocabularies: {{{name}: {own['of']}}}"
+    own_vocabulary = as_mapping(as_mapping(corpus).get("vocabulary"))
+    if "of" in own_vocabulary:
+        raise own_vocabulary.locations["of"].error(
+            f"set this at the top level, by vocabularies: {{{name}: {own_vocabulary['of']}}}"
         )
     if name not in vocabularies or not isinstance(corpus, LocatedMapping):
         return corpus
-    other = vocabularies[name]
-    place = vocabularies.locations[name]
-    if not isinstance(other, str) or not isinstance(corpora.get(other), LocatedMapping):
-        raise place.error(f"no corpus {other!r}; {list_known_names(other, corpora)}")
-    if other == name:
-        raise place.error("this is the corpus itself: remove the entry")
-    if other in vocabularies:
-        raise place.error(f"{other} has the vocabulary of {vocabularies[other]} itself: name that")
-    missing = sorted(languages_of(corpus) - languages_of(corpora[other]))
-    if missing:
-        raise place.error(
-            f"{other}, whose vocabulary it would have, does not translate {', '.join(missing)}"
+    shared_from = vocabularies[name]
+    location = vocabularies.locations[name]
+    if not isinstance(shared_from, str) or not isinstance(corpora.get(shared_from), LocatedMapping):
+        known_names = list_known_names(shared_from, corpora)
+        raise location.error(f"no corpus {shared_from!r}; {known_names}")
+    if shared_from == name:
+        raise location.error("this is the corpus itself: remove the entry")
+    if shared_from in vocabularies:
+        raise location.error(
+            f"{shared_from} has the vocabulary of {vocabularies[shared_from]} itself: name that"
         )
-    vocabulary = as_mapping(corpora[other].get("vocabulary")).with_value("of", other, place)
-    return corpus.with_value("vocabulary", vocabulary, place)
+    missing_languages = sorted(languages_of(corpus) - languages_of(corpora[shared_from]))
+    if missing_languages:
+        raise location.error(
+            f"{shared_from}, whose vocabulary it would have, does not translate "
+            f"{', '.join(missing_languages)}"
+        )
+    vocabulary = as_mapping(corpora[shared_from].get("vocabulary"))
+    vocabulary = vocabulary.with_value("of", shared_from, location)
+    return corpus.with_value("vocabulary", vocabulary, location)
 
 
 def link_systems(
     runs: LocatedMapping, document: LocatedMapping
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Give each system the first weights that params.yaml names for it.
+    """Give each system the parent that the top-level key `init_from` names for it.
 
     Args:
         runs: The settings of all systems by system and corpus.
         document: The content of params.yaml.
 
     Returns:
-        The settings, without systems whose first weights cannot be used, and the errors.
+        The settings, without the systems whose parent cannot be used; and the errors.
     """
     return with_parents(runs, as_mapping(document.get("init_from")))

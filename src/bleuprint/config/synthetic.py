@@ -1,7 +1,7 @@
-"""Training texts of which a system of the experiment translates one side.
+"""Synthetic text: training texts of which a system of the experiment translates one side.
 
-Back-translation (Sennrich et al. 2016) makes the source, sequence distillation (Kim and Rush 2016)
-the target. Part of the settings in `experiment.py`.
+In back-translation (Sennrich et al. 2016), the source is translated; in sequence distillation (Kim
+and Rush 2016), the target. params.yaml lists these texts under `synthetic`.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,12 @@ from bleuprint.text.tokenizers import tokenizer_for
 
 @dataclass(frozen=True)
 class Sampling:
-    """Each token is drawn by its probability: from all (`sampling: {}`), or from the `top_k` most
-    probable ones. Drawn by the experiment's first seed, the text's name and the line.
+    """Sampling of outputs in place of beam search: each token is drawn by its probability.
+
+    The draws depend on the experiment's first seed, the text's name and the line number.
+
+    Attributes:
+        top_k: From how many of the most probable tokens a token is drawn; None for all tokens.
     """
 
     top_k: Count | None = None
@@ -30,10 +34,14 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise in synthetic sources (Edunov et al. 2018), drawn as by `Sampling`.
+    """Noise in synthetic sources (Edunov et al. 2018).
 
-    Each word is left out with probability `drop`, then replaced by a filler token with probability
-    `blank`; then words move by at most `shuffle` positions.
+    The draws depend on the experiment's first seed, the text's name and the line number.
+
+    Attributes:
+        drop: The probability with which each word is left out.
+        blank: The probability with which each remaining word is replaced by a filler token.
+        shuffle: By how many positions a word moves at most.
     """
 
     drop: Share = 0.1
@@ -43,9 +51,16 @@ class Noise:
 
 @dataclass(frozen=True)
 class SyntheticText:
-    """What translates the training text of its name in the corpus `part_of`: the training of
-    `system` on `corpus` with the first seed. It searches with the system's `decode`, or draws its
-    outputs (`sampling`); `noise` is put into what beam search found.
+    """How one side of a training text is translated.
+
+    The translating model is that of `system` on `corpus`, trained with the first seed.
+
+    Attributes:
+        part_of: The corpus that the training text belongs to.
+        system: The system that translates, with its settings `decode`.
+        corpus: The corpus on which this system was trained.
+        sampling: How outputs are sampled; None for beam search.
+        noise: The noise that is put into the outputs of beam search.
     """
 
     part_of: str
@@ -55,27 +70,31 @@ class SyntheticText:
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError at noise in sampled outputs."""
         if self.sampling and self.noise:
             raise ValueError("sampling and noise: noise is for outputs of beam search")
 
     @property
     def method(self) -> str:
-        """What is done besides beam search, or instead of it; empty if nothing is."""
-        if self.sampling:
-            most = self.sampling.top_k
-            return f"drawn from {f'the {most} most probable' if most else 'all'} tokens"
-        given = vars(self.noise) if self.noise else {}
-        return ", ".join(f"{name} {value:g}" for name, value in given.items())
+        """How outputs differ from those of plain beam search, in words; empty if they do not."""
+        if self.sampling is not None:
+            if self.sampling.top_k is None:
+                return "drawn from all tokens"
+            return f"drawn from the {self.sampling.top_k} most probable tokens"
+        if self.noise is not None:
+            noise = self.noise
+            return f"drop {noise.drop:g}, blank {noise.blank:g}, shuffle {noise.shuffle:g}"
+        return ""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the side of a training text comes from that is not in a file.
+    """Where the synthetic side of a training text comes from.
 
     Attributes:
-        description: What made it, for the report.
-        params: The same for MLflow, by key.
-        methods: The methods that made it, as `methods.bib` names them.
+        description: What translated it and how, for the report.
+        params: The same by key, for MLflow.
+        methods: The methods that made it, by their keys in `methods.bib`.
         settings: The settings that decide it, besides those of the corpus.
     """
 
@@ -86,7 +105,12 @@ class Origin:
 
 
 def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
-    """Return where the side of a training text comes from that a system translates."""
+    """Return where the synthetic side of a training text comes from.
+
+    Args:
+        text: The training text, of which a file has the other side.
+        synthetic: The entry of `synthetic` for the text.
+    """
     side = text.synthetic_side
     assert side is not None, "a text of which a system translates one side"
     steps = [f"translated by {synthetic.system}, trained on {synthetic.corpus}"]
@@ -110,7 +134,13 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
 
 
 def synthetic_folder(corpus: str, text: str, root: Path = Path()) -> Path:
-    """The folder of a training text of a corpus of which a system has translated one side."""
+    """Return the folder of a synthetic training text.
+
+    Args:
+        corpus: The corpus that the text belongs to.
+        text: The name of the text.
+        root: The project's folder.
+    """
     return paths.corpus_folder(corpus, "raw", root) / f"synthetic-{text}"
 
 
@@ -123,30 +153,38 @@ def check_synthetic_texts(
         corpora: The corpora by name.
         synthetic: The entries of `synthetic` by the name of the text.
     """
-    texts = {}
-    for name, corpus in corpora.items():
-        for part, text in corpus.files.synthetic_texts().items():
-            keys = ["corpora", name, "files", "train", part]
-            if list(corpus.language_pairs(name)) != [name]:
+    texts_by_key = {}
+    for corpus_name, corpus in corpora.items():
+        for text_name, text in corpus.files.synthetic_texts().items():
+            keys = ["corpora", corpus_name, "files", "train", text_name]
+            has_directions = list(corpus.language_pairs(corpus_name)) != [corpus_name]
+            if has_directions:
                 raise SettingError(keys, "made by a system: not in a corpus with directions")
             _check_tag(text, corpus, [*keys, "tag"])
-            texts[f"{name}.files.train.{part}"] = text
-    wanted = set()
+            texts_by_key[f"{corpus_name}.files.train.{text_name}"] = text
+    keys_of_entries = set()
     for name, entry in synthetic.items():
-        place = f"{entry.part_of}.files.train.{name}"
-        wanted.add(place)
-        if place not in texts:
-            message = f"no {place} with source or target alone; {list_known_names(place, texts)}"
+        key = f"{entry.part_of}.files.train.{name}"
+        keys_of_entries.add(key)
+        if key not in texts_by_key:
+            known_names = list_known_names(key, texts_by_key)
+            message = f"no {key} with source or target alone; {known_names}"
             raise SettingError(["synthetic", name, "part_of"], message)
-        _check_entry(name, entry, texts[place], corpora)
-    for place, text in texts.items():
-        if place not in wanted:
+        _check_entry(name, entry, texts_by_key[key], corpora)
+    for key, text in texts_by_key.items():
+        if key not in keys_of_entries:
             message = f"has no {text.synthetic_side}, and no entry of synthetic"
-            raise SettingError(["corpora", *place.split(".")], message)
+            raise SettingError(["corpora", *key.split(".")], message)
 
 
 def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
-    """Raise SettingError if the tag of a text would not be one token."""
+    """Raise SettingError if the model would read the tag of a text as more than one token.
+
+    Args:
+        text: The text, whose sources begin with the tag.
+        corpus: The corpus, by whose settings the tag is cleaned and tokenized.
+        keys: The keys of the tag, for the message.
+    """
     if text.tag is None:
         return
     if corpus.vocabulary.sentencepiece is not None:
@@ -162,14 +200,25 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
 def _check_entry(
     name: str, entry: SyntheticText, text: Text, corpora: Mapping[str, Corpus]
 ) -> None:
-    """Raise SettingError if a system translates from or into other languages than a text needs."""
-    source, target = corpora[entry.part_of].languages
-    needed = (source, target) if text.synthetic_side == "target" else (target, source)
-    parent = corpora.get(entry.corpus)
-    if parent is not None and parent.languages != needed:
-        message = f"{entry.corpus} is {' to '.join(parent.languages)}, and {name} of "
-        message += f"{entry.part_of} needs {' to '.join(needed)}"
+    """Raise SettingError if the translating system has the wrong languages, or at misplaced noise.
+
+    Args:
+        name: The name of the text.
+        entry: The entry of `synthetic` for the text.
+        text: The text.
+        corpora: The corpora by name.
+    """
+    needed_languages = corpora[entry.part_of].languages
+    if text.synthetic_side == "source":  # The system translates from the target to the source.
+        source, target = needed_languages
+        needed_languages = (target, source)
+    system_corpus = corpora.get(entry.corpus)
+    if system_corpus is not None and system_corpus.languages != needed_languages:
+        message = (
+            f"{entry.corpus} is {' to '.join(system_corpus.languages)}, and {name} of "
+            f"{entry.part_of} needs {' to '.join(needed_languages)}"
+        )
         raise SettingError(["synthetic", name, "corpus"], message)
-    if entry.noise and text.synthetic_side != "source":
+    if entry.noise is not None and text.synthetic_side != "source":
         message = f"is for synthetic sources, and {name} has a synthetic {text.synthetic_side}"
         raise SettingError(["synthetic", name, "noise"], message)
