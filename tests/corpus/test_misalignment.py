@@ -114,7 +114,7 @@ def test_a_short_text_is_not_judged():
 
 def test_pairs_pass_through_and_long_texts_are_judged_by_lengths():
     pairs = list(map(Pair, GERMAN, with_block_moved(ENGLISH, 2001, 300, 1)))
-    clues = PairClues(most_with_words=700)
+    clues = PairClues(max_pairs_with_words=700)
     assert list(clues.collect(pairs)) == pairs
     (found,) = clues.misfits()
     assert found.offset == 1

@@ -1,7 +1,8 @@
-"""Finds lines of parallel text that are not translations of each other, from the text alone.
+"""Find lines of parallel text that are not translations of each other, from the text alone.
 
-pair_scores.py scores how much likelier two lines are as a translation than by chance. The score is
-the natural logarithm of a likelihood ratio.
+`PairClues` collects a text pair by pair, and `find_misfits` takes a whole text. pair_scores.py
+scores how much likelier two lines are as a translation than by chance. The score is the natural
+logarithm of a likelihood ratio.
 
 Shifted ranges: where the target is one line late, the pairs at offset 1 score higher than the pairs
 at offset 0, line after line. For each offset of `OFFSETS`, the search takes the range of lines with
@@ -92,6 +93,7 @@ class Misfit:
     offset: int | None
 
     def __str__(self) -> str:
+        """Return the range as a phrase of a message."""
         lines = f"{self.first:,} to {self.last:,}"
         if self.offset is None:
             return f"lines {lines} do not fit at all"
@@ -123,14 +125,14 @@ class PairClues:
     Memory: the words and marks of up to 30,000 pairs, and the lengths of up to 500,000 pairs.
     """
 
-    def __init__(self, most_with_words: int = _MAX_PAIRS_WITH_WORDS) -> None:
+    def __init__(self, max_pairs_with_words: int = _MAX_PAIRS_WITH_WORDS) -> None:
         """Start without pairs.
 
         Args:
-            most_with_words: A text with more pairs than this is judged by its lengths alone.
+            max_pairs_with_words: A text with more pairs than this is judged by its lengths alone.
         """
-        self._max_pairs_with_words = most_with_words
-        # The lengths of both sides in characters, and the words of the part that is being read.
+        self._max_pairs_with_words = max_pairs_with_words
+        # The part that is being read: the lengths of both sides in characters, and the words.
         self._source_lengths = array("I")
         self._target_lengths = array("I")
         self._words = WordSets()
@@ -176,6 +178,7 @@ class PairClues:
         source_lengths = np.array(self._source_lengths, float)
         target_lengths = np.array(self._target_lengths, float)
         part_lines = len(source_lengths)
+        # The words of long texts are not collected to the end.
         has_all_words = len(self._words.sources) == part_lines
         if part_lines >= _MIN_TEXT_LINES:
             words = self._words if has_all_words else None
@@ -232,9 +235,12 @@ def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> 
     return expected_correlation >= _MIN_EXPECTED_CORRELATION
 
 
-def _shift_threshold(lines: int) -> float:
-    """The smallest sum of score differences in a shifted range; the module docstring derives it."""
-    return math.log(len(OFFSETS) * lines / _FALSE_ALARM_PROBABILITY)
+def _shift_threshold(line_count: int) -> float:
+    """Return the smallest sum of gains in a shifted range, as the module docstring derives it.
+
+    With this threshold, a range is reported by mistake in at most one of a thousand texts.
+    """
+    return math.log(len(OFFSETS) * line_count / _FALSE_ALARM_PROBABILITY)
 
 
 def _find_in_part(
@@ -250,26 +256,28 @@ def _find_in_part(
     Returns:
         The ranges in the order of their lines, which are counted from 1 in this part.
     """
-    lines = len(source_lengths)
+    line_count = len(source_lengths)
     source = normal_scores(source_lengths)
     target = normal_scores(target_lengths)
     # If all lines of a text are shifted, the parameters can only be estimated at that offset. So
-    # each offset has a scorer, and the scorer that explains its own offset best is used.
-    scorers = [PairScorer(source, target, offset) for offset in (0, *OFFSETS)]
+    # there is a scorer for each offset, and the one that explains the pairs at its offset best is
+    # used.
+    scorers = []
     total_scores = []
-    for scorer in scorers:
+    for offset in (0, *OFFSETS):
+        scorer = PairScorer(source, target, estimation_offset=offset)
         if words is not None:
             scorer.learn_words(words)
-        scores = scorer.pair_scores(scorer.estimation_offset)
-        total_scores.append(float(scores.sum()))
+        scorers.append(scorer)
+        total_scores.append(float(scorer.pair_scores(offset).sum()))
     best_total = max(total_scores)
     best_scorer = scorers[total_scores.index(best_total)]
 
     is_uncorrelated = best_scorer.length_correlation < _MIN_RELATED_CORRELATION
-    is_unexplained = best_total < _shift_threshold(lines)
+    is_unexplained = best_total < _shift_threshold(line_count)
     should_correlate = _is_correlation_expected(source_lengths, target_lengths)
     if is_uncorrelated and is_unexplained and should_correlate:
-        return [Misfit(1, lines, None)]
+        return [Misfit(first=1, last=line_count, offset=None)]
     return _find_ranges(best_scorer)
 
 
@@ -293,9 +301,9 @@ def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
         shifted_scores[offset] = scorer.pair_scores(offset)
         gain = shifted_scores[offset] - unshifted_scores
         gains[offset] = np.minimum(gain, _MAX_SHIFTED_LINE_SCORE)
-    lines = len(unshifted_scores)
-    threshold = _shift_threshold(lines)
-    is_excluded = np.zeros(lines, bool)
+    line_count = len(unshifted_scores)
+    threshold = _shift_threshold(line_count)
+    is_excluded = np.zeros(line_count, bool)
     misfits: list[Misfit] = []
     while len(misfits) < _MAX_RANGES:
         candidates = {}
@@ -309,8 +317,8 @@ def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
         # Where nothing fits, some lines fit less badly at another offset by chance. A range counts
         # as shifted only if its pairs look like translations there.
         fits_at_offset = shifted_scores[best_offset][best.start : best.stop].sum() > 0
-        if fits_at_offset and best.lines >= _MIN_SHIFTED_LINES:
-            misfits.append(best.misfit(best_offset))
+        if fits_at_offset and best.line_count >= _MIN_SHIFTED_LINES:
+            misfits.append(best.to_misfit(best_offset))
     return misfits
 
 
@@ -323,6 +331,7 @@ def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> lis
     chance_scores = np.minimum(scorer.chance_scores(), _MAX_UNRELATED_LINE_SCORE)
     is_excluded = np.zeros(len(chance_scores), bool)
     for misfit in shifted:
+        # Misfits count lines from 1, and contain their last line.
         is_excluded[misfit.first - 1 : misfit.last] = True
     misfits: list[Misfit] = []
     while len(shifted) + len(misfits) < _MAX_RANGES:
@@ -330,8 +339,8 @@ def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> lis
         if best.total < _MIN_UNRELATED_SCORE:
             break
         is_excluded[best.start : best.stop] = True
-        if best.lines >= _MIN_UNRELATED_LINES:
-            misfits.append(best.misfit(None))
+        if best.line_count >= _MIN_UNRELATED_LINES:
+            misfits.append(best.to_misfit(None))
     return misfits
 
 
@@ -350,12 +359,12 @@ class _Range:
     stop: int
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         """The number of lines."""
         return self.stop - self.start
 
-    def misfit(self, offset: int | None) -> Misfit:
-        """The same range with lines counted from 1."""
+    def to_misfit(self, offset: int | None) -> Misfit:
+        """Return the same range with lines counted from 1; `offset` says where the lines fit."""
         return Misfit(first=self.start + 1, last=self.stop, offset=offset)
 
 

@@ -1,4 +1,6 @@
-"""Scores pairs of lines: how much likelier a pair is as a translation than by chance.
+"""Score pairs of lines: how much likelier a pair is as a translation than by chance.
+
+`PairScorer` scores all pairs of a text at some offset.
 
 A pair combines line i of the source with line i + offset of the target. Its score is a natural
 logarithm of a likelihood ratio, the sum of two parts:
@@ -55,14 +57,21 @@ class WordSets:
 
 
 def words_and_marks(sentence: str) -> set[str]:
-    """The parts that a translation could copy: numbers, words of three letters or more, marks."""
+    """Return the parts of a sentence that a translation could copy.
+
+    These are numbers, words of three letters or more, and punctuation marks that languages share.
+    """
     words = set(_WORD.findall(sentence))
-    words.update(_MARKS[mark] for mark in _MARK.findall(sentence))
+    for mark in _MARK.findall(sentence):
+        words.add(_MARKS[mark])
     return words
 
 
-def _kind(word: str) -> str:
-    """The kind of a word; the probability of a copy is estimated for each kind."""
+def _word_kind(word: str) -> str:
+    """Return the kind of a word: number, word or mark.
+
+    The probability that a word is copied into the translation is estimated for each kind.
+    """
     if word.isdecimal():
         return "number"
     if word.isalpha():
@@ -112,7 +121,7 @@ class PairScorer:
         lines = len(words.sources)
         source_counts = _line_counts(words.sources)
         target_counts = _line_counts(words.targets)
-        shared_words = _telling_words(source_counts, target_counts, lines)
+        shared_words = _informative_words(source_counts, target_counts, lines)
         self._words = WordSets(
             sources=[line_words & shared_words for line_words in words.sources],
             targets=[line_words & shared_words for line_words in words.targets],
@@ -122,14 +131,14 @@ class PairScorer:
         target_kinds = Counter[str]()
         copied_kinds = Counter[str]()
         for word in shared_words:
-            source_kinds[_kind(word)] += source_counts[word]
-            target_kinds[_kind(word)] += target_counts[word]
+            source_kinds[_word_kind(word)] += source_counts[word]
+            target_kinds[_word_kind(word)] += target_counts[word]
         for source_words, target_words in self._pairs_of_words(self.estimation_offset):
             for word in source_words & target_words:
-                copied_kinds[_kind(word)] += 1
+                copied_kinds[_word_kind(word)] += 1
         for word in shared_words:
-            kind = _kind(word)
-            # The 2 in the denominator keeps the estimate low for a kind that occurs rarely.
+            kind = _word_kind(word)
+            # Adding 2 to the denominator keeps the estimate low for a kind that occurs rarely.
             self._scores_of_word[word] = _word_scores(
                 source_frequency=source_counts[word] / lines,
                 target_frequency=target_counts[word] / lines,
@@ -203,23 +212,28 @@ def _line_counts(words: Iterable[set[str]]) -> Counter[str]:
     return counts
 
 
-def _telling_words(
+def _informative_words(
     source_counts: Counter[str], target_counts: Counter[str], lines: int
 ) -> set[str]:
-    """Select the words of both sides that tell a translation from a chance pair.
+    """Select the words of both sides that distinguish a translation from a chance pair.
 
-    Frequent words that are spelled alike, such as "in", tell little: by chance, a word is in both
+    Frequent words that are spelled alike, such as "in", show little: by chance, a word is in both
     lines of source_count * target_count / lines pairs. A word is left out if that is 2 or more.
     Numbers and marks are always kept.
+
+    Args:
+        source_counts: The number of source lines that contain each word.
+        target_counts: The number of target lines that contain each word.
+        lines: The number of lines.
     """
-    telling_words = set()
+    informative_words = set()
     for word, source_count in source_counts.items():
         if word not in target_counts:
             continue
         is_rare = source_count * target_counts[word] < 2 * lines
-        if is_rare or _kind(word) != "word":
-            telling_words.add(word)
-    return telling_words
+        if is_rare or _word_kind(word) != "word":
+            informative_words.add(word)
+    return informative_words
 
 
 def _word_scores(

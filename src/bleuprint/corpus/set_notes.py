@@ -1,4 +1,6 @@
-"""Notes on the sets of a corpus: sets that are the same text or overlap, lines that do not fit.
+"""Write notes on the sets of a corpus: the same text twice, overlaps, lines that do not fit.
+
+`notes_on_sets` is the entry point of the command check.
 
 Files in inputs/ are read, and validation and test sets that were downloaded before. Only the first
 pairs of each text are read.
@@ -9,16 +11,16 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
 
-from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import File, Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import read_text_pairs
+from bleuprint.corpus.local_texts import find_downloaded_set, has_local_files
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.set_findings import Overlap, find_overlaps
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
-from bleuprint.text.parallel import Pair, TextFolder
+from bleuprint.text.parallel import Pair
 
 # The number of pairs that are read of each text, and the number of pairs up to which a text is
 # compared by its words, too: notes must not take as long as a stage.
@@ -41,13 +43,19 @@ def notes_on_sets(settings: Settings) -> Iterator[str]:
     Yields:
         Notes of one line each.
     """
-    reader = _Reader({})
+    reader = _Reader(pairs_read={})
     for name, corpus in settings.language_pairs().items():
         yield from _notes_on_corpus(name, corpus, reader)
 
 
 def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[str]:
-    """Yield the notes on one corpus: first the same texts, then texts that do not fit, overlaps."""
+    """Yield the notes on one corpus: the same texts, then lines that do not fit, then overlaps.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        reader: Reads the pairs of its texts.
+    """
     texts = corpus.files.parallel_texts()
     same_texts = list(_same_texts(texts))
     is_decontaminated = corpus.dedup.decontaminate != "none"
@@ -61,7 +69,7 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
         except UserError as error:
             yield f"{settings_key(name, key)}: {error}"
     for set_name in _held_out_without_files(corpus, texts):
-        pairs_by_key[set_name] = _downloaded(name, corpus, set_name)
+        pairs_by_key[set_name] = _read_downloaded_set(name, corpus, set_name)
 
     for key, pairs in pairs_by_key.items():
         misfit_note = _misfit_note(pairs)
@@ -69,11 +77,6 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
             yield f"{settings_key(name, key)}: {misfit_note}"
     for overlap in _partial_overlaps(pairs_by_key, same_texts):
         yield f"corpora.{name}: {overlap}"
-
-
-def _has_local_files(text: Text) -> bool:
-    """Whether all files of a text are in inputs/."""
-    return all(file.path is not None and Path(file.path).is_file() for file in text.files)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class _Reader:
         Raises:
             UserError: The files are not parallel.
         """
-        if text.format == "documents" or not _has_local_files(text):
+        if text.format == "documents" or not has_local_files(text):
             return []
         key = (text, languages)
         if key not in self.pairs_read:
@@ -116,16 +119,15 @@ def _held_out_without_files(corpus: Corpus, texts: Mapping[str, Text]) -> list[s
         if set_name == "train":
             continue
         set_texts = [texts[f"{set_name}.{part_name}"] for part_name in parts]
-        if not all(_has_local_files(text) for text in set_texts):
+        if not all(has_local_files(text) for text in set_texts):
             set_names.append(set_name)
     return set_names
 
 
-def _downloaded(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
+def _read_downloaded_set(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
     """Read the first pairs of a set; an empty list if the set was not downloaded before."""
-    folder = TextFolder(paths.download_folder(name), *corpus.languages)
-    source_path, target_path = folder.files(set_name)
-    if not source_path.is_file() or not target_path.is_file():
+    folder = find_downloaded_set(name, corpus, set_name)
+    if folder is None:
         return []
     return list(islice(folder.pairs(set_name), _MAX_PAIRS))
 
@@ -142,7 +144,11 @@ def _misfit_note(pairs: Sequence[Pair]) -> str:
 
 
 def _set_of(key: str) -> str:
-    """Return the set of a text: train for train.PART, valid for valid.PART, test.NAME for tests."""
+    """Return the set of a text: `train` for train.PART, `test.NAME` for test.NAME.PART.
+
+    Args:
+        key: The name of the text in the settings, or of a whole set.
+    """
     parts = key.split(".")
     if parts[0] == "test":
         return ".".join(parts[:2])
@@ -167,6 +173,7 @@ def _partial_overlaps(
         set_sources.extend(pair.source for pair in pairs)
     same_sets = {(same_text.first_set, same_text.second_set) for same_text in same_texts}
     for overlap in find_overlaps(sources):
+        # An overlap names test sets without the prefix.
         is_with_valid = overlap.other == "valid"
         other_set = "valid" if is_with_valid else f"test.{overlap.other}"
         test_set = f"test.{overlap.test}"
@@ -190,10 +197,12 @@ class _SameText:
 
     @property
     def first_set(self) -> str:
+        """The set that contains the first text."""
         return _set_of(self.first)
 
     @property
     def second_set(self) -> str:
+        """The set that contains the second text."""
         return _set_of(self.second)
 
     def note(self, corpus: str, is_decontaminated: bool) -> str:
@@ -243,7 +252,7 @@ def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
 
 
 def _has_same_source(first: Text, second: Text) -> bool:
-    """Whether the sources of two texts are the same file, or the same column of one file."""
+    """Return whether the sources of two texts are the same file, or the same column of one file."""
     if first.both is not None and second.both is not None:
         first_column = _columns(first)[0]
         second_column = _columns(second)[0]
@@ -252,7 +261,7 @@ def _has_same_source(first: Text, second: Text) -> bool:
 
 
 def _has_same_target(first: Text, second: Text) -> bool:
-    """Whether the targets of two texts with the same source are the same, too."""
+    """Return whether two texts with the same source also have the same target."""
     if first.both is not None:
         # Both texts read the same file.
         return _columns(first)[1] == _columns(second)[1]
@@ -265,7 +274,7 @@ def _columns(text: Text) -> tuple[int | str, int | str]:
 
 
 def _has_same_content(first: File | None, second: File | None) -> bool:
-    """Whether two files are the same file, or have the same content.
+    """Return whether two files are the same file, or have the same content.
 
     Contents are compared by the hashes in the settings. Without these, local files are compared by
     their sizes, then by their hashes. Files that cannot be compared count as different.

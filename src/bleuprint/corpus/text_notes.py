@@ -1,19 +1,23 @@
-"""Notes on texts that look like subwords, tokens, JSON or fields in place of sentences."""
+"""Write notes on texts that look like subwords, tokens, JSON or fields in place of sentences.
+
+`notes_on_local_texts` is for the command check, `notes_on_corpus_texts` for inspect, and
+`PairForms.notes` for new-corpus. text/text_form.py recognizes the forms.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text, settings_key
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.download.fetch import Downloads
+from bleuprint.corpus.local_texts import find_downloaded_set, has_local_files
 from bleuprint.rules.edits import Entities
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import Pair, TextFolder, read_lines
+from bleuprint.text.parallel import Pair, read_lines
 from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form, FormCounter, FoundForm
 
 # The number of pairs that are read of each text: notes must not take as long as a stage.
@@ -26,6 +30,7 @@ class PairForms:
     """Counts the forms (subwords, JSON and more) of both sides of pairs while they are read."""
 
     def __init__(self) -> None:
+        """Start without pairs."""
         self._counters = {"source": FormCounter(), "target": FormCounter()}
 
     def add(self, number: int, pair: Pair) -> None:
@@ -51,7 +56,7 @@ class PairForms:
             self.add(number, pair)
             yield pair
 
-    def found(self, ignored: Collection[Form] = ()) -> dict[str, FoundForm]:
+    def find_forms(self, ignored: Collection[Form] = ()) -> dict[str, FoundForm]:
         """Find the sides that do not look like sentences.
 
         Args:
@@ -76,16 +81,22 @@ class PairForms:
             files: The file of the source and the file of the target, or one file with both.
         """
         file_of_side = {"source": files[0], "target": files[-1]}
-        for side, form in self.found([ENTITIES]).items():
+        for side, form in self.find_forms([ENTITIES]).items():
             location = str(file_of_side[side])
             if len(files) == 1:
                 location = f"{location}: {side}"
-            yield _note(location, form, "line")
+            yield _format_note(location, form, "line")
 
 
-def _note(location: str, found: FoundForm, unit: str) -> str:
-    """Format a note: where the text is, what it looks like, what to do."""
-    return f"{location}: {found.text(unit)}: {found.form.remedy}"
+def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
+    """Return a note that says where a text is, what it looks like, and what to do.
+
+    Args:
+        location: The setting or the file of the text.
+        found_form: What the text looks like.
+        unit: What is counted: "line" or "pair".
+    """
+    return f"{location}: {found_form.text(unit)}: {found_form.form.remedy}"
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
@@ -122,7 +133,7 @@ def notes_on_local_texts(settings: Settings) -> Iterator[str]:
     """
     for name, corpus in settings.language_pairs().items():
         for set_name, parts in corpus.files.sets().items():
-            if all(_has_local_files(text) for text in parts.values()):
+            if all(has_local_files(text) for text in parts.values()):
                 yield from _notes_on_parts(name, corpus, set_name, parts, source=None)
             else:
                 yield from _notes_on_downloaded_set(name, corpus, set_name)
@@ -138,11 +149,6 @@ def notes_on_corpus_texts(name: str, corpus: Corpus, source: Downloads) -> Itera
     """
     for set_name, parts in corpus.files.sets().items():
         yield from _notes_on_parts(name, corpus, set_name, parts, source)
-
-
-def _has_local_files(text: Text) -> bool:
-    """Whether all files of a text are in inputs/."""
-    return all(file.path is not None and Path(file.path).is_file() for file in text.files)
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,15 @@ class _CheckedText:
 def _notes_on_parts(
     name: str, corpus: Corpus, set_name: str, parts: dict[str, Text], source: Downloads | None
 ) -> Iterator[str]:
-    """Yield the notes on the texts that make up one set; `parts` has them by name."""
+    """Yield the notes on the texts that make up one set.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        set_name: The name of the set.
+        parts: The settings of the texts by name.
+        source: Fetches the files; None if all of them are in inputs/.
+    """
     ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
     for part_name, text in parts.items():
         # The lines of documents are not split into sentences yet.
@@ -187,10 +201,11 @@ def _notes_on_parts(
 
 def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
     """Yield the notes on a set that was downloaded before; nothing if it was not."""
-    folder = TextFolder(paths.download_folder(name), *corpus.languages)
-    source_path, target_path = folder.files(set_name)
-    if not source_path.is_file() or not target_path.is_file():
+    folder = find_downloaded_set(name, corpus, set_name)
+    if folder is None:
         return
+    source_path, target_path = folder.files(set_name)
+    # A file that is longer than the other is not refused here: only the first pairs are read.
     lines = zip(read_lines(source_path), read_lines(target_path), strict=False)
     pairs = (Pair(source, target) for source, target in lines)
     checked_text = _CheckedText(
@@ -205,7 +220,12 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
 
 
 def _notes_on_text(text: _CheckedText, ignored: Collection[Form]) -> Iterator[str]:
-    """Yield the notes on both sides of a text, apart from `ignored` forms."""
+    """Yield the notes on both sides of a text.
+
+    Args:
+        text: The text.
+        ignored: Forms that the text has on purpose.
+    """
     forms = PairForms()
     try:
         for number, pair in enumerate(text.pairs, 1):
@@ -214,5 +234,6 @@ def _notes_on_text(text: _CheckedText, ignored: Collection[Form]) -> Iterator[st
         # The file cannot be read. The stage download refuses it with a message of its own.
         return
     name_of_side = {"source": text.source_name, "target": text.target_name}
-    for side, form in forms.found(ignored).items():
-        yield _note(f"{text.key}.{side}: {name_of_side[side]}", form, text.unit)
+    for side, form in forms.find_forms(ignored).items():
+        location = f"{text.key}.{side}: {name_of_side[side]}"
+        yield _format_note(location, form, text.unit)
