@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import regex
 from annotated_types import Interval
@@ -11,10 +11,15 @@ from bleuprint.rules.rule import Candidate, Check
 from bleuprint.text.numbers import have_equal_numbers
 from bleuprint.text.unicode import comparison_key, replace_unprintable
 
-# Of any script, at the end of a word: not in 3.5 or example.org. All marks of a row or none: a row
-# is read once.
-_MARK = regex.compile(r"(?<![\p{STerm}…])[\p{STerm}…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
-_QUESTION = re.compile("[?？؟]")
+# A row of marks that end a sentence, in any script, at the end of a word: not in 3.5 or
+# example.org. Quotation marks and brackets may follow. The look-behind and the possessive ++ make
+# it match a complete row or nothing, so that a long row is read once.
+_END_MARKS = regex.compile(
+    r"(?<![\p{STerm}…])[\p{STerm}…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+",
+)
+_QUESTION_MARK = re.compile("[?？؟]")
+# Greek, in which a semicolon is a question mark.
+_GREEK = ("el", "ell")
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class Identical(Check):
     rank: ClassVar[int] = 10
 
     def keeps(self, candidate: Candidate) -> bool:
+        """Return whether the sides differ in their letters or digits."""
         return comparison_key(candidate.pair.source) != comparison_key(candidate.pair.target)
 
 
@@ -42,7 +48,8 @@ class Numerals(Check):
     rank: ClassVar[int] = 80
 
     def keeps(self, candidate: Candidate) -> bool:
-        return have_equal_numbers(*candidate.pair)
+        """Return whether both sides contain the same numbers."""
+        return have_equal_numbers(candidate.pair.source, candidate.pair.target)
 
 
 @dataclass(frozen=True)
@@ -56,16 +63,30 @@ class TerminalPunctuation(Check):
     rank: ClassVar[int] = 90
 
     def keeps(self, candidate: Candidate) -> bool:
-        source, target = map(_ends, candidate.pair, candidate.languages)
-        return source == target
+        """Return whether both sides contain as many ends of sentences and of questions."""
+        source_language, target_language = candidate.languages
+        source_ends = _count_ends(candidate.pair.source, source_language)
+        target_ends = _count_ends(candidate.pair.target, target_language)
+        return source_ends == target_ends
 
 
-def _ends(sentence: str, language: str) -> tuple[int, int]:
-    """The number of ends of sentences, and of questions among them."""
-    if language in ("el", "ell"):
-        sentence = sentence.replace(";", "?")
-    marks = _MARK.findall(replace_unprintable(sentence))
-    return len(marks), sum(bool(_QUESTION.search(mark)) for mark in marks)
+class _Ends(NamedTuple):
+    """The number of ends of sentences in a text, and of the questions among them."""
+
+    sentences: int
+    questions: int
+
+
+def _count_ends(text: str, language: str) -> _Ends:
+    """Count the ends of sentences and of questions in a text."""
+    if language in _GREEK:
+        text = text.replace(";", "?")
+    rows_of_marks = _END_MARKS.findall(replace_unprintable(text))
+    questions = 0
+    for marks in rows_of_marks:
+        if _QUESTION_MARK.search(marks):
+            questions += 1
+    return _Ends(sentences=len(rows_of_marks), questions=questions)
 
 
 @dataclass(frozen=True)
@@ -79,8 +100,9 @@ class WordAlignment(Check):
 
     rank: ClassVar[int] = 300
     needs_translations: ClassVar[bool] = True
-    # the least score is that of an empty side, log 0.05
+    # The lowest score is that of a pair with an empty side, log 0.05 = -3.0.
     min: Annotated[float, Interval(ge=-3, le=10)]
 
     def keeps(self, candidate: Candidate) -> bool:
+        """Return whether the alignment score is high enough."""
         return candidate.alignment_score >= self.min

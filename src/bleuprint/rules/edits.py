@@ -10,29 +10,30 @@ from typing import Any, ClassVar, Literal
 from bleuprint.rules.rule import Edit
 from bleuprint.text.unicode import normalize_unicode, replace_unprintable
 
-# With a semicolon only: HTML would also decode "&copy=1" in an address.
+# An HTML entity. The semicolon is required: HTML itself would decode "&copy=1" in an address, too.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
-# Known HTML elements only, so that "a < b" is kept.
+# A tag of a known HTML element; other text such as "a < b" is kept.
 _TAG = re.compile(
     r"</?(?:a|abbr|b|big|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|small|span|strong|sub|"
     r"sup|table|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-# An element that ends no word: a line may be broken there.
+# The element wbr, where a line may be broken inside of a word.
 _WORD_BREAK = re.compile(r"</?wbr\s*/?>", re.IGNORECASE)
-# Letters of Latin-1 (two bytes in UTF-8), punctuation and formats such as the byte order mark
-# (three) as Windows-1252 or Latin-1 read them. Longer ranges would include correct text, such as
-# "là »" with a no-break space. Ã at the end of a capitalized word (IRMÃ”) is no mojibake.
+# Mojibake: UTF-8 that was read as Windows-1252 or Latin-1. The expression covers letters of Latin-1
+# (two bytes in UTF-8), and punctuation and formats such as the byte order mark (three bytes).
+# Longer ranges would include correct text, such as "là »" with a no-break space. An Ã at the end of
+# a word in capitals (IRMÃ”) is correct as well.
 _MOJIBAKE = re.compile(
     "[ÂÃ](?!(?<=[A-ZÀ-Þ]Ã)[…”’»–—“‘](?!\\w))[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
     "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦‹ŒŽ]|â[\u0082‚]¬|ï»¿"
 )
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
-# Every rule of sacremoses' normalizer, in every language, needs one of these: other printable
-# sentences do not change.
-_CHARACTERS = re.compile('[()"`´„“”–—‘’‚…«»\u00a0]')
-_SEQUENCES = ("  ", " %", " :", " ;", "''")
+# Each rule of sacremoses' normalizer, in every language, changes only sentences that contain one of
+# these characters or sequences. Other printable sentences need not pass through it, which is slow.
+_CHARACTERS_TO_NORMALIZE = re.compile('[()"`´„“”–—‘’‚…«»\u00a0]')
+_SEQUENCES_TO_NORMALIZE = ("  ", " %", " :", " ;", "''")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Entities(Edit):
     rank: ClassVar[int] = 10
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return _ENTITY.sub(_decoded, sentence)
+        """Decode the entities of a sentence."""
+        return _ENTITY.sub(_decode_entity, sentence)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class HtmlTags(Edit):
     rank: ClassVar[int] = 12
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
+        """Remove <wbr> from a sentence, and replace other tags by spaces."""
         return _TAG.sub(" ", _WORD_BREAK.sub("", sentence))
 
 
@@ -68,7 +71,10 @@ class Mojibake(Edit):
     rank: ClassVar[int] = 14
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return sentence if sentence.isascii() else _MOJIBAKE.sub(_decoded_again, sentence)
+        """Restore the letters of a sentence."""
+        if sentence.isascii():
+            return sentence
+        return _MOJIBAKE.sub(_decode_again, sentence)
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,7 @@ class Unicode(Edit):
     form: Literal["NFC", "NFKC"] = "NFC"
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
+        """Normalize a sentence."""
         return normalize_unicode(self.form, sentence)
 
 
@@ -92,6 +99,7 @@ class NonPrinting(Edit):
     rank: ClassVar[int] = 30
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
+        """Remove or replace the characters of a sentence that do not print."""
         return replace_unprintable(sentence)
 
 
@@ -105,46 +113,72 @@ class Punctuation(Edit):
     rank: ClassVar[int] = 40
 
     def edit(self, sentence: str, language: str) -> str:
+        """Normalize the punctuation of a sentence."""
         text = replace_unprintable(sentence)
-        if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
-            normalized: str = _normalizer(language).normalize(text)
-            return normalized
-        return text.strip()
+        if not _needs_normalizer(text):
+            return text.strip()  # as the normalizer does
+        normalized: str = _normalizer(language).normalize(text)
+        return normalized
 
 
-def _decoded(entity: re.Match[str]) -> str:
+def _decode_entity(entity: re.Match[str]) -> str:
+    """Return the character of an HTML entity; an unknown entity stays as it is."""
     written = entity[0]
-    if written[1] != "#" and written[1:] not in html5:
-        return written  # HTML would decode &notit; as &not and it;
-    return _LINE_ENDS.sub(" ", html.unescape(written) or " ")  # Python removes controls
+    is_numeric = written[1] == "#"
+    if not is_numeric and written[1:] not in html5:
+        return written  # HTML itself would decode &notit; as &not and it;
+    # Python decodes the number of a control character to an empty string.
+    character = html.unescape(written) or " "
+    return _LINE_ENDS.sub(" ", character)
 
 
-def _decoded_again(characters: re.Match[str]) -> str:
-    # Windows-1252 where it has the character, else Latin-1
-    data = b"".join(c.encode("latin-1" if c <= "\xff" else "cp1252") for c in characters[0])
+def _decode_again(mojibake: re.Match[str]) -> str:
+    """Return what characters mean if their bytes are read as UTF-8; unchanged if they are not."""
+    encoded = b""
+    for character in mojibake[0]:
+        # Windows-1252 has the characters above U+00FF, Latin-1 the others.
+        encoding = "latin-1" if character <= "\xff" else "cp1252"
+        encoded += character.encode(encoding)
     try:
-        return _LINE_ENDS.sub(" ", data.decode())
+        return _LINE_ENDS.sub(" ", encoded.decode())
     except UnicodeDecodeError:
-        return characters[0]
+        return mojibake[0]
+
+
+def _needs_normalizer(text: str) -> bool:
+    """Return whether the normalizer may change a printable sentence."""
+    if _CHARACTERS_TO_NORMALIZE.search(text):
+        return True
+    return any(sequence in text for sequence in _SEQUENCES_TO_NORMALIZE)
 
 
 @cache
 def _normalizer(language: str) -> Any:
-    # imported here: every stage loads this module, and the library takes a quarter of a second
+    """Return sacremoses' normalizer of punctuation, with one rule made faster."""
+    # Imported here: every stage loads this module, and the library takes a quarter of a second.
     from sacremoses import MosesPunctNormalizer
 
     normalizer = MosesPunctNormalizer(language)
-    normalizer.substitutions = [
-        _DOTS_IN_QUOTES if rule == _QUADRATIC else rule for rule in normalizer.substitutions
-    ]
+    substitutions = []
+    for substitution in normalizer.substitutions:
+        if substitution == _SLOW_DOTS_RULE:
+            substitution = _FAST_DOTS_RULE
+        substitutions.append(substitution)
+    normalizer.substitutions = substitutions
     return normalizer
 
 
-def _dots_before_quote(dots: re.Match[str]) -> str:
-    return dots[0] if dots[2] is None else f'"{dots[1]}{dots[2]}'
+def _dots_after_quote(match: re.Match[str]) -> str:
+    """Return a row of dots after its quotation mark; without a mark the row stays as it is."""
+    dots = match[1]
+    text_after_quote = match[2]
+    if text_after_quote is None:
+        return dots
+    return f'"{dots}{text_after_quote}'
 
 
-# A rule of the library for German, Spanish and French reads a row of dots once for each of them;
-# the same rule, which also matches, and leaves, a row without a quotation mark.
-_QUADRATIC = (r'(\.+)"(\s*[^<])', r'"\g<1>\g<2>')
-_DOTS_IN_QUOTES = (r'(\.++)(?:"(\s*[^<]))?', _dots_before_quote)
+# A rule of the normalizer for German, Spanish and French moves a row of dots after the quotation
+# mark that follows it. Its time is quadratic: without a mark, it reads the row again from each dot.
+_SLOW_DOTS_RULE = (r'(\.+)"(\s*[^<])', r'"\g<1>\g<2>')
+# The same rule in linear time. It also matches a row without a mark, which then stays as it is.
+_FAST_DOTS_RULE = (r'(\.++)(?:"(\s*[^<]))?', _dots_after_quote)

@@ -12,10 +12,13 @@ from bleuprint.rules.rule import Candidate, SideCheck
 from bleuprint.text.unicode import replace_white_space
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from bleuprint.text.language_likelihoods import LanguageLikelihoods
 
-# Characters that are enough to identify a language.
-_ENOUGH = 1000
+# So many characters are enough to identify a language; the rest of a sentence is not read.
+_MAX_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)
@@ -29,40 +32,54 @@ class LanguageId(SideCheck):
 
     rank: ClassVar[int] = 200
     known_languages: ClassVar[Collection[str]] = SCRIPTS.keys()
-    # Without evidence, a language listed with two scripts is twice as likely as another.
+    # The limit is above 2: without evidence, a language listed with two scripts is twice as likely
+    # as another one.
     min_odds: Annotated[float, Gt(2)]
 
     def passes(self, sentence: str, language: str) -> bool:
-        return self._pass([sentence], [language])[0]
+        """Return whether no other language is much likelier than the sentence's own."""
+        return self._pass_each([sentence], [language])[0]
 
     def keeps_each(self, candidates: Sequence[Candidate]) -> list[bool]:
-        sentences = [side for candidate in candidates for side in candidate.pair]
-        languages = [language for candidate in candidates for language in candidate.languages]
-        passed = self._pass(sentences, languages)
-        return [all(sides) for sides in zip(passed[::2], passed[1::2], strict=True)]
+        """Return for each pair whether it is kept; many sentences at once are faster."""
+        sentences: list[str] = []
+        languages: list[str] = []
+        for candidate in candidates:
+            sentences += candidate.pair
+            languages += candidate.languages
+        passed = self._pass_each(sentences, languages)
+        # Source and target sentences alternate.
+        return [
+            source_passes and target_passes
+            for source_passes, target_passes in zip(passed[::2], passed[1::2], strict=True)
+        ]
 
-    def _pass(self, sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
-        """Whether each sentence passes as one in its language."""
+    def _pass_each(self, sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
+        """Return for each sentence whether it passes as a sentence of its language."""
         if not sentences:
             return []
-        own = _model().likelihoods_of_languages(
-            [replace_white_space(each[:_ENOUGH]) for each in sentences], languages
-        )
-        passed: list[bool] = (self.min_odds * own > 1).tolist()
+        # The likelihoods are shares of the likeliest language's likelihood.
+        passed: list[bool] = (self.min_odds * _likelihoods(sentences, languages) > 1).tolist()
         return passed
 
 
 def likelihood(text: str, language: str) -> float:
     """Return how likely a text is in a known language, as a share of its likeliest language."""
-    return float(
-        _model().likelihoods_of_languages([replace_white_space(text[:_ENOUGH])], [language])[0]
-    )
+    return float(_likelihoods([text], [language])[0])
+
+
+def _likelihoods(sentences: Sequence[str], languages: Sequence[str]) -> "npt.NDArray[np.float64]":
+    """Return how likely each sentence is in its language, as a share of its likeliest language."""
+    beginnings = []
+    for sentence in sentences:
+        beginnings.append(replace_white_space(sentence[:_MAX_CHARACTERS]))
+    return _model().likelihoods_of_languages(beginnings, languages)
 
 
 @cache
 def _model() -> "LanguageLikelihoods":
-    """The model, loaded once a process."""
-    # imported here: each stage imports all rules, and SciPy takes a tenth of a second
+    """Return the model of all languages, loaded once a process."""
+    # Imported here: each stage imports all rules, and SciPy takes a tenth of a second.
     from bleuprint.text.language_likelihoods import LanguageLikelihoods
 
     return LanguageLikelihoods(SCRIPTS)

@@ -1,6 +1,9 @@
-"""Checks of the letters of a sentence, and the scripts (by Unicode's names) of languages.
+"""Checks of the letters of a sentence, and the scripts in which languages are written.
 
-The languages are those of py3langid, by its codes.
+Scripts are named as in Unicode. The languages are those of py3langid, by its codes.
+
+Characters are counted by `str.translate` with a table that removes the other characters, which is
+faster than a loop or an expression.
 """
 
 from collections.abc import Collection
@@ -14,7 +17,8 @@ from annotated_types import Interval
 from bleuprint.rules.rule import SideCheck
 from bleuprint.text.unicode import CharacterTable
 
-_LANGUAGES = {
+# The languages that use each script.
+_LANGUAGES_BY_SCRIPT = {
     "Arabic": "ar ary arz az fa kk ku ky pa ps sdh tg ug ur uz uzs",
     "Armenian": "hy",
     "Bengali": "as bn",
@@ -51,10 +55,17 @@ _LANGUAGES = {
 }
 
 
-SCRIPTS = {
-    language: tuple(script for script, used_by in _LANGUAGES.items() if language in used_by.split())
-    for language in " ".join(_LANGUAGES.values()).split()
-}
+def _scripts_by_language() -> dict[str, tuple[str, ...]]:
+    """Return the scripts of each language."""
+    scripts: dict[str, tuple[str, ...]] = {}
+    for script, languages in _LANGUAGES_BY_SCRIPT.items():
+        for language in languages.split():
+            scripts[language] = (*scripts.get(language, ()), script)
+    return scripts
+
+
+# The scripts of each language, by its code.
+SCRIPTS = _scripts_by_language()
 
 Share = Annotated[float, Interval(ge=0, le=1)]
 
@@ -71,7 +82,9 @@ class AlphabetRatio(SideCheck):
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        return _share(_count(sentence, _LETTERS), _count(sentence, _PRINTED)) >= self.min
+        """Return whether enough of the characters are letters."""
+        letters = _count_characters(sentence, _LETTERS)
+        return _share(letters, _count_characters(sentence, _PRINTED_CHARACTERS)) >= self.min
 
 
 @dataclass(frozen=True)
@@ -86,33 +99,53 @@ class CharacterScore(SideCheck):
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:
-        own = _count(sentence, _letters_of(language))
-        return _share(own, _count(sentence, _SCRIPTED)) >= self.min
+        """Return whether enough of the letters belong to the scripts of the language."""
+        letters_of_language = _count_characters(sentence, _letters_of_language(language))
+        letters = _count_characters(sentence, _LETTERS_WITH_SCRIPT)
+        return _share(letters_of_language, letters) >= self.min
 
 
-def _share(part: int, whole: int) -> float:
-    """`part / whole`; 1 of an empty whole."""
-    return part / whole if whole else 1.0
+def _share(part: int, total: int) -> float:
+    """Return part / total; 1 if the total is 0, so that the sentence passes."""
+    return part / total if total else 1.0
 
 
-def _count(sentence: str, letters: CharacterTable) -> int:
-    """The number of characters of a sentence that a table does not remove."""
-    return len(sentence.translate(letters))
+def _count_characters(sentence: str, table: CharacterTable) -> int:
+    """Return the number of characters of a sentence that a table does not remove."""
+    return len(sentence.translate(table))
 
 
-def _picking(expression: str) -> CharacterTable:
-    """A table that removes the characters that do not match an expression."""
-    matches = regex.compile(expression).match
-    return CharacterTable(lambda c: c if matches(c) else None)
+def _table_of_matching(expression: str) -> CharacterTable:
+    """Return a table for `str.translate` that removes characters that an expression does not match.
+
+    Args:
+        expression: A regular expression for one character.
+    """
+    pattern = regex.compile(expression)
+
+    def keep_or_remove(character: str) -> str | None:
+        """Return a character that matches; None, which removes it, otherwise."""
+        return character if pattern.match(character) else None
+
+    return CharacterTable(keep_or_remove)
 
 
-_PRINTED = _picking(r"[^\s\p{Cc}\p{Cf}]")
-_LETTERS = _picking(r"[\p{L}\p{M}]")
-_SCRIPTED = _picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
+# Neither spaces nor control and format characters.
+_PRINTED_CHARACTERS = _table_of_matching(r"[^\s\p{Cc}\p{Cf}]")
+# Letters, and marks such as accents and vowel signs.
+_LETTERS = _table_of_matching(r"[\p{L}\p{M}]")
+# Letters and marks that belong to certain scripts, not to all of them.
+_LETTERS_WITH_SCRIPT = _table_of_matching(
+    r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]",
+)
 
 
 @cache
-def _letters_of(language: str) -> CharacterTable:
-    # Script extensions: the long-vowel mark, for example, is of Katakana and of Hiragana.
+def _letters_of_language(language: str) -> CharacterTable:
+    """Return the table that keeps the letters in the scripts of a language.
+
+    It reads Unicode's script extensions (scx), since some letters belong to several scripts: the
+    Japanese long-vowel mark to Katakana and Hiragana.
+    """
     scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
-    return _picking(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")
+    return _table_of_matching(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")

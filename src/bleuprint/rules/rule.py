@@ -1,8 +1,8 @@
-"""A rule: a frozen dataclass whose fields are its settings in params.yaml.
+"""The base classes of cleaning and filtering rules: `Edit` changes sentences, `Check` drops pairs.
 
-A rule of your own is a class in a new file of this folder; its name in params.yaml is the name of
-the class in lower case with underscores (`NoQuestions` is `no_questions`). The name of a base class
-of rules begins with _.
+A rule is a frozen dataclass whose fields are its settings in params.yaml. A rule of your own is a
+class in a new file of this folder; its name in params.yaml is the name of the class in lower case
+with underscores (`NoQuestions` is `no_questions`). The name of a base class of rules begins with _.
 """
 
 import re
@@ -21,14 +21,21 @@ from bleuprint.text.tokenizers import NO_BOUNDS, TokenBounds
 from bleuprint.text.unicode import collapse_spaces
 
 Tokens = list[str]
+# Messages show so many characters of a sentence.
+_SHOWN_CHARACTERS = 60
 
 
 @dataclass
 class Candidate:
-    """A pair to check; it is tokenized when a check first reads its tokens.
+    """A sentence pair to check. It is tokenized when a check first reads its tokens.
 
-    `score`: how well the sides explain each other, given if a check `needs_translations`;
-    `bounds`: the least and the most tokens that each side may have, known without tokenizing it.
+    Attributes:
+        pair: The sentences.
+        languages: The codes of the source and the target language.
+        tokenizers: The tokenizers of both languages.
+        score: Returns the alignment score; None if no check `needs_translations`.
+        bounds: For each side the smallest and the largest number of tokens that it may have, as far
+            as this is known without tokenizing it.
     """
 
     pair: Pair
@@ -39,28 +46,31 @@ class Candidate:
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
-        """The tokens of both sides by the corpus's tokenizer."""
-        source, target = self.tokenizers
-        return source(self.pair.source), target(self.pair.target)
+        """The tokens of both sides, by the tokenizer of the corpus."""
+        tokenize_source, tokenize_target = self.tokenizers
+        return tokenize_source(self.pair.source), tokenize_target(self.pair.target)
 
     @cached_property
     def alignment_score(self) -> float:
-        """How well the sides explain each other."""
+        """How well the words of both sides explain each other; see `WordTranslations.score`."""
         assert self.score is not None, "for a check that needs_translations"
         return self.score(self)
 
 
 class Rule:
-    """The base of edits and checks."""
+    """The base of edits and checks.
 
-    # Rules run by rank, then by name, whatever their order in params.yaml.
+    Attributes:
+        rank: Rules run by rank, then by name, whatever their order in params.yaml.
+        known_languages: The codes of the languages that the rule supports; None if it supports all.
+    """
+
     rank: ClassVar[int] = 100
-    # The languages that the rule supports; None: any.
     known_languages: ClassVar[Collection[str] | None] = None
 
     @classmethod
     def name(cls) -> str:
-        """The rule's name in params.yaml and in filtering statistics."""
+        """Return the name of the rule in params.yaml and in filtering statistics."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
@@ -76,76 +86,121 @@ class Rule:
 
 @dataclass(frozen=True)
 class Edit(Rule, ABC):
-    """Changes sentences: of the training text in clean, of held-out sets in tokenize."""
+    """A rule that changes sentences.
+
+    The stage clean applies it to the training text, the stage tokenize to held-out sets.
+    """
 
     @abstractmethod
     def edit(self, sentence: str, language: str) -> str:
-        """The edited sentence, without line breaks."""
+        """Return the edited sentence, which must not contain line breaks.
+
+        Args:
+            sentence: The sentence.
+            language: The code of its language.
+        """
 
 
 @dataclass(frozen=True)
 class Check(Rule, ABC):
-    """Keeps or drops a pair of the training text."""
+    """A rule that keeps or drops pairs of the training text.
 
-    # Whether it reads `Candidate.alignment_score`, for which word translations are learned.
+    Attributes:
+        needs_translations: Whether the rule reads `Candidate.alignment_score`, for which the stage
+            filter learns word translations.
+    """
+
     needs_translations: ClassVar[bool] = False
 
     @abstractmethod
     def keeps(self, candidate: Candidate) -> bool:
-        """Whether the pair is kept."""
+        """Return whether a pair is kept."""
 
     def keeps_each(self, candidates: Sequence[Candidate]) -> Iterable[bool]:
-        """Whether each pair is kept, in order: for checks that are faster on many at once."""
+        """Return for each pair whether it is kept, in order.
+
+        A check that is faster on many pairs at once overrides this method.
+        """
         return map(self.keeps, candidates)
 
 
 @dataclass(frozen=True)
 class SideCheck(Check):
-    """Keeps a pair if both sides pass, each checked alone."""
+    """A check that keeps a pair if both sides pass, each checked on its own."""
 
     @abstractmethod
     def passes(self, sentence: str, language: str) -> bool:
-        """Whether a side passes."""
+        """Return whether one side passes.
+
+        Args:
+            sentence: The source or the target sentence.
+            language: The code of its language.
+        """
 
     def keeps(self, candidate: Candidate) -> bool:
-        return all(map(self.passes, candidate.pair, candidate.languages))
+        """Return whether both sides of a pair pass."""
+        source_language, target_language = candidate.languages
+        if not self.passes(candidate.pair.source, source_language):
+            return False
+        return self.passes(candidate.pair.target, target_language)
 
 
 Edits = tuple[Edit, ...]
 
 
 def apply_edits(sentence: str, language: str, edits: Edits) -> str:
-    """A sentence after all edits, with single spaces."""
+    """Apply edits to a sentence one after the other, then reduce runs of spaces to one space."""
     for edit in edits:
         sentence = apply_edit(edit, sentence, language)
     return collapse_spaces(sentence)
 
 
 def apply_edit(edit: Edit, sentence: str, language: str) -> str:
-    """A sentence after one edit; raises UserError if it fails or gives more than a line."""
+    """Apply one edit to a sentence.
+
+    Raises:
+        UserError: The edit fails, or returns something other than one line of text.
+    """
     try:
-        new = edit.edit(sentence, language)
-    except Exception as error:  # of any kind: the code of a rule is the user's
+        edited_sentence = edit.edit(sentence, language)
+    except Exception as error:  # of any class: the code of a rule may be the user's
         raise rule_error(error, sentence) from error
-    if not isinstance(new, str):
+    shown_sentence = repr(sentence[:_SHOWN_CHARACTERS])
+    if not isinstance(edited_sentence, str):
         raise UserError(
-            f"rule {edit.name()}: its edit of {sentence[:60]!r} is {new!r}, no sentence"
+            f"rule {edit.name()}: its edit of {shown_sentence} returns {edited_sentence!r}. "
+            "It must return a string"
         )
-    if "\n" in new:
-        raise UserError(f"rule {edit.name()}: it inserts a line break into {sentence[:60]!r}")
-    return new
+    if "\n" in edited_sentence:
+        raise UserError(f"rule {edit.name()}: it inserts a line break into {shown_sentence}")
+    return edited_sentence
 
 
 def rule_error(error: Exception, text: str | None = None) -> UserError:
-    """An error in the code of a rule, which may be a user's, as one line with its place."""
-    if is_out_of_memory(error):  # not the rule's fault
+    """Turn an error in the code of a rule, which may be a user's, into a message of one line.
+
+    The message begins with the file and line of the rule that failed.
+
+    Args:
+        error: The error.
+        text: The sentence or pair at which the rule failed, if any.
+
+    Returns:
+        The error to raise; a UserError stays as it is.
+
+    Raises:
+        Exception: The error itself, if the machine is out of memory: the rule is not to blame.
+    """
+    if is_out_of_memory(error):
         raise error
     if isinstance(error, UserError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    folder = str(Path(__file__).parent)
-    # none if a method cannot be called at all, such as one without its argument
-    inside = [frame for frame in frames if frame.filename.startswith(folder)]
-    place = (inside or frames)[-1]
-    at = "" if text is None else f", at {text[:60]!r}"
-    return UserError(f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}{at}")
+    rules_folder = str(Path(__file__).parent)
+    rule_frames = [frame for frame in frames if frame.filename.startswith(rules_folder)]
+    # No frame lies in the rules if a method cannot be called, for example for lack of an argument.
+    last_frame = rule_frames[-1] if rule_frames else frames[-1]
+    message = f"{last_frame.filename}:{last_frame.lineno}: {type(error).__name__}: {error}"
+    if text is not None:
+        message += f", at {text[:_SHOWN_CHARACTERS]!r}"
+    return UserError(message)
