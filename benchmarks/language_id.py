@@ -140,7 +140,7 @@ def judge_each(accepts: Callable[[str, str], bool]) -> Judge:
 
 def judge_by_language_id(min_odds: float) -> Judge:
     """Return the judge of the filter language_id."""
-    return LanguageId(min_odds)._pass
+    return LanguageId(min_odds)._pass_each
 
 
 def judge_by_py3langid() -> Judge:

@@ -207,7 +207,7 @@ def test_an_edit_that_returns_nothing_is_named():
         def edit(self, sentence, language):  # noqa: ARG002
             sentence.strip()
 
-    with pytest.raises(UserError, match="rule forgetful: its edit of ' a ' returns None. It must"):
+    with pytest.raises(UserError, match="rule forgetful: its edit of ' a ' returns None"):
         apply_edits(" a ", "en", (Forgetful(),))
 
 
