@@ -144,7 +144,7 @@ def computed_updates(
     step = TrainStep(model.to(group.device).train(), system.train, 1, group)
     if is_eager:
         # without CUDA graphs, which a step records where launches cost much
-        setattr(step, "_launches_cost", lambda _: False)  # noqa: B010
+        setattr(step, "_is_launch_bound", lambda _: False)  # noqa: B010
     updates = local_updates(random_corpus(), system, 1, Position(), group)
     with closing(prefetch(updates)) as prefetched:
         previous = None
@@ -203,7 +203,7 @@ def measure_loss(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
     round_to_bfloat16(projection)
 
     def our_loss() -> int:
-        loss = linear_cross_entropy(hidden, projection, labels, SMOOTHING, compiled=is_compiled)
+        loss = linear_cross_entropy(hidden, projection, labels, SMOOTHING, is_compiled=is_compiled)
         torch.autograd.backward(loss)
         return tokens
 

@@ -12,7 +12,7 @@ def save(place, update=20):
     state = {"fingerprint": "f", "loss": 0.1, "curve": [{"update": 1}] * 50}
     weights = {"a": torch.full((40, 30), float(update))}
     checkpoint.save(place, update, weights, {"step": torch.tensor(1.0)}, state)
-    checkpoint.prune(place, systems.train(keep_last=1, save_interval=10), [], finished=False)
+    checkpoint.prune(place, systems.train(keep_last=1, save_interval=10), [], is_finished=False)
 
 
 def latest(place):

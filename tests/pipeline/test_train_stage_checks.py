@@ -192,7 +192,7 @@ def test_processes_without_a_batch_are_reported_once(untrained, tmp_path):
     said = train(root, 2)
     message = (
         r"updates of 40 tokens have fewer batches of train\.max_tokens \(40\) than there are "
-        r"processes \(2\), of which some are idle: 22 would give each a batch"
+        r"processes \(2\), so some processes are idle: 22 would give each a batch"
     )
     assert len(re.findall(message, said)) == said.count("idle") == 1
 

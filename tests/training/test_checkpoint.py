@@ -96,7 +96,7 @@ def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
         if update % 10 == 0 or update == end or rng.random() < 0.02:
             (tmp_path / f"checkpoint-{update:07d}").mkdir()
             if rng.random() < 0.8 or update == end:
-                checkpoint.prune(tmp_path, settings, ranked, finished=update == end)
+                checkpoint.prune(tmp_path, settings, ranked, is_finished=update == end)
                 assert set(ranked[:3]) <= set(updates(tmp_path))
     regular = sorted({*range(10, end + 1, 10), end})
     assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})
@@ -112,7 +112,7 @@ def test_of_one_half_removed_nothing_is_left(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shutil, "rmtree", killed)
-        checkpoint.prune(tmp_path, kept(1, 0, 0), [], finished=False)
+        checkpoint.prune(tmp_path, kept(1, 0, 0), [], is_finished=False)
     assert updates(tmp_path) == [20]
     checkpoint.load_latest(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]

@@ -86,6 +86,6 @@ def test_the_forecast_grows_with_what_is_trained(tmp_path, monkeypatch):
 def test_a_gpu_is_used():
     text = TextSize(1000, 20.0, 10.0, 500)
     (line,) = set(fitted_systems_yaml(text).splitlines()) - set(
-        fitted_systems_yaml(text, portable=False).splitlines()
+        fitted_systems_yaml(text, is_portable=False).splitlines()
     )
     assert line.startswith("    arithmetic: portable")

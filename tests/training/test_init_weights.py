@@ -18,7 +18,12 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.fingerprints import Fingerprints
-from bleuprint.training.init_weights import InitFiles, add_weight_hashes, init_files, take_weights
+from bleuprint.training.init_weights import (
+    InitFiles,
+    add_weight_hashes,
+    copy_init_weights,
+    init_files,
+)
 from bleuprint.training.job import Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.outputs import export_checkpoints
@@ -69,7 +74,7 @@ def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
     first, second = (each.binary for each in corpora)
     start, model = model_of(first, 1), model_of(second, 2)
     initial = {name: tensor.clone() for name, tensor in named_weights(model).items()}
-    said, *notes = take_weights(model, second, written(tmp_path / "start", start, first))
+    said, *notes = copy_init_weights(model, second, written(tmp_path / "start", start, first))
     weights, given, taken = named_weights(model), named_weights(start), {}
     for name, tensor in weights.items():
         if name not in ROWS:
@@ -94,7 +99,7 @@ def test_few_known_tokens_are_noted(tmp_path, corpora):
     other = prepare(tmp_path / "other", {"train": pairs}, units=merges(0, joint=False)).binary
     start = written(tmp_path / "start", model_of(other, 1), other)
     first = corpora[0].binary
-    said, note = take_weights(model_of(first, 2), first, start)
+    said, note = copy_init_weights(model_of(first, 2), first, start)
     size = len(first.segmentation(first.source).vocabulary) - len(SPECIALS)
     assert f"own: 0 of {size} source tokens taken over" in said
     assert note.startswith("note: the start knows fewer than half of the tokens")
@@ -103,7 +108,7 @@ def test_few_known_tokens_are_noted(tmp_path, corpora):
 def test_a_joint_vocabulary_is_counted_once(tmp_path):
     joint = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
     start = written(tmp_path / "start", model_of(joint, 1), joint)
-    (said,) = take_weights(model_of(joint, 2), joint, start)
+    (said,) = copy_init_weights(model_of(joint, 2), joint, start)
     size = len(joint.segmentation(joint.source).vocabulary) - len(SPECIALS)
     assert said == f"started from general own: {size} of {size} tokens taken over"
 
@@ -130,7 +135,7 @@ def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, 
     # killed and started again it continues: its weights are not the start's once more
     with torch.no_grad():
         trainer.model.projection.weight.add_(1)
-    trainer._save(finished=True)
+    trainer._save(is_finished=True)
     again = Trainer(job, ALONE, tmp_path / "work", marks, Observer())
     assert again.state.update == 2
     assert torch.equal(again.model.projection.weight, trainer.model.projection.weight)
@@ -190,7 +195,7 @@ def test_a_damaged_or_foreign_start_is_refused_in_one_line(
     path = tmp_path / "start" / file
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     with pytest.raises(UserError) as raised:
-        take_weights(model_of(second, 2), second, start)
+        copy_init_weights(model_of(second, 2), second, start)
     assert message in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
 
@@ -208,7 +213,7 @@ def test_folders(tmp_path, corpora, monkeypatch):
     add_weight_hashes(runs)
     assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     model = model_of(corpora[1].binary, 2)
-    take_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
+    copy_init_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
     (folder / "model.safetensors").write_bytes(b"x")
     for start, message in (
         (InitFrom(**given), "model.safetensors: not the SHA-256 in train.init_from: "),

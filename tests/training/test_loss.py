@@ -30,7 +30,7 @@ LOGITS = torch.tensor([[0.0, math.log(3)]])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", {"cpu": rows * 11 * 4})
+    monkeypatch.setattr(module, "_BLOCK_BYTES", {"cpu": rows * 11 * 4})
     torch.manual_seed(1)
     projection = Linear(6, 11, bias=bias)
     hidden, labels = torch.randn(8, 6, requires_grad=True), torch.randint(1, 11, (8,))
@@ -127,7 +127,9 @@ def test_the_loss_of_gpus_is_that_of_cpus(smoothing, target):
     (gradient,) = torch.autograd.grad(expected, logits)
     wider = functional.pad(logits.detach(), (0, 3, 0, 2), value=7.0)
     padded = functional.pad(labels, (0, 2), value=PAD)
-    found, ours = module.plain_loss(wider, padded, 13, module._distribution(13, smoothing, target))
+    found, ours = module.plain_loss(
+        wider, padded, 13, module._target_distribution(13, smoothing, target)
+    )
     torch.testing.assert_close(found, expected.detach())
     torch.testing.assert_close(ours, functional.pad(gradient, (0, 3, 0, 2)))
 

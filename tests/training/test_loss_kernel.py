@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.training.loss import _distribution, plain_loss
+from bleuprint.training.loss import _target_distribution, plain_loss
 from requirements import GPU, needs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
@@ -37,7 +37,7 @@ def test_loss_and_gradient_are_those_in_float64(
     logits = (5 * torch.randn(9, columns)).to(DEVICE, dtype)
     labels = torch.randint(1, size, (9,))
     labels[-2:] = PAD
-    given = labels.to(DEVICE), size, _distribution(size, smoothing, target)
+    given = labels.to(DEVICE), size, _target_distribution(size, smoothing, target)
     expected, gradient = plain_loss(logits.double(), *given)
     found, ours = fused_loss(logits.clone(), *given)
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)

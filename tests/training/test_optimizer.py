@@ -121,7 +121,7 @@ def test_a_training_continues_where_weights_lie_otherwise(by, monkeypatch):
         return [*model.parameters(), *optimizer.state_dict().values()]
 
     update(one, before)
-    monkeypatch.setattr(optimizer_module, "_ALIGNED", 16)
+    monkeypatch.setattr(optimizer_module, "_ALIGNED_ELEMENTS", 16)
     other = network()
     other.load_state_dict(one.state_dict())
     after = FlatOptimizer(other, settings)

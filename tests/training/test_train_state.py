@@ -42,11 +42,11 @@ def test_the_best_are_the_lowest_losses_or_the_highest_bleu():
     ],
 )
 def test_it_stops_at_whatever_comes_first(stops, finished):
-    assert state(epoch=2).finished(systems.train(**stops)) is finished
+    assert state(epoch=2).is_finished(systems.train(**stops)) is finished
 
 
 def test_patience_waits_for_a_first_validation():
-    assert not state(validations=0).finished(systems.train(max_updates=None, patience=1))
+    assert not state(validations=0).is_finished(systems.train(max_updates=None, patience=1))
 
 
 def test_a_training_that_patience_ended_says_why():
@@ -100,6 +100,6 @@ def test_a_training_that_is_complete_did_not_end_early():
 
 
 def test_weights_are_validated_once():
-    assert state().validated
-    assert not state(update=51).validated
-    assert not state(validations=0).validated
+    assert state().is_validated
+    assert not state(update=51).is_validated
+    assert not state(validations=0).is_validated

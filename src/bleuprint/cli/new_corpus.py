@@ -96,7 +96,7 @@ def new_corpus(arguments: argparse.Namespace) -> None:
         vocabulary_size=pieces.size,
     )
     example = Example.from_recipe(recipe) if recipe.exists() else None
-    fitted_systems = fitted_systems_yaml(text, portable=not environment.has_gpu())
+    fitted_systems = fitted_systems_yaml(text, is_portable=not environment.has_gpu())
     insertion = insert_corpus(params, new, example, fitted_systems)
 
     for line in new.about:

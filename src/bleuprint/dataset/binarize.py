@@ -203,11 +203,14 @@ class Binarizing(Step):
 
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
         """Return the content of corpus.json, apart from the hashes of files."""
+        edit_settings = {}
+        for edit in self.edits:
+            edit_settings[edit.name()] = asdict(edit)
         header = {
             "source": self.input_text.source,
             "target": self.input_text.target,
             "joint": read_about(self.segmentation)["joint"],
-            "clean": {edit.name(): asdict(edit) for edit in self.edits},
+            "clean": edit_settings,
             "tokenize": asdict(self.tokenize),
             "sets": {name: asdict(size) for name, size in sizes.items()},
         }

@@ -8,7 +8,7 @@ subword-nmt itself learns the merges. Memory grows with the number of distinct w
 import ctypes
 from collections.abc import Iterator, Mapping
 from io import StringIO
-from itertools import accumulate, islice
+from itertools import islice
 
 import numpy as np
 
@@ -64,13 +64,16 @@ def _subword_nmt_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair
 
 def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[Pair]:
     """Yield all merge operations that native/merges.cpp learns."""
-    words = [word.encode() for word in counts]
-    # The library reads the words as one text, and the offset at which each of them ends.
-    ends = np.fromiter(accumulate(map(len, words)), np.int64, len(words))
-    word_counts = np.fromiter(counts.values(), np.int64, len(words))
+    # The library reads the words as one text, with the offset at which each of them ends.
+    text = bytearray()
+    ends = np.empty(len(counts), np.int64)
+    for index, word in enumerate(counts):
+        text += word.encode()
+        ends[index] = len(text)
+    word_counts = np.fromiter(counts.values(), np.int64, len(counts))
     library.merges_new.restype = ctypes.c_void_p
     library.merges_next.restype = ctypes.c_char_p
-    arguments = native.c_arguments(b"".join(words), ends, word_counts, len(words))
+    arguments = native.c_arguments(bytes(text), ends, word_counts, len(counts))
     learner = ctypes.c_void_p(library.merges_new(*arguments))
     try:
         while line := library.merges_next(learner):

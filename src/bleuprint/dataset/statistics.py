@@ -88,9 +88,11 @@ class CorpusStatistics:
         vocabularies = {}
         for language in languages:
             vocabularies[language] = _count_vocabulary(corpus, language)
-        sets = {}
+        sets: dict[str, dict[str, SideStatistics]] = {}
         for name in corpus.sets:
-            sets[name] = {language: _count_side(corpus, name, language) for language in languages}
+            sets[name] = {}
+            for language in languages:
+                sets[name][language] = _count_side(corpus, name, language)
         return cls(joint=corpus.joint, sets=sets, vocabularies=vocabularies)
 
     @classmethod

@@ -170,7 +170,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
     return None
 
 
-def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool) -> None:
+def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bool) -> None:
     """Remove the checkpoints that the settings do not keep.
 
     The newest checkpoint is always kept, to continue from. If SIGTERM caused it, between two
@@ -183,10 +183,10 @@ def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool)
         folder: The folder of the training's checkpoints.
         settings: How many checkpoints to keep, and which.
         ranking: The validated updates, best first.
-        finished: Whether the training is finished.
+        is_finished: Whether the training is finished.
     """
     path_by_update = {update_of(path): path for path in paths(folder)}
-    kept_updates = _kept_updates(list(path_by_update), settings, ranking, finished)
+    kept_updates = _kept_updates(list(path_by_update), settings, ranking, is_finished)
     for update, path in path_by_update.items():
         if update in kept_updates:
             continue
@@ -197,7 +197,7 @@ def prune(folder: Path, settings: Train, ranking: Sequence[int], finished: bool)
 
 
 def _kept_updates(
-    updates: Sequence[int], settings: Train, ranking: Sequence[int], finished: bool
+    updates: Sequence[int], settings: Train, ranking: Sequence[int], is_finished: bool
 ) -> set[int]:
     """Return the updates whose checkpoints the settings keep.
 
@@ -205,7 +205,7 @@ def _kept_updates(
         updates: The updates of the existing checkpoints, oldest first.
         settings: How many checkpoints to keep, and which.
         ranking: The validated updates, best first.
-        finished: Whether the training is finished.
+        is_finished: Whether the training is finished.
     """
     if not updates:
         return set()
@@ -213,7 +213,7 @@ def _kept_updates(
     regular_updates = []
     kept = {newest}
     for update in updates:
-        is_last = finished and update == newest
+        is_last = is_finished and update == newest
         if update % settings.save_interval == 0 or is_last:
             regular_updates.append(update)
         if settings.keep_interval and update % settings.keep_interval == 0:

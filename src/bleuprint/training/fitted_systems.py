@@ -1,8 +1,10 @@
 """Two systems whose trainings are fitted to a text: a laptop finishes both in half an hour.
 
-How long a training takes on this machine is forecast from a few timed updates.
+`bleuprint new-corpus` writes them into params.yaml. How long a training takes on this machine is
+forecast from a few timed updates.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from random import Random
@@ -19,45 +21,80 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.data_loader import batch_class
 from bleuprint.training.train_step import TrainStep
 
-# Seconds of one core for the updates of each training. Preparation, validation, translation and
-# the report take what is left of half an hour.
-_SECONDS = 1200
-# More epochs bring nothing, even over a text of some hundred pairs.
-_MOST_EPOCHS = 100
+# The time of one core for the updates of each training. Preparation, validation, translation and
+# the report take the rest of half an hour.
+_TRAINING_SECONDS = 1200
+# More epochs improve nothing, even over a text of some hundred pairs.
+_MAX_EPOCHS = 100
+# The number of validations of a training.
 _VALIDATIONS = 20
-# Target tokens per update by the target tokens of the text, up to and including the key, so that a
-# pass over the text has several dozen updates.
-_UPDATE = {50_000: 750, 500_000: 1000}
-_LARGEST_UPDATE = 1500
-# Dropout by the target tokens of the text: small texts overfit sooner.
-_DROPOUT = {250_000: 0.3, 1_000_000: 0.2}
-# Updates that are timed for a forecast, and their tokens at most: some seconds in all.
-_TIMED_UPDATES = 4
-_TIMED_TOKENS = 2500
-# A validation computes the loss of each token and translates greedily: it takes about 1.3 times as
-# long a token as training.
+# The longest warmup in updates; a short training has one of this number of validation intervals.
+_MAX_WARMUP_UPDATES = 500
+_WARMUP_INTERVALS = 3
+# A validation computes the loss of each token and translates greedily: for each token this takes
+# about 1.3 times as long as training.
 _VALIDATION_COST = 1.3
 # Portable arithmetic took 1.09 to 1.19 times as long, and a second training on another core slows
 # the first one down.
 _PORTABLE_COST = 1.25
+# The updates that are timed for a forecast, and their largest number of tokens: some seconds in
+# all.
+_TIMED_UPDATES = 4
+_MAX_TIMED_TOKENS = 2500
 
 
-class _Size(NamedTuple):
-    """`flops`: sustained by one core in portable arithmetic; `lr`: at the end of the warmup."""
+class _SizeClass(NamedTuple):
+    """Settings for texts up to a number of target tokens.
+
+    Attributes:
+        max_target_tokens: The largest number of target tokens.
+        tokens_per_update: The target tokens of an update: so few that an epoch has several dozen
+            updates.
+        dropout: The rate of dropout: small texts overfit sooner.
+    """
+
+    max_target_tokens: float
+    tokens_per_update: int
+    dropout: float
+
+
+_SIZE_CLASSES = (
+    _SizeClass(max_target_tokens=50_000, tokens_per_update=750, dropout=0.3),
+    _SizeClass(max_target_tokens=250_000, tokens_per_update=1000, dropout=0.3),
+    _SizeClass(max_target_tokens=500_000, tokens_per_update=1000, dropout=0.2),
+    _SizeClass(max_target_tokens=1_000_000, tokens_per_update=1500, dropout=0.2),
+    _SizeClass(max_target_tokens=math.inf, tokens_per_update=1500, dropout=0.1),
+)
+
+
+class _ModelSize(NamedTuple):
+    """A model of the two systems.
+
+    Attributes:
+        d_model: The width of the model.
+        flops_per_second: The floating-point operations that one core sustains in portable
+            arithmetic.
+        lr: The learning rate at the end of the warmup.
+    """
 
     d_model: int
-    flops: float
+    flops_per_second: float
     lr: float
 
 
-_SIZES = {"small": _Size(128, 4.5e10, 0.002), "medium": _Size(256, 5.5e10, 0.0012)}
+_SMALL = _ModelSize(d_model=128, flops_per_second=4.5e10, lr=0.002)
+_MEDIUM = _ModelSize(d_model=256, flops_per_second=5.5e10, lr=0.0012)
 
 
 @dataclass(frozen=True)
 class TextSize:
-    """A training text: `pairs` of `source` and `target` subwords on average, EOS included.
+    """The size of a training text.
 
-    `vocabulary`: the number of different subwords.
+    Attributes:
+        pairs: The number of sentence pairs.
+        source_length: The mean number of source subwords of a pair, EOS included.
+        target_length: The mean number of target subwords of a pair, EOS included.
+        vocabulary_size: The number of different subwords.
     """
 
     pairs: int
@@ -67,41 +104,49 @@ class TextSize:
 
     @property
     def tokens(self) -> float:
-        """The target tokens of a pass."""
+        """Return the number of target tokens of an epoch."""
         return self.pairs * self.target_length
 
-    def flops(self, model: Model) -> float:
-        """Floating-point operations of training on a pair."""
-        lengths = round(self.source_length), round(self.target_length)
-        return float(training_flops(model, self.vocabulary_size, *lengths))
+    def flops_per_pair(self, model: Model) -> float:
+        """Return the floating-point operations of training a model on one pair."""
+        flops = training_flops(
+            model,
+            self.vocabulary_size,
+            round(self.source_length),
+            round(self.target_length),
+        )
+        return float(flops)
 
 
-def fitted_systems_yaml(text: TextSize, portable: bool = True) -> str:
-    """The section `systems` of params.yaml for a text: small, and medium, twice as wide.
+def fitted_systems_yaml(text: TextSize, is_portable: bool = True) -> str:
+    """Return the section `systems` of params.yaml for a text: small, and medium, twice as wide.
 
-    `portable`: trains in one thread, so that both train side by side, and not on a GPU.
+    Args:
+        text: The size of the training text.
+        is_portable: Whether to use portable arithmetic: each training has one thread, so that both
+            run side by side, but not on a GPU.
     """
-    arithmetic = (
-        "\n    arithmetic: portable # on CPUs; remove it to train on a GPU" if portable else ""
-    )
-    size = next((size for most, size in _UPDATE.items() if text.tokens <= most), _LARGEST_UPDATE)
-    size = min(size, int(text.tokens) // 2)  # of some hundred short pairs
-    dropout = next((rate for most, rate in _DROPOUT.items() if text.tokens <= most), 0.1)
-    small, medium = (_train(text, size, each) for each in _SIZES.values())
+    arithmetic = ""
+    if is_portable:
+        arithmetic = "\n    arithmetic: portable # on CPUs; remove it to train on a GPU"
+    size_class = _size_class(text)
+    # A text of some hundred short pairs has two updates per epoch at least.
+    tokens_per_update = min(size_class.tokens_per_update, int(text.tokens) // 2)
+    dropout = size_class.dropout
     return f"""\
 systems:
   small:{arithmetic}
     model:
       encoder_layers: 3
       decoder_layers: 3
-      d_model: {_SIZES["small"].d_model}
+      d_model: {_SMALL.d_model}
       d_ff: 512
       heads: 4
       dropout: {{embedding: {dropout}, residual: {dropout}}}
     train:
-      tokens_per_update: {size}
-      max_tokens: {size}
-{small}
+      tokens_per_update: {tokens_per_update}
+      max_tokens: {tokens_per_update}
+{_length_settings(text, tokens_per_update, _SMALL)}
       # early stopping: validations without improvement; the best checkpoints are averaged
       patience: 5
       keep_last: 1
@@ -111,29 +156,41 @@ systems:
     decode: {{beam: 5}}
   medium:
     like: small
-    model: {{d_model: {_SIZES["medium"].d_model}}}
+    model: {{d_model: {_MEDIUM.d_model}}}
     train:
-{medium}
+{_length_settings(text, tokens_per_update, _MEDIUM)}
 """
 
 
-def _train(text: TextSize, update: int, size: _Size) -> str:
-    """The settings of a training that depend on its length."""
-    model = Model(3, 3, size.d_model, 512, 4)
-    pairs = min(_SECONDS * size.flops / text.flops(model), _MOST_EPOCHS * text.pairs)
-    every = max(1, round(pairs * text.target_length / update / _VALIDATIONS))
-    updates = every * _VALIDATIONS
-    most_epochs = updates * update / text.tokens
-    digits = 0 if most_epochs > 10 else 1
+def _size_class(text: TextSize) -> _SizeClass:
+    """Return the first class that is large enough for a text."""
+    for size_class in _SIZE_CLASSES:
+        if text.tokens <= size_class.max_target_tokens:
+            return size_class
+    raise ValueError(text)
+
+
+def _length_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -> str:
+    """Return the lines of `train` that depend on the length of the training."""
+    model = Model(encoder_layers=3, decoder_layers=3, d_model=size.d_model, d_ff=512, heads=4)
+    affordable_pairs = _TRAINING_SECONDS * size.flops_per_second / text.flops_per_pair(model)
+    pairs = min(affordable_pairs, _MAX_EPOCHS * text.pairs)
+    # The updates in an epoch are the pairs times their length, divided by the size of an update.
+    updates = pairs * text.target_length / tokens_per_update
+    interval = max(1, round(updates / _VALIDATIONS))
+    max_updates = interval * _VALIDATIONS
+    epochs = max_updates * tokens_per_update / text.tokens
+    digits = 0 if epochs > 10 else 1
+    warmup_updates = min(_MAX_WARMUP_UPDATES, interval * _WARMUP_INTERVALS)
     return f"""\
-      max_updates: {updates} # {most_epochs:.{digits}f} epochs
-      validate_interval: {every}
-      save_interval: {every}
-      lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {min(500, every * 3)}}}}}"""
+      max_updates: {max_updates} # {epochs:.{digits}f} epochs
+      validate_interval: {interval}
+      save_interval: {interval}
+      lr_schedule: {{inverse_sqrt: {{lr: {size.lr}, warmup_updates: {warmup_updates}}}}}"""
 
 
 def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
-    """Return how many times a training of some updates reads the text."""
+    """Return how many epochs of a text a training of some updates has."""
     epochs = updates * _update_pairs(train, text) / text.pairs
     if train.max_epochs is None:
         return epochs
@@ -157,50 +214,76 @@ def training_seconds(
         The time in seconds.
     """
     train = system.train
+    # A validation is spread over the updates of its interval.
     validated_pairs = valid_pairs / train.validate_interval
-    pairs = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
+    pairs_per_update = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
     cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
-    return updates * pairs * cost * seconds_per_pair(system, text, threads)
+    return updates * pairs_per_update * cost * seconds_per_pair(system, text, threads)
 
 
 def _update_pairs(train: Train, text: TextSize) -> float:
-    """Return the number of sentence pairs in an update."""
+    """Return the mean number of sentence pairs of an update."""
     if train.tokens_per_update is not None:
         return train.tokens_per_update / text.target_length
-    return float(train.update_size[1])
+    assert train.sentences_per_update is not None
+    return float(train.sentences_per_update)
 
 
 def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
-    """Return how long training takes for a sentence pair, in the fastest of some updates.
+    """Measure how long training takes for a sentence pair, in the fastest of some updates.
 
-    Counts the time of the processor: other programs that run now may not run then.
+    The weights are random, and so are the sentences, which have the mean length of the text. The
+    time is that of the processor, divided by the threads, because other programs that run now may
+    not run during the training.
+
+    Args:
+        system: The system to train.
+        text: The size of the training text.
+        threads: The threads that the training may use.
+
+    Returns:
+        The time in seconds.
     """
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    train = system.train
     group = Group(0, 1, torch.device("cpu"))
     model = Transformer(system.model, text.vocabulary_size, text.vocabulary_size).train()
-    step = TrainStep(model, train, 1, group)
+    step = TrainStep(model, system.train, 1, group)
+    pairs = _random_pairs(text, min(system.train.max_tokens, _MAX_TIMED_TOKENS))
+    pair_count = len(pairs.source)
+    batch = batch_class(system.model, system.train, group.device).from_ids(pairs)
+    update_seconds = []
+    for number in range(1, _TIMED_UPDATES + 1):
+        start_time = time.process_time()
+        step.optimizer.zero_grad()
+        step.accumulate_gradient(
+            [batch],
+            number=number,
+            index=0,
+            tokens=round(pair_count * text.target_length),
+        )
+        step.optimizer.step(learning_rate=0.0, grad_norm=step.optimizer.grad_norm())
+        update_seconds.append((time.process_time() - start_time) / threads)
+    return min(update_seconds) / pair_count
+
+
+def _random_pairs(text: TextSize, max_tokens: int) -> PairIds:
+    """Return random sentence pairs of the text's mean lengths, of at most `max_tokens` a side."""
     source_length = round(text.source_length)
     target_length = round(text.target_length)
-    tokens = min(train.max_tokens, _TIMED_TOKENS)
-    pairs = max(1, tokens // max(source_length, target_length))
+    pair_count = max(1, max_tokens // max(source_length, target_length))
     random = Random(1)
-    sources = _random_sentences(random, pairs, source_length, text.vocabulary_size)
-    targets = _random_sentences(random, pairs, target_length, text.vocabulary_size)
-    layout = batch_class(system.model, train, group.device)
-    batch = layout.from_ids(PairIds(sources, targets))
-    times = []
-    for update in range(1, _TIMED_UPDATES + 1):
-        began = time.process_time()
-        step.optimizer.zero_grad()
-        step.accumulate_gradient([batch], update, 0, round(pairs * text.target_length))
-        step.optimizer.step(0.0, step.optimizer.grad_norm())
-        times.append((time.process_time() - began) / threads)
-    return min(times) / pairs
+    sources = _random_sentences(random, pair_count, source_length, text.vocabulary_size)
+    targets = _random_sentences(random, pair_count, target_length, text.vocabulary_size)
+    return PairIds(sources, targets)
 
 
-def _random_sentences(random: Random, count: int, length: int, vocabulary: int) -> list[Sentence]:
-    """Return sentences of `length` token ids, the last of which is EOS."""
-    ids = range(EOS + 1, vocabulary)
-    return [[*random.choices(ids, k=length - 1), EOS] for _ in range(count)]
+def _random_sentences(
+    random: Random, count: int, length: int, vocabulary_size: int
+) -> list[Sentence]:
+    """Return sentences of `length` random token ids, the last of which is EOS."""
+    ordinary_ids = range(EOS + 1, vocabulary_size)
+    sentences: list[Sentence] = []
+    for _ in range(count):
+        sentences.append([*random.choices(ordinary_ids, k=length - 1), EOS])
+    return sentences

@@ -97,39 +97,39 @@ class InitFiles:
         raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
 
 
-def init_files(start: InitFrom, run: Run) -> InitFiles:
+def init_files(init_from: InitFrom, run: Run) -> InitFiles:
     """Return the files of the weights that a run starts from.
 
     Args:
-        start: The setting `train.init_from` of the run.
+        init_from: The setting `train.init_from` of the run.
         run: The run to train.
 
     Raises:
         UserError: Files are missing or not the expected ones. If the setting names a folder, the
             message names its line in params.yaml.
     """
-    if start.parent:
-        return _files_in(init_weights_folder(run.system, run.seed), start, run)
+    if init_from.parent:
+        return _files_in(init_weights_folder(run.system, run.seed), init_from, run)
     try:
-        return _files_in(environment.project_root() / str(start.folder), start, run)
+        return _files_in(environment.project_root() / str(init_from.folder), init_from, run)
     except UserError as error:
         keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
 
 
-def _files_in(folder: Path, start: InitFrom, run: Run) -> InitFiles:
+def _files_in(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
     """Return the files of the first weights in a folder, after checking them.
 
     Args:
         folder: The folder of a model, or of an unpacked release with one model.
-        start: The setting `train.init_from` of the run.
+        init_from: The setting `train.init_from` of the run.
         run: The run to train.
     """
     folder = _model_folder(folder, run)
     weights = _newest_weights(folder)
     if weights is None or not (folder / DESCRIPTION).is_file():
         raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
-    name = " ".join(start.parent or [str(start.folder)])
+    name = " ".join(init_from.parent or [str(init_from.folder)])
     files = InitFiles(name, weights)
     for side in ("source", "target"):
         files.vocabulary(side)
@@ -137,9 +137,9 @@ def _files_in(folder: Path, start: InitFrom, run: Run) -> InitFiles:
     # model.json records the SHA-256 of averaged weights, but not of checkpoints.
     if weights.name == _WEIGHTS:
         check_bytes(weights, files.description().weights_sha256)
-    if start.sha256 is not None:
+    if init_from.sha256 is not None:
         sha256 = sha256_of(weights)
-        if sha256 != start.sha256:
+        if sha256 != init_from.sha256:
             raise UserError(f"{weights}: not the SHA-256 in train.init_from: {sha256}")
     return files
 
@@ -272,7 +272,7 @@ class _SharedTokens:
     model_count: int
 
 
-def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -> list[str]:
+def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFiles) -> list[str]:
     """Copy the first weights of a training into a model.
 
     Rows of embeddings and of the projection are copied for the tokens that both vocabularies
@@ -281,7 +281,7 @@ def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -
     Args:
         model: The model, which is changed.
         corpus: The corpus that the model is trained on.
-        start: The files of the weights.
+        files: The files of the weights.
 
     Returns:
         Messages for the user, one line each.
@@ -290,16 +290,16 @@ def take_weights(model: "Transformer", corpus: BinaryCorpus, start: InitFiles) -
         UserError: The weights belong to another architecture, are damaged, or their vocabularies
             are missing.
     """
-    difference = model.settings.difference(start.description().model)
+    difference = model.settings.difference(files.description().model)
     if difference:
-        path = start.weights.with_name(DESCRIPTION)
+        path = files.weights.with_name(DESCRIPTION)
         raise UserError(f"{path}: another architecture: {difference}")
     tokens_by_side = {
-        "source": _shared_tokens(corpus, corpus.source, start.vocabulary("source")),
-        "target": _shared_tokens(corpus, corpus.target, start.vocabulary("target")),
+        "source": _shared_tokens(corpus, corpus.source, files.vocabulary("source")),
+        "target": _shared_tokens(corpus, corpus.target, files.vocabulary("target")),
     }
-    _copy_weights(model, start.weights, tokens_by_side)
-    return _messages(start, corpus, tokens_by_side)
+    _copy_weights(model, files.weights, tokens_by_side)
+    return _messages(files, corpus, tokens_by_side)
 
 
 def _shared_tokens(corpus: BinaryCorpus, language: str, init_vocabulary: Path) -> _SharedTokens:
@@ -353,20 +353,20 @@ def _copy_weights(
 
 
 def _messages(
-    start: InitFiles, corpus: BinaryCorpus, tokens_by_side: Mapping[str, _SharedTokens]
+    files: InitFiles, corpus: BinaryCorpus, tokens_by_side: Mapping[str, _SharedTokens]
 ) -> list[str]:
     """Say how many tokens were copied, and warn if these are fewer than half of a side's tokens."""
     counts: list[str] = []
     knows_few_tokens = False
     for side, tokens in tokens_by_side.items():
-        what = "tokens" if corpus.joint else f"{side} tokens"
-        count = f"{tokens.shared_count:,} of {tokens.model_count:,} {what} taken over"
+        token_kind = "tokens" if corpus.joint else f"{side} tokens"
+        count = f"{tokens.shared_count:,} of {tokens.model_count:,} {token_kind} taken over"
         # A joint vocabulary has the same count on both sides, which is named once.
         if count not in counts:
             counts.append(count)
         if 2 * tokens.shared_count < tokens.model_count:
             knows_few_tokens = True
-    messages = [f"started from {start.name}: {', '.join(counts)}"]
+    messages = [f"started from {files.name}: {', '.join(counts)}"]
     if knows_few_tokens:
         messages.append("note: the start knows fewer than half of the tokens (see vocabularies)")
     return messages

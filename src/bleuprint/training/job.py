@@ -13,7 +13,7 @@ from bleuprint.config.system import System
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.files import sha256_of
-from bleuprint.training.init_weights import InitFiles, init_files, take_weights
+from bleuprint.training.init_weights import InitFiles, copy_init_weights, init_files
 
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer
@@ -54,7 +54,7 @@ class Job:
         """
         if self.init_files is None:
             return []
-        return take_weights(model, corpus, self.init_files)
+        return copy_init_weights(model, corpus, self.init_files)
 
     def validation_references(self) -> list[Path]:
         """Return the files of the validation set's text, in the order of their names."""

@@ -1,7 +1,15 @@
-"""Label-smoothed cross-entropy of a projection to the vocabulary, without holding its logits."""
+"""Label-smoothed cross-entropy of the output projection, without holding all logits in memory.
+
+The logits of a batch, one for each label and each token of the vocabulary, need more memory than
+everything else. So hidden states are projected in blocks of rows. The gradients of a block are
+computed together with its loss, while its logits are at hand, and then the logits are dropped.
+
+The loss of a block is computed by C++ (native/loss.cpp) on CPUs, by a Triton kernel
+(loss_kernel.py) on GPUs, or by torch's operations where these are not available.
+"""
 
 import ctypes
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -17,31 +25,57 @@ from bleuprint.model.rows import aligned_rows, pad_rows
 from bleuprint.model.transformer import Transformer
 
 SmoothingTarget = Literal["uniform", "non_target"]
-# The probability of a token other than the label, of the label, and of PAD.
-Distribution: TypeAlias = tuple[float, float, float]
 
-# Bytes of logits that are computed at once: few on CPUs, so that they stay in cache; more on GPUs,
-# whose products need many rows.
-_BLOCK = {"cpu": 1 << 24, "gpu": 1 << 28}
+# The number of bytes of logits that are computed at once: few on CPUs, so that they stay in cache;
+# more on GPUs, whose products need many rows.
+_BLOCK_BYTES = {"cpu": 1 << 24, "gpu": 1 << 28}
+
+
+class TargetDistribution(NamedTuple):
+    """The probabilities that a model should give to the tokens of the vocabulary.
+
+    Attributes:
+        other: The probability of a token other than the label and PAD.
+        label: The probability of the label.
+        pad: The probability of PAD.
+    """
+
+    other: float
+    label: float
+    pad: float
 
 
 def batch_loss(
     model: Transformer,
     batch: TrainingBatch,
     smoothing: float,
-    target: SmoothingTarget = "uniform",
+    smoothing_target: SmoothingTarget = "uniform",
 ) -> Tensor:
-    """The summed label-smoothed loss (nats) of a batch; padding is not projected."""
+    """Return the summed label-smoothed loss of a batch in nats; positions of PAD do not count.
+
+    This is the forward pass of training and of validation.
+
+    Args:
+        model: The model.
+        batch: The batch, on the model's device.
+        smoothing: The probability that is not the label's.
+        smoothing_target: Which tokens share this probability (see `linear_cross_entropy`).
+    """
     if isinstance(batch, PackedBatch):
-        hidden, labels = model.packed_hidden_states(batch), batch.labels
+        hidden = model.packed_hidden_states(batch)
+        labels = batch.labels
+        # On GPUs, PAD is left out by the loss: selecting rows would mean waiting for their number.
         if labels.device.type == "cpu":
-            hidden, labels = hidden[labels != PAD], labels[labels != PAD]
+            is_counted = labels != PAD
+            hidden = hidden[is_counted]
+            labels = labels[is_counted]
     else:
-        hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
-        hidden = hidden.flatten(0, 1).index_select(0, batch.label_positions)
+        encoded = model.encode(batch.source, batch.has_padding)
+        decoded = model.decode(batch.target, *encoded)
+        hidden = decoded.flatten(0, 1).index_select(0, batch.label_positions)
         labels = batch.labels
     return linear_cross_entropy(
-        hidden, model.projection, labels, smoothing, target, model.is_compiled
+        hidden, model.projection, labels, smoothing, smoothing_target, model.is_compiled
     )
 
 
@@ -50,29 +84,42 @@ def linear_cross_entropy(
     projection: Linear,
     labels: Tensor,
     smoothing: float,
-    target: SmoothingTarget = "uniform",
-    compiled: bool = False,
+    smoothing_target: SmoothingTarget = "uniform",
+    is_compiled: bool = False,
 ) -> Tensor:
-    """The summed loss (nats) of `labels` (N,) under the logits (N, V) of hidden states (N, D).
+    """Return the summed cross-entropy of labels and the projection of hidden states, in nats.
 
-    On GPUs labels that are PAD do not count. The target distribution has 1 - smoothing on the
-    label. The rest is spread evenly over all V tokens, the label included (uniform; Szegedy et al.
-    2016, section 7), or over the V - 2 that are neither the label nor PAD (non_target; The
-    Annotated Transformer, OpenNMT-py). Both are cross-entropies: the entropy of the target is not
-    subtracted. Computed in float32.
+    The target distribution gives the label the probability 1 - smoothing. The rest is spread evenly
+    over all V tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the
+    V - 2 tokens other than the label and PAD (non_target; The Annotated Transformer, OpenNMT-py).
+    The entropy of the target distribution is not subtracted.
 
-    Logits and their gradients are computed in blocks of rows: for a vocabulary of 10,000 tokens and
-    batches of 4,096 they would take half of a training's memory.
+    Args:
+        hidden: The hidden states, (N, model_dim).
+        projection: The projection to the V tokens of the vocabulary.
+        labels: The tokens to predict, (N,). On GPUs, labels that are PAD do not count.
+        smoothing: The probability that is not the label's.
+        smoothing_target: Which tokens share this probability.
+        is_compiled: Whether a GPU computes the loss by the Triton kernel.
+
+    Returns:
+        The loss, a scalar, computed in float32.
     """
-    weight, bias = projection.weight, projection.bias
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden, weight, bias, projection.values(hidden.dtype), labels, smoothing, target, compiled
+        hidden,
+        projection.weight,
+        projection.bias,
+        projection.values(hidden.dtype),
+        labels,
+        smoothing,
+        smoothing_target,
+        is_compiled,
     )
     return loss
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """The gradients are computed with the loss, while the logits of a block are at hand."""
+    """The loss of `linear_cross_entropy`, whose forward pass also computes all gradients."""
 
     @staticmethod
     def forward(
@@ -83,135 +130,225 @@ class _LinearCrossEntropy(torch.autograd.Function):
         values: tuple[Tensor, Tensor | None],
         labels: Tensor,
         smoothing: float,
-        target: SmoothingTarget,
-        compiled: bool,
+        smoothing_target: SmoothingTarget,
+        is_compiled: bool,
     ) -> Tensor:
-        total = weight.new_zeros(())
+        """Compute the loss, and keep the gradients of hidden states, weight and bias in `ctx`.
+
+        `weight` and `bias` are the parameters in float32, which get the gradients; `values` are the
+        same numbers in the type of the hidden states, which the products take.
+        """
+        total_loss = weight.new_zeros(())
         needs_gradient = any(ctx.needs_input_grad)
         if needs_gradient:
             ctx.hidden = torch.empty_like(hidden)
             ctx.weight = torch.zeros_like(weight)
             ctx.bias = None if bias is None else torch.zeros_like(bias)
-        distribution, size = _distribution(weight.size(0), smoothing, target), weight.size(0)
-        block_bytes = _BLOCK["cpu"]
+        vocabulary_size = weight.size(0)
+        distribution = _target_distribution(vocabulary_size, smoothing, smoothing_target)
+        weight_values, bias_values = values
+        block_bytes = _BLOCK_BYTES["cpu"]
         if hidden.device.type != "cpu":
-            block_bytes = _BLOCK["gpu"]
-            of_bias = None if values[1] is None else aligned_rows(values[1])
-            values = aligned_rows(values[0]), of_bias
-        block_rows = max(1, block_bytes // (size * hidden.itemsize))
+            block_bytes = _BLOCK_BYTES["gpu"]
+            # GPUs prefer some numbers of rows, so the rows after the weight in its memory are
+            # multiplied as well. The columns of the logits beyond the vocabulary are not used.
+            weight_values = aligned_rows(weight_values)
+            bias_values = None if bias_values is None else aligned_rows(bias_values)
+        block_rows = max(1, block_bytes // (vocabulary_size * hidden.itemsize))
         for start in range(0, len(labels), block_rows):
-            block = slice(start, min(start + block_rows, len(labels)))
-            x = pad_rows(hidden[block])
-            logits = linear(x, *values)
+            end = min(start + block_rows, len(labels))
+            # May have more rows than the block, of zeros, which are not used either.
+            hidden_block = pad_rows(hidden[start:end])
+            logits = linear(hidden_block, weight_values, bias_values)
             loss, gradient = _loss_and_gradient(
-                logits, labels[block], size, distribution, compiled, needs_gradient
+                logits,
+                labels[start:end],
+                vocabulary_size,
+                distribution,
+                is_compiled,
+                needs_gradient,
             )
-            total += loss
+            total_loss += loss
             if needs_gradient:
-                rows = block.stop - start
-                ctx.hidden[block] = linear(gradient, values[0].t(), None)[:rows]
-                ctx.weight += weight_gradient(x, gradient)[:size]
+                hidden_gradient = linear(gradient, weight_values.t(), None)
+                ctx.hidden[start:end] = hidden_gradient[: end - start]
+                ctx.weight += weight_gradient(hidden_block, gradient)[:vocabulary_size]
                 if bias is not None:
-                    ctx.bias += gradient.sum(0)[:size]
-        return total
+                    ctx.bias += gradient.sum(0)[:vocabulary_size]
+        return total_loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the kept gradients times the gradient of the loss, which is a scalar."""
         (scale,) = gradients
-        bias = None if ctx.bias is None else ctx.bias.mul_(scale)
-        return ctx.hidden.mul_(scale), ctx.weight.mul_(scale), bias, None, None, None, None, None
+        bias_gradient = None if ctx.bias is None else ctx.bias.mul_(scale)
+        # One for each argument of `forward`; the last five need no gradient.
+        return (
+            ctx.hidden.mul_(scale),
+            ctx.weight.mul_(scale),
+            bias_gradient,
+            None,
+            None,
+            None,
+            None,
+            None,
+        )
 
 
 def _loss_and_gradient(
     logits: Tensor,
     labels: Tensor,
-    size: int,
-    distribution: Distribution,
-    compiled: bool,
+    vocabulary_size: int,
+    distribution: TargetDistribution,
+    is_compiled: bool,
     needs_gradient: bool,
 ) -> tuple[Tensor | float, Tensor]:
-    """The summed loss of logits (R, at least V) of labels (N,), and its gradient by the logits.
+    """Return the summed loss of logits, and its gradient by the logits.
 
-    May change the logits, and return them if no gradient is needed. Rows beyond N and columns
-    beyond the `size` V have the gradient 0.
+    Args:
+        logits: The logits, (at least N, at least V); they may be overwritten.
+        labels: The labels, (N,).
+        vocabulary_size: The number V of tokens.
+        distribution: The target distribution.
+        is_compiled: Whether a GPU computes the loss by the Triton kernel.
+        needs_gradient: Whether the gradient is needed; if not, the second result has no meaning.
+
+    Returns:
+        The loss, and the gradient in the shape of the logits: 0 in rows beyond N and in columns
+        beyond V.
     """
     if logits.device.type != "cpu" and needs_gradient:
-        labels = functional.pad(labels, (0, len(logits) - len(labels)), value=PAD)
-        compute = plain_loss
-        if compiled:
-            from bleuprint.training.loss_kernel import fused_loss as compute  # loads Triton
-        return compute(logits, labels, size, distribution)
-    if (loss := _native_loss(logits, labels, distribution)) is not None:
-        return loss, logits
-    logs = logits[: len(labels), :size].to(_number(logits)).log_softmax(-1)
-    total = _loss(logs, labels[:, None], distribution)
+        missing_labels = len(logits) - len(labels)
+        padded_labels = functional.pad(labels, (0, missing_labels), value=PAD)
+        if is_compiled:
+            from bleuprint.training.loss_kernel import fused_loss  # Imports Triton.
+
+            return fused_loss(logits, padded_labels, vocabulary_size, distribution)
+        return plain_loss(logits, padded_labels, vocabulary_size, distribution)
+    native_loss = _native_loss(logits, labels, distribution)
+    if native_loss is not None:
+        return native_loss, logits
+    used_logits = logits[: len(labels), :vocabulary_size]
+    log_probabilities = used_logits.to(_loss_dtype(logits)).log_softmax(-1)
+    loss = _loss(log_probabilities, labels[:, None], distribution)
     if not needs_gradient:
-        return total, logits
-    gradient = _gradient(logs, labels[:, None], distribution)
-    return total, pad_rows(gradient.to(logits.dtype))
+        return loss, logits
+    gradient = _gradient(log_probabilities, labels[:, None], distribution)
+    return loss, pad_rows(gradient.to(logits.dtype))
 
 
 def plain_loss(
-    logits: Tensor, labels: Tensor, size: int, distribution: Distribution
+    logits: Tensor, labels: Tensor, vocabulary_size: int, distribution: TargetDistribution
 ) -> tuple[Tensor, Tensor]:
-    """`_loss_and_gradient` in torch's operations; labels that are PAD do not count."""
-    other, label, pad = distribution
+    """Compute the loss and its gradient by torch's operations, without waiting for a GPU.
+
+    Args:
+        logits: The logits, (N, at least V).
+        labels: The labels, (N,); those that are PAD do not count.
+        vocabulary_size: The number V of tokens.
+        distribution: The target distribution.
+
+    Returns:
+        The summed loss, and the gradient by the logits, 0 in columns beyond V.
+    """
     columns = torch.arange(logits.size(1), device=logits.device)
-    beyond, counted = columns >= size, (labels != PAD)[:, None]
-    logs = logits.to(_number(logits)).masked_fill(beyond, -torch.inf).log_softmax(-1)
-    expected = torch.where(columns == PAD, pad, other)
-    expected = torch.where(columns == labels[:, None], label, expected).masked_fill(beyond, 0.0)
-    loss = -(expected * logs.masked_fill(beyond, 0.0) * counted).sum(-1).sum()
-    return loss, ((logs.exp() - expected) * counted).to(logits.dtype)
+    is_beyond = columns >= vocabulary_size
+    is_counted = (labels != PAD)[:, None]
+    masked_logits = logits.to(_loss_dtype(logits)).masked_fill(is_beyond, -torch.inf)
+    log_probabilities = masked_logits.log_softmax(-1)
+    # The label may be any token, so its probability is written last.
+    expected = torch.where(columns == PAD, distribution.pad, distribution.other)
+    expected = torch.where(columns == labels[:, None], distribution.label, expected)
+    expected = expected.masked_fill(is_beyond, 0.0)
+    # 0 times the infinite logarithm of a column beyond V would not be a number.
+    finite_log_probabilities = log_probabilities.masked_fill(is_beyond, 0.0)
+    loss = -(expected * finite_log_probabilities * is_counted).sum(-1).sum()
+    gradient = (log_probabilities.exp() - expected) * is_counted
+    return loss, gradient.to(logits.dtype)
 
 
-def _number(logits: Tensor) -> torch.dtype:
-    """The type in which the loss of logits is computed: float32, or float64 of float64."""
+def _loss_dtype(logits: Tensor) -> torch.dtype:
+    """Return the type in which the loss is computed: float32, or float64 for logits in float64."""
     return torch.promote_types(logits.dtype, torch.float32)
 
 
-def _native_loss(logits: Tensor, labels: Tensor, distribution: Distribution) -> float | None:
-    """The summed loss of logits (R, V), N of which have labels (N,); logits become the gradient.
+def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistribution) -> float | None:
+    """Compute the loss by native/loss.cpp, which overwrites the logits with their gradient.
 
-    By native/loss.cpp, which takes a third of the time of `_loss` and `_gradient` in float32 and a
-    quarter in bfloat16 (Zen 4). None if it is not available: its rounding is not torch's.
+    It takes a third of the time of `_loss` and `_gradient` in float32, and a quarter in bfloat16
+    (Zen 4). It is not used with portable arithmetic, since its rounding depends on the processor.
+
+    Args:
+        logits: The logits, (at least N, V).
+        labels: The labels, (N,).
+        distribution: The target distribution.
+
+    Returns:
+        The summed loss; None if C++ cannot compute it.
     """
     library = native.library()
-    on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.bfloat16)
-    if library is None or IS_PORTABLE or not on_cpu:
+    is_on_cpu = logits.device.type == "cpu"
+    is_supported_type = logits.dtype in (torch.float32, torch.bfloat16)
+    if library is None or IS_PORTABLE or not is_on_cpu or not is_supported_type:
         return None
     assert logits.is_contiguous() and labels.is_contiguous()
-    probabilities = np.array(distribution)
     library.cross_entropy.restype = ctypes.c_double
-    sizes, half = (len(labels), logits.size(1)), logits.dtype == torch.bfloat16
-    given = logits, half, labels, *sizes, probabilities, torch.get_num_threads()
-    loss: float = library.cross_entropy(*native.c_arguments(*given))
+    arguments = native.c_arguments(
+        logits,
+        logits.dtype == torch.bfloat16,
+        labels,
+        len(labels),
+        logits.size(1),
+        np.array(distribution),
+        torch.get_num_threads(),
+    )
+    loss: float = library.cross_entropy(*arguments)
     logits[len(labels) :] = 0
     return loss
 
 
-def _loss(logs: Tensor, labels: Tensor, distribution: Distribution) -> Tensor:
-    """The summed cross-entropy of log-probabilities (N, V) and the distribution of `labels`."""
+def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution) -> Tensor:
+    """Return the summed cross-entropy.
+
+    All tokens get the probability `other` first; what the label and PAD have more or less is added.
+
+    Args:
+        log_probabilities: The logarithms of the model's probabilities, (N, V).
+        labels: The labels, (N, 1).
+        distribution: The target distribution.
+    """
     other, label, pad = distribution
-    loss = -(label - other) * logs.gather(1, labels).sum()
+    loss = -(label - other) * log_probabilities.gather(1, labels).sum()
     if other:
-        loss -= other * logs.sum() + (pad - other) * logs[:, PAD].sum()
+        loss -= other * log_probabilities.sum() + (pad - other) * log_probabilities[:, PAD].sum()
     return loss
 
 
-def _gradient(logs: Tensor, labels: Tensor, distribution: Distribution) -> Tensor:
-    """The gradient of `_loss` by the logits: probabilities less the distribution; changes logs."""
+def _gradient(
+    log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution
+) -> Tensor:
+    """Return the gradient of `_loss` by the logits: the probabilities minus the distribution.
+
+    Args:
+        log_probabilities: The logarithms of the model's probabilities, (N, V); overwritten.
+        labels: The labels, (N, 1).
+        distribution: The target distribution.
+    """
     other, label, pad = distribution
-    gradient = logs.exp_()
+    gradient = log_probabilities.exp_()
     if other:
         gradient -= other
         gradient[:, PAD] -= pad - other
-    return gradient.scatter_add_(1, labels, logs.new_full(labels.shape, other - label))
+    label_difference = log_probabilities.new_full(labels.shape, other - label)
+    return gradient.scatter_add_(1, labels, label_difference)
 
 
-def _distribution(size: int, smoothing: float, target: SmoothingTarget) -> Distribution:
-    """The probability of a token other than the label, of the label, and of PAD."""
-    if target == "uniform":
-        other = smoothing / size
-        return other, 1 - smoothing + other, other
-    return smoothing / (size - 2), 1 - smoothing, 0.0
+def _target_distribution(
+    vocabulary_size: int, smoothing: float, smoothing_target: SmoothingTarget
+) -> TargetDistribution:
+    """Return the target distribution of a label; PAD is a token like others for `uniform`."""
+    if smoothing_target == "uniform":
+        other = smoothing / vocabulary_size
+        return TargetDistribution(other=other, label=1 - smoothing + other, pad=other)
+    other = smoothing / (vocabulary_size - 2)
+    return TargetDistribution(other=other, label=1 - smoothing, pad=0.0)

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy of logits and its gradient, by a kernel in Triton (GPUs)."""
+"""Label-smoothed cross-entropy of logits and its gradient, by a kernel in Triton for GPUs."""
 
 import torch
 import triton
@@ -7,21 +7,46 @@ from torch import Tensor
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 
-# Logits that a program reads at once, and its warps.
-_BLOCK, _WARPS = 4096, 8
+# The number of logits that a program reads at once, and the number of its warps.
+_BLOCK_LOGITS = 4096
+_WARPS = 8
 
 
 def fused_loss(
-    logits: Tensor, labels: Tensor, size: int, distribution: tuple[float, float, float]
+    logits: Tensor,
+    labels: Tensor,
+    vocabulary_size: int,
+    distribution: tuple[float, float, float],
 ) -> tuple[Tensor, Tensor]:
-    """`bleuprint.training.loss.plain_loss`, but the gradient takes the place of the logits.
+    """Compute what `bleuprint.training.loss.plain_loss` computes; the gradient replaces the logits.
 
-    A program reads its row twice, the second time from the GPU's cache, and writes it once.
+    One program computes one row. It reads its row twice, the second time from the GPU's cache, and
+    writes it once.
+
+    Args:
+        logits: The logits, (N, at least V); overwritten.
+        labels: The labels, (N,); those that are PAD do not count.
+        vocabulary_size: The number V of tokens.
+        distribution: The target probabilities of another token, of the label, and of PAD.
+
+    Returns:
+        The summed loss, and the gradient by the logits, 0 in columns beyond V.
     """
     losses = logits.new_empty(len(logits), dtype=torch.float32)
-    _cross_entropy[len(logits),](
-        *(logits, labels, losses, logits.stride(0), logits.size(1), size, *distribution),
-        *(PAD, _BLOCK),
+    other_probability, label_probability, pad_probability = distribution
+    programs = (len(logits),)
+    _cross_entropy[programs](
+        logits,
+        labels,
+        losses,
+        logits.stride(0),
+        logits.size(1),
+        vocabulary_size,
+        other_probability,
+        label_probability,
+        pad_probability,
+        PAD,
+        _BLOCK_LOGITS,
         num_warps=_WARPS,
     )
     return losses.sum(), logits
@@ -35,38 +60,57 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
     stride,
     columns,
     size,
-    of_other,
-    of_label,
-    of_pad,
+    other_probability,
+    label_probability,
+    pad_probability,
     pad: tl.constexpr,
     block: tl.constexpr,
 ):
+    """Compute the loss of one row, and overwrite its logits with the gradient.
+
+    `logits`, `labels` and `losses` are pointers; `stride` is the distance of two rows; `size` of
+    the `columns` belong to the vocabulary; `block` columns are read at once. The first loop keeps
+    the sum of exponentials relative to the highest logit so far, so that nothing overflows.
+    """
     row = tl.program_id(0)
     label = tl.load(labels + row)
+    # In 64 bits: the logits may have more than 2^31 elements.
     logits += row.to(tl.int64) * stride
     if label != pad:
-        # before the first loop, since no warp waits for another between the loops
-        x_label = tl.load(logits + label).to(tl.float32)
-        x_pad = tl.load(logits + pad).to(tl.float32)
-        highest, denominator, total = -float("inf"), 0.0, 0.0
+        # Read before the loops: no warp waits for another one between them, so one may already
+        # have overwritten these logits with their gradient.
+        label_logit = tl.load(logits + label).to(tl.float32)
+        pad_logit = tl.load(logits + pad).to(tl.float32)
+        highest = -float("inf")
+        denominator = 0.0
+        logit_sum = 0.0
         for start in range(0, size, block):
-            at = start + tl.arange(0, block)
-            x = tl.load(logits + at, mask=at < size, other=-float("inf")).to(tl.float32)
+            column = start + tl.arange(0, block)
+            in_vocabulary = column < size
+            x = tl.load(logits + column, mask=in_vocabulary, other=-float("inf")).to(tl.float32)
             higher = tl.maximum(highest, tl.max(x, 0))
             denominator = denominator * tl.exp(highest - higher) + tl.sum(tl.exp(x - higher), 0)
-            total += tl.sum(tl.where(at < size, x, 0.0), 0)
+            logit_sum += tl.sum(tl.where(in_vocabulary, x, 0.0), 0)
             highest = higher
         log_sum = highest + tl.log(denominator)
-        loss = (of_other - of_label) * (x_label - log_sum) + (of_other - of_pad) * (x_pad - log_sum)
-        tl.store(losses + row, loss - of_other * (total - size * log_sum))
+        # Every token counts as another token; the differences of the label and PAD are added.
+        label_loss = (other_probability - label_probability) * (label_logit - log_sum)
+        pad_loss = (other_probability - pad_probability) * (pad_logit - log_sum)
+        other_loss = other_probability * (logit_sum - size * log_sum)
+        tl.store(losses + row, label_loss + pad_loss - other_loss)
         for start in range(0, columns, block):
-            at = start + tl.arange(0, block)
-            x = tl.load(logits + at, mask=at < size, other=-float("inf")).to(tl.float32)
-            expected = tl.where(at == label, of_label, tl.where(at == pad, of_pad, of_other))
-            y = tl.where(at < size, tl.exp(x - log_sum) - expected, 0.0)
-            tl.store(logits + at, y.to(logits.dtype.element_ty), mask=at < columns)
+            column = start + tl.arange(0, block)
+            in_vocabulary = column < size
+            x = tl.load(logits + column, mask=in_vocabulary, other=-float("inf")).to(tl.float32)
+            expected = tl.where(column == pad, pad_probability, other_probability)
+            expected = tl.where(column == label, label_probability, expected)
+            gradient = tl.where(in_vocabulary, tl.exp(x - log_sum) - expected, 0.0)
+            stored = gradient.to(logits.dtype.element_ty)
+            tl.store(logits + column, stored, mask=column < columns)
     else:
+        # The row does not count.
         tl.store(losses + row, 0.0)
         for start in range(0, columns, block):
-            at = start + tl.arange(0, block)
-            tl.store(logits + at, tl.zeros([block], logits.dtype.element_ty), mask=at < columns)
+            column = start + tl.arange(0, block)
+            zeros = tl.zeros([block], logits.dtype.element_ty)
+            tl.store(logits + column, zeros, mask=column < columns)

@@ -1,4 +1,4 @@
-"""Training state other than the weights."""
+"""The state of a training other than tensors, and when a training ends."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,18 @@ from bleuprint.training.history import EarlyEnd, Metric, ranking
 class TrainState:
     """Everything in a checkpoint except tensors.
 
-    Token counts and `flops` are those of the batches trained on; `position` counts tokens without
-    BPE-dropout. `skipped`: updates that ran out of memory. `interval`: the loss (nats) and the
-    tokens since the last point of `curve`, summed.
+    Attributes:
+        parameters: The number of parameters of the model.
+        update: The number of updates so far.
+        position: The position in the plan of batches; its tokens are counted without BPE-dropout.
+        source_tokens: The number of source tokens trained on.
+        target_tokens: The number of target tokens trained on.
+        flops: The floating-point operations so far.
+        skipped: The number of updates that ran out of memory and were skipped.
+        interval: The summed `loss` in nats, and the number of target `tokens`, since the last point
+            of the curve.
+        curve: The points of the training curve.
+        validations: The `update`, `loss` and `bleu` of each validation.
     """
 
     parameters: int
@@ -30,31 +39,50 @@ class TrainState:
 
     @classmethod
     def initial(cls, parameters: int) -> "TrainState":
-        interval = {"loss": 0.0, "tokens": 0}
-        return cls(parameters, 0, Position(), 0, 0, 0, 0, interval, [], [])
+        """Return the state before the first update."""
+        return cls(
+            parameters=parameters,
+            update=0,
+            position=Position(),
+            source_tokens=0,
+            target_tokens=0,
+            flops=0,
+            skipped=0,
+            interval={"loss": 0.0, "tokens": 0},
+            curve=[],
+            validations=[],
+        )
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> "TrainState":
+        """Return the state that a checkpoint's state.json contains, among other fields."""
         fields = {name: saved[name] for name in cls.__dataclass_fields__}
-        return cls(**{**fields, "position": Position(**saved["position"])})
+        fields["position"] = Position(**saved["position"])
+        return cls(**fields)
 
-    def finished(self, settings: Train) -> bool:
-        """Whether one of the conditions that end a training is met."""
+    def is_finished(self, settings: Train) -> bool:
+        """Return whether a training with these settings ends here."""
         return self._is_complete(settings) or self._is_out_of_patience(settings)
 
     def early_end(self, settings: Train, most_updates: int | None) -> EarlyEnd | None:
-        """Why it ended before its last update or epoch; None if it did not end, or after these.
+        """Return why the training ended before its last update or epoch.
 
-        `most_updates`: how many updates it could have had; None if that is not known.
+        Args:
+            settings: The settings of the training.
+            most_updates: The number of updates without an early end; None if it is not known.
+
+        Returns:
+            The reason; None if the training has not ended, or has had all updates or epochs.
         """
         if self._is_complete(settings) or not self._is_out_of_patience(settings):
             return None
         metric = settings.validation_metric
         best_update = self.ranking(metric)[0]
-        best = next(each for each in self.validations if each["update"] == best_update)
-        last = self.validations[-1]
-        is_falling = last["loss"] < min(each["loss"] for each in self.validations[:-1])
-        warmup = settings.lr_schedule.warmup_updates
+        best = self._validation_at(best_update)
+        *earlier, last = self.validations
+        is_loss_falling = last["loss"] < min(validation["loss"] for validation in earlier)
+        warmup_updates = settings.lr_schedule.warmup_updates
+        is_warmup_over = self.update >= warmup_updates
         return EarlyEnd(
             update=self.update,
             most_updates=most_updates,
@@ -62,33 +90,42 @@ class TrainState:
             validations=self._validations_after(best_update),
             best=best[metric],
             best_update=best_update,
-            loss_before=best["loss"] if is_falling else None,
-            loss=last["loss"] if is_falling else None,
-            warmup_updates=warmup if self.update < warmup else None,
+            loss_before=best["loss"] if is_loss_falling else None,
+            loss=last["loss"] if is_loss_falling else None,
+            warmup_updates=None if is_warmup_over else warmup_updates,
         )
 
     def _is_complete(self, settings: Train) -> bool:
-        """Whether it has had all its updates or epochs."""
-        conditions = (
-            (self.update, settings.max_updates),
-            (self.position.epoch, settings.max_epochs),
+        """Return whether the training has had all its updates or all its epochs."""
+        has_all_updates = settings.max_updates is not None and self.update >= settings.max_updates
+        has_all_epochs = (
+            settings.max_epochs is not None and self.position.epoch >= settings.max_epochs
         )
-        return any(limit is not None and reached >= limit for reached, limit in conditions)
+        return has_all_updates or has_all_epochs
 
     def _is_out_of_patience(self, settings: Train) -> bool:
+        """Return whether the last `patience` validations were not better than one before."""
         if settings.patience is None or not self.validations:
             return False
         best_update = self.ranking(settings.validation_metric)[0]
         return self._validations_after(best_update) >= settings.patience
 
     def _validations_after(self, update: int) -> int:
-        return sum(each["update"] > update for each in self.validations)
+        """Return the number of validations after an update."""
+        return sum(validation["update"] > update for validation in self.validations)
+
+    def _validation_at(self, update: int) -> dict[str, float]:
+        """Return the validation of an update, which has been validated."""
+        for validation in self.validations:
+            if validation["update"] == update:
+                return validation
+        raise KeyError(update)
 
     def ranking(self, metric: Metric) -> list[int]:
-        """The validated updates, best first; of equal ones the earlier first."""
+        """Return the validated updates, best first; of equally good ones, the earlier first."""
         return ranking(self.validations, metric)
 
     @property
-    def validated(self) -> bool:
-        """Whether the current weights have been validated."""
+    def is_validated(self) -> bool:
+        """Return whether the current weights have been validated."""
         return bool(self.validations) and self.validations[-1]["update"] == self.update

@@ -1,14 +1,19 @@
-"""Training one system on one corpus with one seed, resumable and on any number of processes."""
+"""Training one system on one corpus with one seed.
+
+A training can be stopped at any time and continues from its last checkpoint. Any number of
+processes train together, each with its own `Trainer`.
+"""
 
 import math
 import signal
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,34 +44,70 @@ from bleuprint.training.train_step import (
 )
 from bleuprint.training.validation import Validator
 
-# Approximate number of points on a training curve.
+# The approximate number of points on a training curve.
 _CURVE_POINTS = 200
-# Batches are never full: with max_tokens a tenth above an update's tokens by process each has one
-# batch, most of the time; with more some have none.
-_ENOUGH, _FEW = 1.1, 1.25
-# Updates between two points if the length of the training is unknown.
-_CURVE_EVERY = 50
+# The number of updates between two points, if the length of the training is not known.
+_CURVE_INTERVAL = 50
+# Batches are never full. If max_tokens is a tenth above the tokens of an update for each process,
+# most of the time each process has one batch; if it is a quarter above, some processes have none.
+_ENOUGH_TOKENS_FACTOR = 1.1
+_TOO_MANY_TOKENS_FACTOR = 1.25
+
+
+class _UncountedUpdate(NamedTuple):
+    """An update that the device may still compute, and that the state does not count yet.
+
+    Attributes:
+        pending: The update.
+        position: The position in the plan of batches after it.
+    """
+
+    pending: PendingUpdate
+    position: Position
 
 
 class Trainer:
-    """One process's part in a training."""
+    """One process's part in a training.
+
+    A GPU computes an update while the next one is prepared. So the statistics of an update are read
+    and counted one update later, or when they are needed: before a validation and a checkpoint.
+
+    Attributes:
+        model: The model that is trained.
+        state: The state of the training.
+    """
 
     def __init__(
         self, job: Job, group: Group, folder: Path, fingerprints: Fingerprints, observer: Observer
     ) -> None:
-        """`observer` is called on rank 0 only; checkpoints are kept in `folder`."""
-        self._job, self._group, self._folder, self._fingerprints = job, group, folder, fingerprints
+        """Create the model, and load the newest checkpoint, if there is one.
+
+        Args:
+            job: The run to train.
+            group: The processes of the training.
+            folder: The folder of the checkpoints.
+            fingerprints: The fingerprints of the training.
+            observer: The observer of the training, which is called on rank 0 only.
+
+        Raises:
+            UserError: The model does not fit into memory, or a checkpoint cannot be used.
+        """
+        self._job = job
+        self._group = group
+        self._folder = folder
+        self._fingerprints = fingerprints
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus_folder)
+        source_vocabulary = self._corpus.segmentation(self._corpus.source).vocabulary
+        target_vocabulary = self._corpus.segmentation(self._corpus.target).vocabulary
         torch.manual_seed(job.run.seed)
-        sizes = (
-            len(self._corpus.segmentation(language).vocabulary)
-            for language in (self._corpus.source, self._corpus.target)
-        )
         try:
             with detect_out_of_memory():
-                self.model = Transformer(job.system.model, *sizes).to(group.device)
+                model = Transformer(
+                    job.system.model, len(source_vocabulary), len(target_vocabulary)
+                )
+                self.model = model.to(group.device)
                 self._train_step = TrainStep(self.model, self._settings, job.run.seed, group)
         except OutOfMemory:
             raise UserError(
@@ -75,101 +116,141 @@ class Trainer:
                 f"lower model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
-        # an update whose figures are not counted yet, and the position after it
-        self._pending: tuple[PendingUpdate, Position] | None = None
+        self._uncounted: _UncountedUpdate | None = None
         self._resume()
 
     def run(self) -> None:
         """Train until a stopping condition is met.
 
-        Raises Interrupted after SIGTERM, once a checkpoint is saved.
+        Raises:
+            Interrupted: The process received SIGTERM; a checkpoint is saved.
+            UserError: The training diverged, or there is not enough memory or disk space.
         """
-        state, settings = self.state, self._settings
         with self._observed(), _on_sigterm() as signals:
-            if state.finished(settings):
-                # killed after its last checkpoint, before the others were removed
-                self._prune(finished=True)
-                self._say_early_end()
+            if self.state.is_finished(self._settings):
+                # It was killed after its last checkpoint, before the others were removed.
+                self._prune(is_finished=True)
+                self._report_early_end()
                 return
-            dry_run(self._train_step, self._corpus, settings, self._group)
+            dry_run(self._train_step, self._corpus, self._settings, self._group)
             self._check_room()
             self._warn_if_idle()
-            validator = Validator(self._corpus, self._job.split_folder, settings.max_tokens)
-            plan = local_updates(
-                self._corpus, self._job.system, self._job.run.seed, state.position, self._group
-            )
-            with closing(prefetch(plan)) as updates:
-                for local in self._awaited(updates):
-                    begun = self._begin(local)
-                    update = state.update + (self._pending is not None)
-                    validate = begun and update % settings.validate_interval == 0
-                    save = begun and update % settings.save_interval == 0
-                    after = replace(state, update=update, position=local.position)
-                    if validate or save or after.finished(settings):
-                        self._settle()
-                    if (validate or state.finished(settings)) and not state.validated:
-                        self._validate(validator)
-                    if stop := self._group.any(bool(signals)):
-                        self._settle()
-                    finished = state.finished(settings)
-                    if save or stop or finished:
-                        self._save(finished)
-                    if finished:
-                        self._say_early_end()
-                        return
-                    if stop:
-                        run = self._job.run
-                        raise Interrupted(
-                            f"train {run.system} {run.corpus}, seed {run.seed}: stopped by "
-                            f"SIGTERM: saved at update {state.update}; "
-                            "the same command continues from there"
-                        )
+            self._run_updates(signals)
+
+    def _run_updates(self, signals: Sequence[int]) -> None:
+        """Train from the current position on, until a stopping condition is met.
+
+        Args:
+            signals: The numbers of the signals that the process has received.
+        """
+        validator = Validator(self._corpus, self._job.split_folder, self._settings.max_tokens)
+        plan = local_updates(
+            self._corpus,
+            self._job.system,
+            self._job.run.seed,
+            self.state.position,
+            self._group,
+        )
+        with closing(prefetch(plan)) as updates:
+            for local in self._report_waiting(updates):
+                is_save_due = self._run_update(local, validator)
+                is_stopped = self._group.any(bool(signals))
+                if is_stopped:
+                    self._count_update()
+                is_finished = self.state.is_finished(self._settings)
+                if is_save_due or is_stopped or is_finished:
+                    self._save(is_finished)
+                if is_finished:
+                    self._report_early_end()
+                    return
+                if is_stopped:
+                    raise self._interruption()
+
+    def _run_update(self, local: LocalUpdate, validator: Validator) -> bool:
+        """Begin an update, and validate the model if it is due.
+
+        Returns:
+            Whether a checkpoint is due.
+        """
+        is_begun = self._begin_update(local)
+        update = self.state.update
+        if self._uncounted is not None:
+            update += 1
+        is_validation_due = is_begun and update % self._settings.validate_interval == 0
+        is_save_due = is_begun and update % self._settings.save_interval == 0
+        state_after = replace(self.state, update=update, position=local.position)
+        if is_validation_due or is_save_due or state_after.is_finished(self._settings):
+            self._count_update()
+        # A finished training is validated in any case.
+        is_finished = self.state.is_finished(self._settings)
+        if (is_validation_due or is_finished) and not self.state.is_validated:
+            self._validate(validator)
+        return is_save_due
+
+    def _interruption(self) -> Interrupted:
+        """Return the exception of a training that SIGTERM has stopped."""
+        run = self._job.run
+        return Interrupted(
+            f"train {run.system} {run.corpus}, seed {run.seed}: stopped by SIGTERM: saved at "
+            f"update {self.state.update}; the same command continues from there"
+        )
 
     @property
     def early_end(self) -> EarlyEnd | None:
-        """Why the training ended before its last update or epoch; None if it did not."""
+        """Return why the training ended before its last update or epoch; None if it did not."""
         return self.state.early_end(self._settings, self._expected_updates)
 
-    def _say_early_end(self) -> None:
-        if (early_end := self.early_end) is None:
+    def _report_early_end(self) -> None:
+        """Tell the observer if the training ended early, and why that may have been too early."""
+        early_end = self.early_end
+        if early_end is None:
             return
         self._observer.warned(str(early_end))
         if early_end.warning:
             self._observer.warned(f"warning: {early_end.warning}")
 
-    def _awaited(self, updates: Iterator[LocalUpdate]) -> Iterator[LocalUpdate]:
-        """The same updates; the observer hears how long each was waited for."""
-        began = time.monotonic()
+    def _report_waiting(self, updates: Iterator[LocalUpdate]) -> Iterator[LocalUpdate]:
+        """Yield the same updates, and tell the observer how long each was waited for."""
+        start_time = time.monotonic()
         for local in updates:
-            self._observer.waited(time.monotonic() - began)
+            self._observer.waited(time.monotonic() - start_time)
             yield local
-            began = time.monotonic()
+            start_time = time.monotonic()
 
-    def _begin(self, local: LocalUpdate) -> bool:
+    def _begin_update(self, local: LocalUpdate) -> bool:
         """Begin an update of the weights, then count the one before, which a GPU has computed.
 
-        Returns False if it ran out of memory and was skipped.
+        Returns:
+            Whether the update was begun; False if it ran out of memory and was skipped.
         """
-        number = self.state.update + 1 + (self._pending is not None)
+        number = self.state.update + 1
+        if self._uncounted is not None:
+            number += 1
         try:
             pending = self._train_step.update(number, local)
         except OutOfMemory:
-            self._settle()
-            self._skip()
+            self._count_update()
+            self._skip_update()
             self.state.position = local.position
             return False
-        self._settle()
-        self._pending = pending, local.position
+        self._count_update()
+        self._uncounted = _UncountedUpdate(pending, local.position)
         return True
 
-    def _settle(self) -> None:
-        """Count the update that was begun, once its figures are here. Raises UserError."""
-        if self._pending is None:
+    def _count_update(self) -> None:
+        """Count the update that was begun last, once its statistics are known.
+
+        Raises:
+            UserError: The training diverged.
+        """
+        if self._uncounted is None:
             return
-        (pending, position), self._pending = self._pending, None
-        stats, state = self._train_step.read_stats(pending), self.state
+        uncounted = self._uncounted
+        self._uncounted = None
+        stats = self._train_step.read_stats(uncounted.pending)
+        state = self.state
         state.update += 1
-        state.position = position
+        state.position = uncounted.position
         state.source_tokens += stats.source_tokens
         state.target_tokens += stats.target_tokens
         state.flops += stats.flops
@@ -178,26 +259,29 @@ class Trainer:
             "tokens": state.interval["tokens"] + stats.target_tokens,
         }
         self._observer.updated(state, stats)
-        self._record(stats)
+        self._record_point(stats)
 
-    def _skip(self) -> None:
-        """Skip an update that ran out of memory. A second one aborts the training, after saving."""
+    def _skip_update(self) -> None:
+        """Skip an update that ran out of memory; a second one ends the training, after saving."""
         self.state.skipped += 1
         message = (
             f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
         )
-        lower = lower_max_tokens(self._settings)
+        advice = lower_max_tokens(self._settings)
         if self.state.skipped > 1:
-            self._save(finished=False)
-            raise UserError(f"{message}a second one; {lower}")
-        self._observer.warned(f"{message}skipped; if it happens again, {lower}")
+            self._save(is_finished=False)
+            raise UserError(f"{message}a second one; {advice}")
+        self._observer.warned(f"{message}skipped; if it happens again, {advice}")
         self._observer.skipped(self.state)
 
-    def _record(self, stats: UpdateStats) -> None:
-        """Add a point to the training curve at regular intervals."""
-        state, expected = self.state, self._expected_updates
-        every = max(1, expected // _CURVE_POINTS) if expected else _CURVE_EVERY
-        if state.update % every and state.update != expected:
+    def _record_point(self, stats: UpdateStats) -> None:
+        """Add a point to the training curve, at regular intervals and at the last update."""
+        state = self.state
+        interval = _CURVE_INTERVAL
+        if self._expected_updates:
+            interval = max(1, self._expected_updates // _CURVE_POINTS)
+        is_last = state.update == self._expected_updates
+        if state.update % interval != 0 and not is_last:
             return
         point = {
             "loss": state.interval["loss"] / state.interval["tokens"],
@@ -210,60 +294,86 @@ class Trainer:
 
     @cached_property
     def _expected_updates(self) -> int | None:
+        """Return the approximate number of updates of the training; None if it is not known."""
         lengths = self._corpus.side("train", self._corpus.target).lengths
         return self._settings.update_limit(int(lengths.sum()), len(lengths))
 
     def _validate(self, validator: Validator) -> None:
+        """Validate the model, and record the result.
+
+        Raises:
+            UserError: It does not fit into memory, or the loss is not finite.
+        """
+        update = self.state.update
+        device = self._group.device
         try:
             with detect_out_of_memory():
                 metrics = validator.validate(self.model, self._group)
         except OutOfMemory:
             raise UserError(
-                f"validation after update {self.state.update} does not fit into the memory of "
-                f"{self._group.device} ({describe_device_memory(self._group.device)}): "
-                f"{lower_max_tokens(self._settings)}"
+                f"validation after update {update} does not fit into the memory of {device} "
+                f"({describe_device_memory(device)}): {lower_max_tokens(self._settings)}"
             ) from None
         if not math.isfinite(metrics["loss"]):
             raise UserError(
-                f"the validation loss after update {self.state.update} is {metrics['loss']}: "
+                f"the validation loss after update {update} is {metrics['loss']}: "
                 "lower the learning rate (train.lr_schedule) or lengthen its warmup"
             )
-        self.state.validations.append({"update": self.state.update, **metrics})
+        self.state.validations.append({"update": update, **metrics})
         self._observer.validated(self.state, metrics)
 
     def _warn_if_idle(self) -> None:
-        """Warn if updates have too few batches for the processes, and say what has enough."""
-        settings, size = self._settings, self._group.size
-        sides = (
-            self._corpus.side("train", each) for each in (self._corpus.source, self._corpus.target)
-        )
-        a_pair = np.maximum(*(side.lengths for side in sides)).mean()
-        tokens = settings.tokens_per_update or (settings.sentences_per_update or 0) * a_pair
-        other_updates = ", of updates with other sentences"
+        """Warn if updates have fewer batches than there are processes, so that some are idle."""
+        settings = self._settings
+        processes = self._group.size
+        source_lengths = self._corpus.side("train", self._corpus.source).lengths
+        target_lengths = self._corpus.side("train", self._corpus.target).lengths
+        tokens_per_pair = np.maximum(source_lengths, target_lengths).mean()
+        # With fewer max_tokens, updates of tokens_per_update consist of other batches.
+        effect = ", of updates with other sentences"
+        update_tokens = settings.tokens_per_update
         if settings.sentences_per_update is not None:
-            other_updates = ""
-        if size > 1 and settings.max_tokens * size > _FEW * tokens:
+            effect = ""
+            update_tokens = settings.sentences_per_update * tokens_per_pair
+        assert update_tokens is not None
+        is_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
+        if processes > 1 and is_idle:
+            max_tokens = _ENOUGH_TOKENS_FACTOR * update_tokens / processes
             self._observer.warned(
-                f"updates of {tokens:,.0f} tokens have fewer batches of train.max_tokens "
-                f"({settings.max_tokens}) than there are processes ({size}), of which some are "
-                f"idle: {_ENOUGH * tokens / size:.0f} would give each a batch{other_updates}"
+                f"updates of {update_tokens:,.0f} tokens have fewer batches of train.max_tokens "
+                f"({settings.max_tokens}) than there are processes ({processes}), so some "
+                f"processes are idle: {max_tokens:.0f} would give each a batch{effect}"
             )
 
     def _check_room(self) -> None:
-        """Warn if the checkpoints may not fit on the disk; raises UserError if they cannot."""
+        """Warn if the checkpoints may not fit on the disk.
+
+        Raises:
+            UserError: They cannot fit; on all processes.
+        """
         with self._group.raise_together():
             if not self._group.is_main:
                 return
-            one = CheckpointSize(
-                weights=_bytes_of(named_weights(self.model)),
-                optimizer=_bytes_of(self._train_step.optimizer.state_dict()),
+            checkpoint_size = CheckpointSize(
+                weights=_size_in_bytes(named_weights(self.model)),
+                optimizer=_size_in_bytes(self._train_step.optimizer.state_dict()),
             )
-            exported = self._job.run.models_folder / "checkpoints"
-            updates = self._expected_updates
-            for warning in check_room(self._folder, exported, self._settings, updates, one):
+            warnings = check_room(
+                self._folder,
+                self._job.run.models_folder / "checkpoints",
+                self._settings,
+                self._expected_updates,
+                checkpoint_size,
+            )
+            for warning in warnings:
                 self._observer.warned(warning)
 
-    def _save(self, finished: bool) -> None:
+    def _save(self, is_finished: bool) -> None:
+        """Save a checkpoint, and remove those that the settings do not keep.
+
+        Args:
+            is_finished: Whether the training is finished.
+        """
         if self._group.is_main:
             self._observer.saving(self.state)
             checkpoint.save(
@@ -273,21 +383,32 @@ class Trainer:
                 self._train_step.optimizer.state_dict(),
                 {**asdict(self.state), "fingerprint": self._fingerprints.combined},
             )
-            self._prune(finished)
+            self._prune(is_finished)
             self._observer.saved(self.state)
+        # The other processes wait: they must not end while the checkpoint is being written.
         self._group.barrier()
 
-    def _prune(self, finished: bool) -> None:
+    def _prune(self, is_finished: bool) -> None:
+        """Remove the checkpoints that the settings do not keep.
+
+        Args:
+            is_finished: Whether the training is finished.
+        """
         if self._group.is_main:
-            settings = self._settings
-            ranking = self.state.ranking(settings.validation_metric)
-            checkpoint.prune(self._folder, settings, ranking, finished)
+            ranking = self.state.ranking(self._settings.validation_metric)
+            checkpoint.prune(self._folder, self._settings, ranking, is_finished)
 
     def _resume(self) -> None:
-        """Continue from the newest intact checkpoint that rank 0 finds, if any."""
-        main = self._group.is_main
-        latest = checkpoint.load_latest(self._folder) if main else None
-        update = int(self._group.broadcast(latest.update if latest else -1))
+        """Continue from the newest intact checkpoint that rank 0 finds; otherwise, start.
+
+        Raises:
+            UserError: Another process does not find the same checkpoint.
+        """
+        latest = None
+        if self._group.is_main:
+            latest = checkpoint.load_latest(self._folder)
+        # All processes learn the update of the checkpoint; -1 means that there is none.
+        update = int(self._group.broadcast(-1 if latest is None else latest.update))
         if update < 0:
             self._start()
             return
@@ -311,16 +432,17 @@ class Trainer:
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
 
     def _start(self) -> None:
-        """Take the weights that the training starts from, unless they are random."""
-        lines = self._job.initialize(self.model, self._corpus)
-        for line in lines:
-            self._observer.warned(line)
-        if lines:
-            self._train_step.optimizer.load_state_dict({})  # copies the weights, with 16 bits
+        """Copy the weights that the training starts from, unless it starts from random ones."""
+        messages = self._job.initialize(self.model, self._corpus)
+        for message in messages:
+            self._observer.warned(message)
+        if messages:
+            # With 16 bits, this renews the optimizer's copy of the weights.
+            self._train_step.optimizer.load_state_dict({})
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
-        """Report the start and the end of the training."""
+        """Report the start and the end of the training to the observer."""
         self._observer.started(self.state, self._expected_updates)
         status: Status = "FAILED"
         try:
@@ -333,20 +455,21 @@ class Trainer:
             self._observer.ended(self.state, status)
 
 
-def _bytes_of(tensors: Mapping[str, torch.Tensor]) -> int:
-    """The bytes of all elements of the tensors."""
+def _size_in_bytes(tensors: Mapping[str, torch.Tensor]) -> int:
+    """Return the size of all elements of some tensors, in bytes."""
     return sum(tensor.numel() * tensor.itemsize for tensor in tensors.values())
 
 
 @contextmanager
-def _on_sigterm() -> Iterator[list[int]]:
+def _on_sigterm() -> Iterator[Sequence[int]]:
     """Collect SIGTERM, a cluster's warning, in a list instead of ending the process.
 
-    Once received, further ones are ignored until the process has ended: clusters repeat the signal.
+    Once one was received, further ones are ignored until the process has ended, because clusters
+    repeat the signal.
     """
     received: list[int] = []
-    previous = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    previous_handler = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN if received else previous)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if received else previous_handler)

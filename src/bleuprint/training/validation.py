@@ -1,4 +1,4 @@
-"""Validation: the loss and the BLEU of greedy search on the validation set."""
+"""Validation: the loss of the validation set, and the BLEU score of greedy search."""
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -17,81 +17,117 @@ from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.loss import batch_loss
 
-# The maximum output length is that of the longest source of the batch plus this many tokens.
-_MAX_EXTRA = 20
+# An output may be longer than the longest source of its batch by this many tokens.
+_MAX_EXTRA_TOKENS = 20
 
 
-def _eagerly(model: Transformer) -> AbstractContextManager[None]:
-    """Compile nothing for the shapes of validation."""
+def _without_compiling(model: Transformer) -> AbstractContextManager[None]:
+    """Return a context in which a compiled model compiles nothing for the shapes of validation."""
     return torch.compiler.set_stance("force_eager") if model.is_compiled else nullcontext()
 
 
 class Validator:
-    """Computes the validation metrics of a model."""
+    """Computes the loss and the BLEU score of a model on the validation set."""
 
     def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
+        """Read the references, and divide the validation set into batches.
+
+        Args:
+            corpus: The corpus.
+            texts: The folder of the text before tokenization, which contains the references.
+            max_tokens: The largest number of positions of a batch on either side.
+        """
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        # of several target languages, the first that has a tokenizer of its own
+        # If there are several target languages, the first one decides that needs a tokenizer of its
+        # own: False sorts before True.
         language = min(corpus.target_languages, key=is_scored_by_13a)
         self._bleu = bleu_metric(references, language)
-        source, target = (
-            corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
-        )
-        self._tokens = int(target.sum())
-        order = np.lexsort((source, target))
-        limit = max(max_tokens, int(source.max()), int(target.max()))
-        self._batches = batch_by_size(source, target, order, limit)
+        source_lengths = corpus.side("valid", corpus.source).lengths
+        target_lengths = corpus.side("valid", corpus.target).lengths
+        self._target_tokens = int(target_lengths.sum())
+        # Sorted by target length, then by source length.
+        order = np.lexsort((source_lengths, target_lengths))
+        # A batch must hold the longest sentence.
+        limit = max(max_tokens, int(source_lengths.max()), int(target_lengths.max()))
+        self._batches = batch_by_size(source_lengths, target_lengths, order, limit)
 
     def validate(self, model: Transformer, group: Group) -> dict[str, float]:
-        """Loss (nats a token, without label smoothing) and BLEU; the same on all processes."""
-        model.eval()
-        with _eagerly(model):
-            return self._validate(model, group)
+        """Validate a model; each process computes a share of the batches.
 
-    def _validate(self, model: Transformer, group: Group) -> dict[str, float]:
-        total = torch.zeros((), dtype=torch.float64, device=group.device)
+        Args:
+            model: The model.
+            group: The processes of the training.
+
+        Returns:
+            `loss`, in nats per target token and without label smoothing, and `bleu`; equal on all
+            processes.
+        """
+        model.eval()
+        with _without_compiling(model):
+            loss = self._loss(model, group)
+            translations = self._translate(model, group)
+        model.train()
+        bleu = self._bleu.corpus_score(translations, None).score
+        return {"loss": loss, "bleu": bleu}
+
+    def _loss(self, model: Transformer, group: Group) -> float:
+        """Return the loss in nats per target token, without label smoothing."""
+        total_loss = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
-                batch = Batch.from_ids(read_ids(self._corpus, "valid", rows)).to(group.device)
-                total += batch_loss(model, batch, 0.0)
-        loss = float(group.all_reduce(total)) / self._tokens
-        lines = self._translate(model, group)
-        model.train()
-        return {"loss": loss, "bleu": self._bleu.corpus_score(lines, None).score}
+                pairs = read_ids(self._corpus, "valid", rows)
+                batch = Batch.from_ids(pairs).to(group.device)
+                total_loss += batch_loss(model, batch, smoothing=0.0)
+        return float(group.all_reduce(total_loss)) / self._target_tokens
 
     def _translate(self, model: Transformer, group: Group) -> list[str]:
-        """Detokenized translations by greedy search, in the order of the set."""
-        corpus = self._corpus
-        source = corpus.side("valid", corpus.source)
-        longest = int(source.lengths.max()) + _MAX_EXTRA
-        # rows that other processes translate are PAD (0) here, so that a sum combines them
-        outputs = torch.full((len(source), longest), PAD, device=group.device)
+        """Return the detokenized translations by greedy search, in the order of the set."""
+        sources = self._corpus.side("valid", self._corpus.source)
+        longest_output = int(sources.lengths.max()) + _MAX_EXTRA_TOKENS
+        # The rows that other processes translate stay PAD here. PAD is 0, so the sum over all
+        # processes contains all translations.
+        outputs = torch.full((len(sources), longest_output), PAD, device=group.device)
         for rows in self._batches[group.rank :: group.size]:
-            ids = pad([source[row] for row in rows.tolist()]).to(group.device)
-            for row, tokens in zip(rows.tolist(), greedy_search(model, ids), strict=True):
-                outputs[row, : len(tokens)] = torch.tensor(tokens, device=group.device)
-        return [
-            corpus.translation(source[row], [token for token in tokens if token != PAD])
-            for row, tokens in enumerate(group.all_reduce(outputs).tolist())
-        ]
+            batch_rows = rows.tolist()
+            source_ids = pad([sources[row] for row in batch_rows]).to(group.device)
+            output_ids = greedy_search(model, source_ids)
+            for row, ids in zip(batch_rows, output_ids, strict=True):
+                outputs[row, : len(ids)] = torch.tensor(ids, device=group.device)
+        translations = []
+        for row, padded_ids in enumerate(group.all_reduce(outputs).tolist()):
+            ids = [token_id for token_id in padded_ids if token_id != PAD]
+            translations.append(self._corpus.translation(sources[row], ids))
+        return translations
 
 
 @torch.inference_mode()
 def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
-    """The most probable token at each step, up to EOS, for source ids (B, S).
+    """Translate sentences by the most probable token at each step.
 
-    Separate from beam search, so that a change of that does not make trained models stale.
+    Separate from beam search, so that a change of beam search does not change the fingerprint of
+    trainings, which would be run again.
+
+    Args:
+        model: The model.
+        source: The token ids of the source sentences, (batch, source_len).
+
+    Returns:
+        The token ids of each translation, without EOS. A translation that reaches the longest
+        length, that of the source plus 20 tokens, has no EOS.
     """
     cache = model.init_cache(source)
     tokens = torch.full((source.size(0),), BOS, device=source.device)
-    outputs: list[Tensor] = []
-    running = torch.ones_like(tokens, dtype=torch.bool)
-    longest = min(source.size(1) + _MAX_EXTRA, model.settings.max_positions)
-    while bool(running.any()) and len(outputs) < longest:
+    is_unfinished = torch.ones_like(tokens, dtype=torch.bool)
+    steps: list[Tensor] = []
+    max_steps = min(source.size(1) + _MAX_EXTRA_TOKENS, model.settings.max_positions)
+    while bool(is_unfinished.any()) and len(steps) < max_steps:
         logits, cache = model.step(tokens, cache)
-        tokens = torch.where(running, logits.argmax(-1), EOS)
-        outputs.append(tokens)
-        running = tokens != EOS
-    rows = torch.stack(outputs, dim=1).tolist()
-    return [row[: row.index(EOS)] if EOS in row else row for row in rows]
+        tokens = torch.where(is_unfinished, logits.argmax(-1), EOS)
+        steps.append(tokens)
+        is_unfinished = tokens != EOS
+    translations = []
+    for ids in torch.stack(steps, dim=1).tolist():
+        length = ids.index(EOS) if EOS in ids else len(ids)
+        translations.append(ids[:length])
+    return translations
