@@ -59,7 +59,7 @@ def test_updates_are_read_after_others_have_begun(corpus, monkeypatch, optimizer
     given = corpus, torch.device("cpu"), Batch, monkeypatch
     step, planned = updates(*given, optimizer=Optimizer(name=optimizer))
     planned, reads = list(planned), []
-    counts = [step._count([part for parts in each.batches for part in parts]) for each in planned]
+    counts = [step._count(local) for local in planned]
     pending = []
     expected = [step.read_stats(step.update(n, local)) for n, local in enumerate(planned, 1)]
     step, _ = updates(*given, optimizer=Optimizer(name=optimizer))
