@@ -64,7 +64,7 @@ def test_two_kept_ones_and_one_that_is_written_need_three(tmp_path, monkeypatch)
         warnings(tmp_path, settings(last=2))
     assert str(raised.value) == (
         f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
-        "room there, or lower train.keep_last (2), keep_best (0) or keep_interval (0)"
+        "room there, or lower train.keep_last (2) or keep_best (0)"
     )
 
 

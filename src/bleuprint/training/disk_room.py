@@ -72,9 +72,45 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     return KeptCheckpoints(at_least, at_most)
 
 
+@dataclass(frozen=True)
+class _SpaceNeeds:
+    """How much space the checkpoints of a training need.
+
+    While it trains, they are in its work folder. At the end, the weights are copied to the export
+    folder, with the moving average of the weights as one more copy.
+
+    Attributes:
+        checkpoint_size: The size of one checkpoint.
+        has_moving_average: Whether the training keeps a moving average of the weights.
+        is_one_disk: Whether the work folder and the export folder are on the same disk.
+        existing_bytes: The size of the checkpoints that are in the work folder already.
+    """
+
+    checkpoint_size: CheckpointSize
+    has_moving_average: bool
+    is_one_disk: bool
+    existing_bytes: int
+
+    def bytes_at_work(self, kept_checkpoints: int) -> int:
+        """Return how many more bytes the checkpoints need on the disk of the work folder."""
+        # A checkpoint is written before the one that it replaces is deleted.
+        bytes_while_saving = (kept_checkpoints + 1) * self.checkpoint_size.total
+        bytes_at_end = kept_checkpoints * self.checkpoint_size.total
+        if self.is_one_disk:
+            bytes_at_end += self.bytes_at_export(kept_checkpoints)
+        return max(bytes_while_saving, bytes_at_end) - self.existing_bytes
+
+    def bytes_at_export(self, kept_checkpoints: int) -> int:
+        """Return how many bytes the copied weights need in the export folder."""
+        copies = kept_checkpoints
+        if self.has_moving_average:
+            copies += 1
+        return copies * self.checkpoint_size.weights
+
+
 def check_room(
-    work: Path,
-    exported: Path,
+    work_folder: Path,
+    export_folder: Path,
     settings: Train,
     updates: int | None,
     checkpoint_size: CheckpointSize,
@@ -82,8 +118,8 @@ def check_room(
     """Yield a warning if the checkpoints may not fit on the disk.
 
     Args:
-        work: The folder of the checkpoints, which may contain some of them already.
-        exported: The folder to which the weights are copied at the end.
+        work_folder: The folder of the checkpoints, which may contain some of them already.
+        export_folder: The folder to which the weights are copied at the end.
         settings: The settings of the training.
         updates: The expected number of updates; None if it is not known.
         checkpoint_size: The size of one checkpoint.
@@ -92,38 +128,27 @@ def check_room(
         UserError: The checkpoints cannot fit.
     """
     kept = checkpoints_kept(settings, updates)
-    existing_bytes = sum(_bytes_in(folder) for folder in checkpoint.paths(work))
-    work_disk = _nearest_existing_folder(work)
-    export_disk = _nearest_existing_folder(exported)
-    is_one_disk = work_disk.stat().st_dev == export_disk.stat().st_dev
-    has_moving_average = settings.ema is not None
-
-    def bytes_at_work(count: int) -> int:
-        """Return how many more bytes `count` kept checkpoints need on the disk of `work`."""
-        # A checkpoint is written before the one that it replaces is deleted.
-        bytes_while_saving = (count + 1) * checkpoint_size.total
-        bytes_at_end = count * checkpoint_size.total
-        if is_one_disk:
-            bytes_at_end += bytes_at_export(count)
-        return max(bytes_while_saving, bytes_at_end) - existing_bytes
-
-    def bytes_at_export(count: int) -> int:
-        """Return how many bytes the copied weights of `count` checkpoints need."""
-        # The moving average of the weights is exported like the weights of one more checkpoint.
-        copies = count + 1 if has_moving_average else count
-        return copies * checkpoint_size.weights
-
+    existing_work_folder = _nearest_existing_folder(work_folder)
+    existing_export_folder = _nearest_existing_folder(export_folder)
+    work_disk = existing_work_folder.stat().st_dev
+    export_disk = existing_export_folder.stat().st_dev
+    needs = _SpaceNeeds(
+        checkpoint_size=checkpoint_size,
+        has_moving_average=settings.ema is not None,
+        is_one_disk=work_disk == export_disk,
+        existing_bytes=sum(_bytes_in(folder) for folder in checkpoint.paths(work_folder)),
+    )
     yield from _check_free_bytes(
-        work_disk,
-        least_bytes=bytes_at_work(kept.at_least),
-        most_bytes=bytes_at_work(kept.at_most),
+        existing_work_folder,
+        least_bytes=needs.bytes_at_work(kept.at_least),
+        most_bytes=needs.bytes_at_work(kept.at_most),
         settings=settings,
     )
-    if not is_one_disk:
+    if not needs.is_one_disk:
         yield from _check_free_bytes(
-            export_disk,
-            least_bytes=bytes_at_export(kept.at_least),
-            most_bytes=bytes_at_export(kept.at_most),
+            existing_export_folder,
+            least_bytes=needs.bytes_at_export(kept.at_least),
+            most_bytes=needs.bytes_at_export(kept.at_most),
             settings=settings,
         )
 
@@ -133,18 +158,33 @@ def _check_free_bytes(
 ) -> Iterator[str]:
     """Compare what the checkpoints need with the free space on the disk of a folder.
 
-    Yields a warning if `most_bytes` are not free. Raises UserError if `least_bytes` are not free.
+    Args:
+        folder: An existing folder on the disk.
+        least_bytes: The space that is needed in any case.
+        most_bytes: The space that may be needed.
+        settings: The settings that the message advises to lower.
+
+    Yields:
+        A warning if `most_bytes` are not free.
+
+    Raises:
+        UserError: Even `least_bytes` are not free.
     """
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes >= most_bytes:
         return
     certainly_fails = free_bytes < least_bytes
     needed = format_bytes(least_bytes) if certainly_fails else f"up to {format_bytes(most_bytes)}"
+    advice = (
+        f"make room there, or lower train.keep_last ({settings.keep_last}) or keep_best "
+        f"({settings.keep_best})"
+    )
+    if settings.keep_interval:
+        # One checkpoint is kept for each interval, so a longer interval keeps fewer.
+        advice += f", or raise keep_interval ({settings.keep_interval})"
     message = (
         f"the checkpoints of this training need {needed} more, but {folder} has "
-        f"{format_bytes(free_bytes)} free: make room there, or lower train.keep_last "
-        f"({settings.keep_last}), keep_best ({settings.keep_best}) "
-        f"or keep_interval ({settings.keep_interval})"
+        f"{format_bytes(free_bytes)} free: {advice}"
     )
     if certainly_fails:
         raise UserError(message)
