@@ -31,7 +31,7 @@ started: list[tuple[int, int]] = []
 @pytest.mark.parametrize("layer_drop", [0.0, 0.5])
 @pytest.mark.parametrize("bucket", [1, 3000, 10**9])
 def test_each_number_is_summed_once_after_it_is_complete(bucket, layer_drop, monkeypatch):
-    monkeypatch.setattr(gradient_sum, "_BUCKET", bucket)
+    monkeypatch.setattr(gradient_sum, "_BUCKET_ELEMENTS", bucket)
     orders, overlapped = set(), []
     for seed in range(4):
         alone, _ = passes(seed, layer_drop, ALONE)

@@ -135,6 +135,7 @@ class Binarizing(Step):
                 for name in self.input_text.held_out():
                     self._encode(part, name, self.input_text.blocks(name), None, workers)
                     sizes[name] = self._join([part], folder, name)
+            # Hidden files, such as those of an editor, do not belong to the segmentation.
             hidden_files = shutil.ignore_patterns(".*")
             shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden_files)
             write_header(folder, self._header(sizes))

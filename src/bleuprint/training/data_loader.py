@@ -166,13 +166,13 @@ def local_updates(
     batches_to_read = (update.batches[group.rank :: group.size] for update, _ in plan_to_read)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
     read_batches = map_parts(reader, batches_to_read, _reader_count(settings, group))
-    form = batch_class(system.model, settings, group.device)
+    batch_type = batch_class(system.model, settings, group.device)
     pin_memory = group.device.type == "cuda"
     with closing(read_batches):
         for parts_of_batches, (update, position) in zip(read_batches, plan, strict=True):
             batches: list[list[TrainingBatch]] = []
             for parts in parts_of_batches:
-                batches.append([form.from_ids(part, pin_memory) for part in parts])
+                batches.append([batch_type.from_ids(part, pin_memory) for part in parts])
             yield LocalUpdate(
                 update=update,
                 batch_indices=range(group.rank, len(update.batches), group.size),

@@ -48,6 +48,9 @@ class KeptCheckpoints:
 def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     """Return how many checkpoints a training leaves at its end.
 
+    There are the last ones, the best ones, and milestones: those after each `keep_interval`
+    updates. A checkpoint may be of several kinds.
+
     Args:
         settings: The settings of the training.
         updates: The number of updates of the training. If it is None, the number is not known, and
@@ -64,10 +67,12 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     last = min(settings.keep_last, saved)
     validations = updates // settings.validate_interval
     best = min(settings.keep_best, validations)
-    milestones = updates // settings.keep_interval if settings.keep_interval else 0
-    # All three kinds are the same checkpoints, as far as possible.
+    milestones = 0
+    if settings.keep_interval:
+        milestones = updates // settings.keep_interval
+    # The fewest are kept if all three kinds are the same checkpoints, as far as possible.
     at_least = max(last, best, milestones, 1)
-    # All three kinds are different checkpoints, as far as there are so many.
+    # The most are kept if all three kinds are different checkpoints, as far as so many are saved.
     at_most = max(at_least, min(last + best + milestones, saved))
     return KeptCheckpoints(at_least, at_most)
 

@@ -38,12 +38,12 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     longest_target = int(corpus.side("train", corpus.target).lengths.max())
     longest = max(longest_source, longest_target)
     max_pairs = settings.sentences_per_update or settings.max_tokens
-    form = batch_class(step.model.settings, settings, group.device)
+    batch_type = batch_class(step.model.settings, settings, group.device)
 
     def fits(max_tokens: int) -> bool:
         """Return whether the largest batches of this size fit on all processes."""
         largest_batches = _largest_batches(max_tokens, max_pairs, longest_source, longest_target)
-        fits_here = all(_fits(step, form.from_ids(pairs)) for pairs in largest_batches)
+        fits_here = all(_fits(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
         if not fits_here:
             # cuBLAS and other libraries allocate on the device by themselves, and need room.
             step.free()

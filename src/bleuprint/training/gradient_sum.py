@@ -13,7 +13,7 @@ from bleuprint.training.optimizer import FlatOptimizer
 
 # The least size of a bucket, in elements of 4 bytes: 25 MB, as in DistributedDataParallel.
 # Parameters are not cut.
-_BUCKET = 25_000_000 // 4
+_BUCKET_ELEMENTS = 25_000_000 // 4
 
 
 class GradientSum:
@@ -44,7 +44,11 @@ class GradientSum:
         self._divide_into_buckets(optimizer)
 
     def _divide_into_buckets(self, optimizer: FlatOptimizer) -> None:
-        """Assign each parameter to a bucket, from the last parameter to the first."""
+        """Assign each parameter to a bucket, from the last parameter to the first.
+
+        A bucket is a slice of the flat gradient. It begins where a parameter begins, as soon as it
+        has enough elements.
+        """
         bucket_end = self._gradient.numel()
         parameter_count = 0
         starts = list(zip(optimizer.parameters, optimizer.starts, strict=True))
@@ -52,7 +56,7 @@ class GradientSum:
             parameter_count += 1
             if self._group.size > 1:
                 self._watch(parameter, bucket=len(self._buckets))
-            is_full = bucket_end - start >= _BUCKET
+            is_full = bucket_end - start >= _BUCKET_ELEMENTS
             is_first_parameter = start == 0
             if is_full or is_first_parameter:
                 self._buckets.append(slice(start, bucket_end))
@@ -83,6 +87,7 @@ class GradientSum:
         """Call `_mark_complete` whenever the backward pass has computed a parameter's gradient."""
 
         def hook(_parameter: Tensor) -> None:
+            """Hear of a complete gradient from torch."""
             self._mark_complete(bucket)
 
         parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]

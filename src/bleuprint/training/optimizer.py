@@ -141,7 +141,12 @@ class FlatOptimizer:
         self._copy_weights()
 
     def _sgd(self, learning_rate: float, overflow: Tensor | None) -> None:
-        """Update the weights by SGD with momentum; not if `overflow` is 1."""
+        """Update the weights by torch's functional SGD, to which all weights are one parameter.
+
+        Args:
+            learning_rate: The learning rate.
+            overflow: A scalar; if it is 1, the weights stay unchanged. None means 0.
+        """
         settings = self._settings.optimizer
         assert settings.momentum is not None
         sgd(
@@ -159,10 +164,14 @@ class FlatOptimizer:
         )
 
     def _adam(self, learning_rate: float, overflow: Tensor | None) -> None:
-        """Update the weights by Adam or AdamW; not if `overflow` is 1.
+        """Update the weights by torch's functional Adam, to which all weights are one parameter.
 
-        This calls torch's functional form, since creating torch.optim.Adam imports torch's
-        compiler, which takes longer than some stages.
+        torch.optim.Adam is not used, because creating it imports torch's compiler, which takes
+        longer than some stages.
+
+        Args:
+            learning_rate: The learning rate.
+            overflow: A scalar; if it is 1, the weights stay unchanged. None means 0.
         """
         settings = self._settings.optimizer
         assert settings.betas is not None and settings.eps is not None

@@ -215,6 +215,7 @@ class TrainStep:
             pending.arrived.synchronize()
         loss, norm, scale = pending.figures.tolist()
         is_norm_finite = math.isfinite(norm)
+        # The scale of the loss may be too large for float16, unless it is very small already.
         is_scaled = self.optimizer.loss_scale is not None and scale >= LOWEST
         if not math.isfinite(loss) or not (is_norm_finite or is_scaled):
             mean_loss = loss / pending.counts.target_tokens

@@ -167,12 +167,20 @@ class Trainer:
                     raise self._interruption()
 
     def _run_update(self, local: LocalUpdate, validator: Validator) -> bool:
-        """Begin an update, and validate the model if it is due.
+        """Begin an update, and validate the model if a validation is due.
+
+        The state does not count the update yet, since a GPU may still compute it. It is counted
+        here only if a validation or a checkpoint is due after it, or if it is the last update.
+
+        Args:
+            local: This process's share of the update.
+            validator: The validator of the training.
 
         Returns:
             Whether a checkpoint is due.
         """
         is_begun = self._begin_update(local)
+        # The number of the update; if it was skipped, that of the update before.
         update = self.state.update
         if self._uncounted is not None:
             update += 1
@@ -225,6 +233,7 @@ class Trainer:
         """
         number = self.state.update + 1
         if self._uncounted is not None:
+            # The update before was begun, but the state does not count it yet.
             number += 1
         try:
             pending = self._train_step.update(number, local)

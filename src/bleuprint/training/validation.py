@@ -113,8 +113,8 @@ def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
         source: The token ids of the source sentences, (batch, source_len).
 
     Returns:
-        The token ids of each translation, without EOS. A translation that reaches the longest
-        length, that of the source plus 20 tokens, has no EOS.
+        The token ids of each translation, without EOS. If no EOS comes, a translation ends when it
+        is longer than the longest source by 20 tokens.
     """
     cache = model.init_cache(source)
     tokens = torch.full((source.size(0),), BOS, device=source.device)
