@@ -1,13 +1,12 @@
 """The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
 
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Interval, MinLen
 
 from bleuprint.config.citation import LicenseAndCitation
-from bleuprint.config.corpus_files import Files, Text
+from bleuprint.config.corpus_files import Files
 from bleuprint.config.directions import (
     Direction,
     PairName,
@@ -21,7 +20,7 @@ from bleuprint.config.directions import (
     pair_of_test,
     source_words,
 )
-from bleuprint.config.optimization import check_one
+from bleuprint.config.optimization import check_exactly_one
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
@@ -33,12 +32,17 @@ from bleuprint.text.tokenizers import Tokenize
 
 @dataclass(frozen=True)
 class Dedup:
-    """Which training pairs are dropped as duplicates, or as contained in a held-out set.
+    """Which training pairs are dropped as duplicates, or because a held-out set contains them.
 
-    Of equal pairs (`pairs`), or of pairs with equal `sources` or `targets`, the first is kept.
-    `decontaminate`: how sentences are compared with those of validation and test sets: not at all
-    (none), as they are (exact), or without regard to case, punctuation, spaces and compatible
-    characters (normalized).
+    Of several equal pairs, the first is kept.
+
+    Attributes:
+        pairs: Whether pairs are dropped that equal an earlier pair.
+        sources: Whether pairs are dropped whose source equals an earlier source.
+        targets: Whether pairs are dropped whose target equals an earlier target.
+        decontaminate: How sentences are compared with those of validation and test sets: not at all
+            (none), as they are (exact), or without regard to case, punctuation, spaces and
+            compatible characters (normalized).
     """
 
     pairs: bool = True
@@ -49,10 +53,15 @@ class Dedup:
 
 @dataclass(frozen=True)
 class Split:
-    """Shares of the pairs that become validation and test sets if a corpus has none.
+    """How validation and test sets are drawn from the training text of a corpus without them.
 
-    With `every`, validation takes every n-th pair instead of a random share. `temperature`: of a
-    corpus of several directions, that of sampling their training text (1: as it is).
+    Attributes:
+        valid: The share of the pairs for validation.
+        test: The share of the pairs for the test set.
+        seed: The seed of the draws.
+        every: With N, validation takes every N-th pair instead of a random share.
+        temperature: For a corpus with several directions: the temperature by which their training
+            texts are sampled (1: as they are).
     """
 
     valid: Share = 0.05
@@ -62,6 +71,7 @@ class Split:
     temperature: Annotated[float, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError if no training pairs remain, or validation is drawn in two ways."""
         if self.valid + self.test >= 1:
             raise ValueError(
                 f"valid {self.valid} and test {self.test} leave no training pairs: their sum must "
@@ -73,10 +83,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Bpe:
-    """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
+    """Byte-pair encoding.
 
-    `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
-    --vocabulary-threshold.
+    Attributes:
+        num_merges: The number of merge operations.
+        joint: Whether merges are learned from both languages together, or from each alone.
+        threshold: Subwords that are rarer than this in their language are split again, as by
+            subword-nmt's --vocabulary-threshold.
     """
 
     num_merges: Annotated[int, Interval(ge=0, le=10_000_000)]
@@ -86,7 +99,13 @@ class Bpe:
 
 @dataclass(frozen=True)
 class Words:
-    """Whole words: the `max_size` most frequent that occur at least `min_count` times."""
+    """A vocabulary of whole words: the most frequent ones.
+
+    Attributes:
+        joint: Whether both languages share one vocabulary.
+        max_size: The largest number of words.
+        min_count: How often a word must occur in the training text.
+    """
 
     joint: bool = False
     max_size: Annotated[int, Interval(ge=1, le=10**9)] = 10**9
@@ -95,10 +114,14 @@ class Words:
 
 @dataclass(frozen=True)
 class SentencePiece:
-    """Subwords of SentencePiece: by a `unigram` language model, or by its own `bpe`.
+    """Subwords of SentencePiece.
 
-    `vocab_size`: the number of its pieces, with the four special tokens and, with `byte_fallback`,
-    256 bytes, by which unknown characters are spelled.
+    Attributes:
+        model_type: How pieces are found: by a unigram language model, or by SentencePiece's BPE.
+        vocab_size: The number of pieces, including the four special tokens and, with
+            `byte_fallback`, 256 bytes.
+        joint: Whether both languages share one model.
+        byte_fallback: Whether unknown characters are spelled by their bytes.
     """
 
     model_type: Literal["unigram", "bpe"] = "unigram"
@@ -109,9 +132,14 @@ class SentencePiece:
 
 @dataclass(frozen=True)
 class Units:
-    """The tokens of the model: subwords (`bpe` or `sentencepiece`) or `words`.
+    """The units that the model reads and writes: subwords or words. One of the first three is set.
 
-    `of`: the corpus whose vocabulary it is, with the settings of that; by `vocabularies`.
+    Attributes:
+        bpe: Subwords of byte-pair encoding.
+        words: Whole words.
+        sentencepiece: Subwords of SentencePiece.
+        of: The corpus whose vocabulary is used, with its settings. params.yaml names it at the top
+            level, in `vocabularies`.
     """
 
     bpe: Bpe | None = None
@@ -120,7 +148,8 @@ class Units:
     of: Name | None = None
 
     def __post_init__(self) -> None:
-        check_one(self, "bpe", "words", "sentencepiece")
+        """Raise ValueError unless there are units of one kind."""
+        check_exactly_one(self, "bpe", "words", "sentencepiece")
 
     @property
     def joint(self) -> bool:
@@ -131,10 +160,20 @@ class Units:
 
 @dataclass(frozen=True)
 class Corpus:
-    """One column of the table: a language pair, its texts and their preparation.
+    """A language pair, its texts and their preparation; or several pairs for one model.
 
-    With `directions` (SOURCE-TARGET), of one model for several pairs, it has a column for each
-    direction and test set; source and target then stand for the languages of both sides.
+    Attributes:
+        source: The source language; `src` with `directions`.
+        target: The target language; `tgt` with `directions`.
+        license_and_citation: The licenses of the texts, by the names that the texts use.
+        files: The training, validation and test texts.
+        vocabulary: The units of the model.
+        clean: The rules that change sentences, in the order in which they run.
+        dedup: Which pairs are dropped as duplicates.
+        filter: The rules that drop pairs.
+        split: How missing validation and test sets are drawn.
+        tokenize: The tokenizer.
+        directions: The directions, SOURCE-TARGET, of a corpus with several.
     """
 
     source: Language
@@ -149,13 +188,24 @@ class Corpus:
     tokenize: Tokenize = field(default_factory=Tokenize)
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
-    def __post_init__(self) -> None:  # noqa: C901
+    def __post_init__(self) -> None:
+        """Check relations between the settings of the corpus.
+
+        A corpus with directions checks each direction, which is a corpus without directions.
+        """
         if self.directions is not None:
             check_directions(self)
             return
         if self.split.temperature is not None:
             message = f"{self.split.temperature}: of a corpus with directions"
             raise SettingError(["split", "temperature"], message)
+        self._check_languages()
+        self._check_licenses()
+        self._check_repeated_texts()
+        self._check_missing_sets()
+
+    def _check_languages(self) -> None:
+        """Raise ValueError if a tokenizer or a rule does not fit the languages."""
         if self.source == self.target:
             raise ValueError(
                 f"source and target are both {self.source!r}, the ends of the names of both "
@@ -169,103 +219,136 @@ class Corpus:
                 "tokenize.name characters: not with vocabulary.sentencepiece, which reads its "
                 "token ▁ as a space; use none"
             )
-        for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
-            rule.check_language(side)
-        for name, text in self.files.texts().items():
-            if text.license_and_citation not in self.license_and_citation:
-                keys = name.replace("test.", "tests.", 1).split(".")
-                raise SettingError(
-                    ["files", *keys, "license_and_citation"],
-                    f"no entry {text.license_and_citation!r} in license_and_citation",
-                )
-        for part, text in self.files.train.items():
-            self._check_part(part, text)
-        drawn = {"valid": self.files.valid or self.split.every, "test": self.files.tests}
-        for name, given in drawn.items():
-            if self.files.train and not given and not getattr(self.split, name):
-                message = f"0: files names no {name} text, so that pairs must be drawn"
-                raise SettingError(["split", name], message)
+        for rule in (*self.clean, *self.filter):
+            for language in self.languages:
+                rule.check_language(language)
 
-    def _check_part(self, part: str, text: Text) -> None:
-        """Raise SettingError at copies of a training text that dedup drops."""
-        drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
-        if (text.repeat or 1) > 1 and drops:
-            message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
-            raise SettingError(["files", "train", part, "repeat"], message)
+    def _check_licenses(self) -> None:
+        """Raise SettingError at a text whose license is not described."""
+        for name, text in self.files.texts().items():
+            license_name = text.license_and_citation
+            if license_name not in self.license_and_citation:
+                # A text is called test.NAME.PART; its settings are in tests.NAME.PART.
+                text_keys = name.replace("test.", "tests.", 1).split(".")
+                keys = ["files", *text_keys, "license_and_citation"]
+                message = f"no entry {license_name!r} in license_and_citation"
+                raise SettingError(keys, message)
+
+    def _check_repeated_texts(self) -> None:
+        """Raise SettingError if a training text is repeated, but dedup would drop the copies."""
+        dropping_settings = []
+        for key in ("pairs", "sources", "targets"):
+            if getattr(self.dedup, key):
+                dropping_settings.append(f"dedup.{key}")
+        if not dropping_settings:
+            return
+        for name, text in self.files.train.items():
+            if text.repeat is not None and text.repeat > 1:
+                message = f"{text.repeat}: {dropping_settings[0]} would drop the copies"
+                raise SettingError(["files", "train", name, "repeat"], message)
+
+    def _check_missing_sets(self) -> None:
+        """Raise SettingError if a validation or test set is neither named nor drawn."""
+        has_training_text = bool(self.files.train)
+        is_valid_drawn = bool(self.split.valid or self.split.every)
+        if has_training_text and not self.files.valid and not is_valid_drawn:
+            message = "0: files names no valid text, so that pairs must be drawn"
+            raise SettingError(["split", "valid"], message)
+        if has_training_text and not self.files.tests and not self.split.test:
+            message = "0: files names no test text, so that pairs must be drawn"
+            raise SettingError(["split", "test"], message)
 
     @property
     def languages(self) -> tuple[str, str]:
+        """The source and the target language."""
         return self.source, self.target
 
     @property
     def languages_text(self) -> str:
-        """What the corpus is between, for people: `en to de`, or all its language pairs."""
+        """The languages for people: `en to de`, or all language pairs of several directions."""
         return languages_text(self)
 
     def effective_split(self) -> Split:
-        """Return the settings of the sets that are drawn; those of given sets have defaults.
+        """Return the settings by which sets are drawn, with defaults where a set is not drawn.
 
         So a corpus with its own validation set is not prepared again when `split.valid` changes.
         """
-        if self.directions:  # their text is sampled by the seed
-            return self.split
-        unused = dict[str, Any]()
+        if self.directions:
+            return self.split  # The training text of several directions is sampled by the seed.
+        defaults = dict[str, Any]()
         if self.files.valid:
-            unused |= {"valid": Split.valid, "every": None}
+            defaults["valid"] = Split.valid
+            defaults["every"] = None
         if self.files.tests:
-            unused["test"] = Split.test
+            defaults["test"] = Split.test
         if self.files.valid and self.files.tests:
-            unused["seed"] = Split.seed
+            defaults["seed"] = Split.seed
         try:
-            return replace(self.split, **unused)
-        except ValueError:  # the default of an unused share does not fit the share in use
+            return replace(self.split, **defaults)
+        except ValueError:
+            # The default share of one set and the share of the other leave no training pairs.
             return self.split
 
     def language_pairs(self, name: str) -> dict[str, "Corpus"]:
-        """Return the language pairs of the corpus called `name`, by name, each as a corpus.
+        """Return the language pairs by name, each as a corpus.
 
         A corpus of one language pair is its own only pair.
+
+        Args:
+            name: The name of the corpus.
         """
         return language_pairs(self, name)
 
     def language_pair(self, name: str, direction: str | None) -> "Corpus":
-        """Return the language pair to translate with; raises UserError if there is none.
+        """Return the language pair to translate with.
 
         Args:
             name: The name of the corpus.
-            direction: Which of several pairs, as SOURCE-TARGET.
+            direction: Which of several pairs, as SOURCE-TARGET; None for the only pair.
+
+        Raises:
+            UserError: There is no such pair, or there are several.
         """
         return chosen_pair(self, name, direction)
 
     def set_label(self, pair_name: str, set_name: str) -> str:
-        """Return how messages name a set of one of the pairs, which `pairs` calls `pair_name`."""
+        """Return how messages name a set of a language pair, such as `en-de train`.
+
+        Args:
+            pair_name: The language pair, CORPUS or CORPUS/DIRECTION.
+            set_name: The set: train, valid or test.NAME.
+        """
         return PairName.parse(pair_name).set_label(set_name)
 
     def language_pair_of_test(self, test: str) -> "Corpus":
-        """Return the corpus of a test set's language pair."""
+        """Return the language pair of a test set, as a corpus."""
         return pair_of_test(self, test)
 
     def origin_of_test(self, name: str, test: str) -> tuple[str, str]:
-        """Return the language pair that a test set belongs to, and its name there.
+        """Return the name of a test set's language pair, and the test set's name in this pair.
 
-        `name`: that of the corpus.
+        Args:
+            name: The name of the corpus.
+            test: The name of the test set in the corpus.
         """
         return origin_of_test(self, name, test)
 
     def source_words(self, line: str) -> list[str]:
-        """Return the words of a tokenized source, without what a model reads before them."""
+        """Return the words of a tokenized source sentence, without the tag that may stand first."""
         return source_words(self, line)
 
     def header_of_pairs(self) -> dict[str, Any] | None:
-        """Return what the header of the binary corpus says of the language pairs, if anything."""
+        """Return the part of the binary corpus's header about several language pairs, if any."""
         return header_of_pairs(self)
 
     def facts_of_pairs(self) -> dict[str, Any]:
-        """Return what MLflow shows of the language pairs, beside the other settings."""
+        """Return the parameters for MLflow about several language pairs; empty for one pair."""
         return facts_of_pairs(self)
 
     def deciding_settings(self) -> dict[str, Any]:
-        """The settings that can change a result: all but license and citation."""
-        settings = {key: value for key, value in vars(self).items() if value is not None}
-        del settings["license_and_citation"]
+        """Return the settings that can change a result: all except license and citation."""
+        settings = {}
+        for key, value in vars(self).items():
+            if value is not None and key != "license_and_citation":
+                settings[key] = value
         return settings

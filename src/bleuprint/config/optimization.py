@@ -1,4 +1,4 @@
-"""The optimizer and the learning-rate schedule of a training; part of the settings in system.py."""
+"""The settings of the optimizer and the learning-rate schedule, which system.py is made of."""
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
@@ -17,12 +17,16 @@ Warmup = Annotated[int, Interval(ge=0, le=10**9)]
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Adam (Kingma and Ba 2015) and SGD, with `weight_decay` added to the gradient, or AdamW
-    (Loshchilov and Hutter 2019), with weights multiplied by 1 - learning rate * `weight_decay`.
+    """The optimizer: Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019) or SGD.
 
-    `betas` and `eps` are of Adam and AdamW, by default those of the paper; `momentum` is
-    of SGD, by default 0, and torch's: velocity = momentum * velocity + gradient, weights -=
-    learning rate * velocity.
+    Attributes:
+        name: The optimizer.
+        weight_decay: Adam and SGD add `weight_decay` * weights to the gradient; AdamW multiplies
+            the weights by 1 - learning rate * `weight_decay`.
+        betas: The decay rates of Adam and AdamW, by default those of the Transformer's paper.
+        eps: The constant in the denominator of Adam and AdamW.
+        momentum: The momentum of SGD, as in torch: velocity = momentum * velocity + gradient,
+            weights -= learning rate * velocity.
     """
 
     name: Literal["adam", "adamw", "sgd"] = "adam"
@@ -32,19 +36,30 @@ class Optimizer:
     momentum: Share | None = None
 
     def __post_init__(self) -> None:
-        for name, default in (("betas", (0.9, 0.98)), ("eps", 1e-9), ("momentum", 0.0)):
-            used = (name == "momentum") == (self.name == "sgd")
-            if not used and getattr(self, name) is not None:
-                raise ValueError(f"name {self.name} has no {name}")
-            if used and getattr(self, name) is None:
-                object.__setattr__(self, name, default)
+        """Set the defaults of the chosen optimizer, and refuse settings of other optimizers."""
+        defaults: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
+        if self.name == "sgd":
+            defaults = {"momentum": 0.0}
+        for setting in ("betas", "eps", "momentum"):
+            value = getattr(self, setting)
+            if setting not in defaults and value is not None:
+                raise ValueError(f"name {self.name} has no {setting}")
+            if setting in defaults and value is None:
+                # A frozen dataclass is changed this way.
+                object.__setattr__(self, setting, defaults[setting])
 
 
 @dataclass(frozen=True)
 class InverseSqrt:
-    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * (warmup / update)^0.5.
+    """A learning rate that rises linearly, then falls with the inverse square root of the update.
 
-    Without warmup (0) the decay begins at the first update, as with 1: lr * update^-0.5.
+    After the warmup, it is lr * (warmup_updates / update)^0.5. Without warmup (0), the decay begins
+    at the first update, as with a warmup of 1 update: lr * update^-0.5.
+
+    Attributes:
+        lr: The learning rate at the end of the warmup.
+        warmup_updates: The number of updates in which it rises.
+        warmup_init_lr: The learning rate at the beginning of the warmup.
     """
 
     lr: Above0
@@ -52,15 +67,21 @@ class InverseSqrt:
     warmup_init_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the learning rate would fall in the warmup."""
         if self.warmup_init_lr > self.lr:
             raise ValueError(f"warmup_init_lr {self.warmup_init_lr} is above lr {self.lr}")
 
 
 @dataclass(frozen=True)
 class Noam:
-    """The paper's: `factor` * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5).
+    """The learning rate of the Transformer's paper (Vaswani et al. 2017).
 
-    Without warmup (0) it is the limit of the formula, factor * d_model^-0.5 * update^-0.5.
+    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5). Without warmup (0)
+    it is the limit of this formula: factor * d_model^-0.5 * update^-0.5.
+
+    Attributes:
+        factor: The factor of the learning rate.
+        warmup_updates: The number of updates in which the learning rate rises.
     """
 
     factor: Above0 = 1.0
@@ -69,14 +90,25 @@ class Noam:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same learning rate for every update; 0 keeps the weights of a start."""
+    """The same learning rate for every update.
+
+    Attributes:
+        lr: The learning rate; 0 keeps the weights that training starts from.
+    """
 
     lr: AtLeast0
 
 
 @dataclass(frozen=True)
 class Cosine:
-    """Linear from 0 to `lr` in `warmup_updates`, then half a cosine down to `min_lr`."""
+    """A learning rate that rises linearly from 0, then falls along half a cosine.
+
+    Attributes:
+        lr: The learning rate at the end of the warmup.
+        warmup_updates: The number of updates in which it rises.
+        max_updates: The update at which it reaches `min_lr`.
+        min_lr: The lowest learning rate after the warmup.
+    """
 
     lr: Above0
     warmup_updates: Warmup
@@ -84,6 +116,7 @@ class Cosine:
     min_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the learning rate would not fall after the warmup."""
         if self.warmup_updates >= self.max_updates:
             raise ValueError(
                 f"warmup_updates {self.warmup_updates} must be below max_updates {self.max_updates}"
@@ -94,7 +127,14 @@ class Cosine:
 
 @dataclass(frozen=True)
 class LrSchedule:
-    """The learning-rate schedule: exactly one of these."""
+    """The learning-rate schedule; exactly one is set.
+
+    Attributes:
+        inverse_sqrt: Decay with the inverse square root of the update.
+        noam: The schedule of the Transformer's paper.
+        constant: The same learning rate throughout.
+        cosine: Decay along half a cosine.
+    """
 
     inverse_sqrt: InverseSqrt | None = None
     noam: Noam | None = None
@@ -102,7 +142,8 @@ class LrSchedule:
     cosine: Cosine | None = None
 
     def __post_init__(self) -> None:
-        check_one(self)
+        """Raise ValueError unless there is one schedule."""
+        check_exactly_one(self)
 
     @property
     def warmup_updates(self) -> int:
@@ -111,8 +152,15 @@ class LrSchedule:
         return schedule.warmup_updates if schedule is not None else 0
 
 
-def check_one(settings: Any, *names: str) -> None:
-    """Raise ValueError unless exactly one of the fields is given; `names`: all by default."""
-    names = names or tuple(field.name for field in fields(settings))
-    if sum(getattr(settings, name) is not None for name in names) != 1:
+def check_exactly_one(settings: Any, *names: str) -> None:
+    """Raise ValueError unless exactly one of some fields is set.
+
+    Args:
+        settings: A dataclass of settings.
+        names: The names of the fields; all fields by default.
+    """
+    if not names:
+        names = tuple(field.name for field in fields(settings))
+    set_names = [name for name in names if getattr(settings, name) is not None]
+    if len(set_names) != 1:
         raise ValueError(f"needs one of {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""The settings of a system, a row of the table: its model, training, averaging and decoding."""
+"""The settings of a system: its model, training, averaging and decoding."""
 
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
@@ -6,22 +6,34 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Interval
 
 from bleuprint.config.init_from import InitFrom
-from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
+from bleuprint.config.optimization import (
+    AtLeast0,
+    LrSchedule,
+    Noam,
+    Optimizer,
+    Updates,
+    check_exactly_one,
+)
 from bleuprint.runtime.schema import Count, Share
 
 Layers = Annotated[int, Interval(ge=1, le=10_000)]
 Width = Annotated[int, Interval(ge=1, le=1_000_000)]
 Tokens = Annotated[int, Interval(ge=1, le=10**9)]
-# The largest beam.
+# The largest beam that params.yaml and --beam accept.
 MAX_BEAM = 1000
-# Settings of a model that decide no weight's shape or use; positions: unless they are learned.
-_FREE = {"dropout", "layer_drop", "init", "max_positions"}
+# The settings in which a model may differ from the model whose weights it starts from.
+_FREE_SETTINGS = {"dropout", "layer_drop", "init", "max_positions"}
 
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout probabilities: of embeddings with their positions, of what each sublayer adds to the
-    residual stream, of attention weights, of the feed-forward networks' inner activations.
+    """Dropout probabilities.
+
+    Attributes:
+        embedding: Of embeddings, after positions are added.
+        residual: Of what each sublayer adds to the residual stream.
+        attention: Of attention weights.
+        activation: Of the inner activations of feed-forward networks.
     """
 
     embedding: Share = 0.1
@@ -34,19 +46,33 @@ class Dropout:
 class Model:
     """The Transformer's shape, in the paper's names.
 
-    `d_k`, `d_v`: the size of each head's queries and keys, and of its values, by default d_model /
-    heads. `max_positions`: the most tokens of a sentence, EOS (or BOS) included. `layer_drop`: the
-    probability with which training skips a layer. `bias`: whether linear layers have one;
-    `output_bias`: whether the projection to the vocabulary has one. `tie_embeddings`: which of
-    source embedding, target embedding and output projection share one matrix. `init`: Xavier
-    uniform throughout (xavier); Xavier uniform for layers, with embeddings of standard deviation
-    d_model^-0.5 (scaled); or the same embeddings with layers of standard deviation (2 / (5
-    d_model))^0.5 (small; Nguyen and Salazar 2019), with which deep post-norm models train.
-    `positional_encoding`: sinusoidal or learned, added to the embeddings; rotary (Su et al. 2021),
-    of the queries and keys of self-attention; or none. `scale_embeddings`: by d_model^0.5;
-    `scale_attention`: the products of queries and keys by d_k^-0.5. `normalization`: LayerNorm, or
-    RMSNorm (Zhang and Sennrich 2019). `activation`: of feed-forward networks; swiglu (Shazeer 2020)
-    has three matrices instead of two: two thirds of `d_ff` keep the number of parameters.
+    Attributes:
+        encoder_layers: The number of encoder layers.
+        decoder_layers: The number of decoder layers.
+        d_model: The size of embeddings and of the residual stream.
+        d_ff: The inner size of feed-forward networks.
+        heads: The number of attention heads.
+        d_k: The size of each head's queries and keys, by default d_model / heads.
+        d_v: The size of each head's values, by default d_model / heads.
+        norm: Whether a sublayer is normalized after its residual connection (post) or before (pre).
+        normalization: LayerNorm (layer), or RMSNorm (rms; Zhang and Sennrich 2019).
+        positional_encoding: sinusoidal or learned, which are added to the embeddings; rotary (Su et
+            al. 2021), applied to the queries and keys of self-attention; or none.
+        scale_embeddings: Whether embeddings are multiplied by d_model^0.5.
+        scale_attention: Whether products of queries and keys are multiplied by d_k^-0.5.
+        max_positions: The most tokens of a sentence, including EOS (or BOS).
+        activation: The activation of feed-forward networks. swiglu (Shazeer 2020) has three
+            matrices instead of two: two thirds of `d_ff` keep the number of parameters.
+        dropout: The dropout probabilities.
+        layer_drop: The probability with which training skips a layer.
+        bias: Whether linear layers have a bias.
+        output_bias: Whether the projection to the vocabulary has a bias.
+        tie_embeddings: Which of source embedding, target embedding and output projection share one
+            matrix: all, the last two (decoder), or none.
+        init: Xavier uniform throughout (xavier); Xavier uniform for layers, with embeddings of
+            standard deviation d_model^-0.5 (scaled); or the same embeddings with layers of standard
+            deviation (2 / (5 d_model))^0.5 (small; Nguyen and Salazar 2019), with which deep
+            post-norm models train.
     """
 
     encoder_layers: Layers = 6
@@ -71,12 +97,17 @@ class Model:
     init: Literal["xavier", "scaled", "small"] = "scaled"
 
     def __post_init__(self) -> None:
+        """Set the default sizes of heads, and refuse sizes that do not fit."""
         for name in ("d_k", "d_v"):
-            if not getattr(self, name):  # left out
-                if self.d_model % self.heads:
-                    sizes = f"d_model {self.d_model} is no multiple of heads {self.heads}"
-                    raise ValueError(f"{sizes}: give {name}")
-                object.__setattr__(self, name, self.d_model // self.heads)
+            is_set = getattr(self, name) != 0
+            if is_set:
+                continue
+            if self.d_model % self.heads:
+                raise ValueError(
+                    f"d_model {self.d_model} is no multiple of heads {self.heads}: give {name}"
+                )
+            # A frozen dataclass is changed this way.
+            object.__setattr__(self, name, self.d_model // self.heads)
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings need it even")
         if self.positional_encoding == "rotary" and self.d_k % 2:
@@ -84,21 +115,30 @@ class Model:
 
     @property
     def feed_forward_weights(self) -> int:
-        """The weights of a feed-forward network's matrices."""
-        return (3 if self.activation == "swiglu" else 2) * self.d_model * self.d_ff
+        """The number of weights in the matrices of a feed-forward network."""
+        matrices = 3 if self.activation == "swiglu" else 2
+        return matrices * self.d_model * self.d_ff
 
     def difference(self, parent: "Model") -> str | None:
-        """Return the first setting by which the weights of `parent` do not fit; None if they do."""
-        free = _FREE
+        """Return why the weights of another model do not fit this model.
+
+        Args:
+            parent: The model whose weights a training of this model would start from.
+
+        Returns:
+            A message about the first setting that differs; None if the weights fit.
+        """
+        free_settings = _FREE_SETTINGS
         if self.positional_encoding == "learned":
-            free = _FREE - {"max_positions"}  # a weight for each position
+            # Learned encodings have weights for each position.
+            free_settings = _FREE_SETTINGS - {"max_positions"}
         for setting in fields(self):
-            own = getattr(self, setting.name)
-            of_parent = getattr(parent, setting.name)
-            if setting.name not in free and own != of_parent:
+            own_value = getattr(self, setting.name)
+            parent_value = getattr(parent, setting.name)
+            if setting.name not in free_settings and own_value != parent_value:
                 return (
-                    f"model.{setting.name} is {own}, but {of_parent} in the model that the "
-                    "training starts from"
+                    f"model.{setting.name} is {own_value}, but {parent_value} in the model that "
+                    "the training starts from"
                 )
         return None
 
@@ -107,27 +147,43 @@ class Model:
 class Train:
     """How a model is trained.
 
-    An update has `tokens_per_update` target tokens or `sentences_per_update` pairs, over all
-    processes: exactly one of the two is given. `max_tokens`: the size of a batch, padding
-    included, which memory limits; the batches of an update are divided among the processes. With
-    `tokens_per_update` it also decides which sentences an update has, since an update takes whole
-    batches; with `sentences_per_update` it does not.
-    Training ends after `max_updates` or `max_epochs`, or after `patience` validations in a row
-    that did not improve `validation_metric`; the first condition that holds counts.
-    `label_smoothing_target`: what receives the smoothed probability: all V tokens of the
-    vocabulary (uniform), or the V - 2 that are neither the label nor padding (non_target).
-    `bpe_dropout`: the probability of leaving out a merge, drawn each time a sentence is read;
-    batches and updates are planned by the lengths without it, and hold more tokens with it (about
-    a sixth at 0.1).
-    `precision`: of matrix products: float32; bfloat16 (also of activations), on GPUs and CPUs that
-    have it; on GPUs tf32, or float16 (as bfloat16, with a scaled loss), for those without bfloat16.
-    `compile`: torch.compile, which takes minutes at the start; by default on GPUs that it knows.
-    `init_from`: the weights that training starts from, instead of random ones.
-    `keep_last`, `keep_best`: how many of the newest and of the best checkpoints are kept;
-    best: of the lowest validation loss or the highest BLEU (`validation_metric`). `keep_interval`:
-    checkpoints at its multiples are kept, too (0: none).
-    `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
-    update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
+    Training ends after `max_updates`, `max_epochs` or `patience`, whichever comes first.
+
+    Attributes:
+        max_tokens: The size of a batch in tokens, including padding, which memory limits. The
+            batches of an update are divided among the processes. With `tokens_per_update` it also
+            decides which sentences an update contains, since an update takes whole batches; with
+            `sentences_per_update` it does not.
+        optimizer: The optimizer.
+        lr_schedule: The learning-rate schedule.
+        clip_norm: The largest norm of the gradient; 0 for no limit.
+        label_smoothing: The probability that is taken from the label.
+        label_smoothing_target: Which tokens receive this probability: all V tokens of the
+            vocabulary (uniform), or the V - 2 that are neither the label nor padding (non_target).
+        bpe_dropout: The probability with which a BPE merge is left out each time a sentence is
+            read. Batches are planned by lengths without it, and contain more tokens with it (about
+            a sixth at 0.1).
+        precision: The number format of matrix products: float32; bfloat16 (also of activations), on
+            GPUs and CPUs that have it; on GPUs also tf32, or float16 with a scaled loss.
+        compile: Whether torch.compile is used, which takes minutes at the start; by default on GPUs
+            that it knows.
+        validation_metric: What validation measures: the loss, or BLEU.
+        validate_interval: The number of updates from one validation to the next.
+        save_interval: The number of updates from one checkpoint to the next.
+        keep_last: How many of the newest checkpoints are kept.
+        keep_best: How many of the best checkpoints by `validation_metric` are kept.
+        keep_interval: Checkpoints at multiples of this update are kept, too; 0 for none.
+        tokens_per_update: The target tokens of an update, over all processes. Either this setting
+            or the next one is set.
+        sentences_per_update: The sentence pairs of an update, over all processes.
+        ema: The decay of an exponential moving average of the weights, kept for `average`. After
+            update n, it is the mean of the weights after updates i = 1 to n, weighted by
+            ema^(n - i).
+        max_updates: The number of updates after which training ends.
+        max_epochs: The number of epochs after which training ends.
+        patience: The number of validations in a row without an improvement after which training
+            ends.
+        init_from: The weights that training starts from, instead of random ones.
     """
 
     max_tokens: Tokens
@@ -154,21 +210,31 @@ class Train:
     init_from: InitFrom | None = None
 
     def __post_init__(self) -> None:
-        check_one(self, "tokens_per_update", "sentences_per_update")
-        if (most := self.tokens_per_update) is not None and self.max_tokens > most:
-            raise ValueError(f"max_tokens {self.max_tokens} is above tokens_per_update {most}")
+        """Raise ValueError at an update that is not defined, a training without end, or intervals.
+
+        Checkpoints to keep must be at updates at which checkpoints are saved.
+        """
+        check_exactly_one(self, "tokens_per_update", "sentences_per_update")
+        if self.tokens_per_update is not None and self.max_tokens > self.tokens_per_update:
+            raise ValueError(
+                f"max_tokens {self.max_tokens} is above tokens_per_update {self.tokens_per_update}"
+            )
         if self.max_updates is None and self.max_epochs is None and self.patience is None:
             raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
-        for name, count, every in (
-            ("keep_interval", self.keep_interval, self.keep_interval),
-            ("validate_interval", self.keep_best, self.validate_interval),
-        ):
-            if count and every % (interval := self.save_interval):
-                raise ValueError(f"{name} {every} is not a multiple of save_interval {interval}")
+        if self.keep_interval and self.keep_interval % self.save_interval:
+            raise ValueError(
+                f"keep_interval {self.keep_interval} is not a multiple of save_interval "
+                f"{self.save_interval}"
+            )
+        if self.keep_best and self.validate_interval % self.save_interval:
+            raise ValueError(
+                f"validate_interval {self.validate_interval} is not a multiple of save_interval "
+                f"{self.save_interval}"
+            )
 
     @property
     def update_size(self) -> tuple[str, int]:
-        """The setting that gives the size of an update, and its value."""
+        """The name of the setting that gives the size of an update, and its value."""
         if self.tokens_per_update is not None:
             return "tokens_per_update", self.tokens_per_update
         assert self.sentences_per_update is not None
@@ -203,10 +269,14 @@ class Train:
 
 @dataclass(frozen=True)
 class Average:
-    """Which checkpoints are averaged: the `last` N or the `best` N; or `ema`: the moving average
-    that the training kept (`train.ema`), at its end. Exactly one of these. `ensemble`: the
-    checkpoints translate together, by the mean of their probabilities, instead of the mean of their
-    weights.
+    """Which checkpoints are averaged. One of the first three is set.
+
+    Attributes:
+        last: How many of the last checkpoints.
+        best: How many of the best checkpoints.
+        ema: Instead, the moving average that the training kept (`train.ema`), at its end.
+        ensemble: Whether the checkpoints translate together, by the mean of their probabilities,
+            instead of the mean of their weights.
     """
 
     last: Count | None = None
@@ -215,21 +285,26 @@ class Average:
     ensemble: bool = False
 
     def __post_init__(self) -> None:
-        check_one(self, "last", "best", "ema")
-        if self.ensemble and (self.ema or 1 in (self.last, self.best)):
+        """Raise ValueError at several choices of checkpoints, or at an ensemble of one."""
+        check_exactly_one(self, "last", "best", "ema")
+        has_one_model = self.ema or self.last == 1 or self.best == 1
+        if self.ensemble and has_one_model:
             raise ValueError("ensemble: needs more than one checkpoint")
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """What is set, as JSON values."""
+        """The settings that are not at their default, as JSON values."""
         return {name: value for name, value in vars(self).items() if value}
 
 
 @dataclass(frozen=True)
 class LengthPenalty:
-    """The divisor of a hypothesis's log-probability.
+    """The length penalty, by which the log-probability of a hypothesis is divided.
 
-    ((5 + length) / 6)^alpha (gnmt; Wu et al. 2016) or length^alpha (length; fairseq's lenpen).
+    Attributes:
+        kind: ((5 + length) / 6)^alpha (gnmt; Wu et al. 2016), or length^alpha (length; fairseq's
+            lenpen).
+        alpha: The exponent.
     """
 
     kind: Literal["gnmt", "length"] = "gnmt"
@@ -238,14 +313,21 @@ class LengthPenalty:
 
 @dataclass(frozen=True)
 class Decode:
-    """Beam search of `beam` hypotheses; see beam_search.py.
+    """How a system translates: by beam search (beam_search.py).
 
-    An output has at most `max_len_a` * source tokens + `max_len_b` tokens and at least
-    `min_len`, EOS not counted. `no_repeat_ngram_size`: no n-gram of this order occurs twice in an
-    output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
-    `precision`: the number format of the weights. `replace_unk`: puts the source word with the
-    largest cross-attention weight in place of an unknown one (word_alignment.py). `attention`:
-    keeps where the model looked in a few sentences of each test set, which the page then shows.
+    Attributes:
+        beam: The number of hypotheses.
+        length_penalty: The length penalty.
+        max_len_a: An output has at most `max_len_a` * source tokens + `max_len_b` tokens.
+        max_len_b: See `max_len_a`.
+        min_len: An output has at least this many tokens, without EOS.
+        no_repeat_ngram_size: No n-gram of this order occurs twice in an output; 0 for no limit.
+        allow_unk: Whether an output may contain the unknown token.
+        precision: The number format of the weights.
+        replace_unk: Whether an unknown token is replaced by the source word with the largest
+            cross-attention weight (word_alignment.py).
+        attention: Whether attention weights of a few sentences of each test set are kept, which the
+            HTML report then shows.
     """
 
     beam: Annotated[int, Interval(ge=1, le=MAX_BEAM)] = 4
@@ -260,6 +342,7 @@ class Decode:
     attention: bool | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError if unknown tokens are to be replaced, but never occur."""
         if self.replace_unk and not self.allow_unk:
             raise ValueError(
                 "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
@@ -270,9 +353,14 @@ class Decode:
 class System:
     """The settings of a system on a corpus.
 
-    `arithmetic`: native uses all instructions, threads and GPUs of a machine; portable gives the
-    same bits of weights and translations on every x86-64 processor with AVX2, in float32 with one
-    thread (model/arithmetic.py).
+    Attributes:
+        train: How the model is trained.
+        model: The model.
+        average: Which checkpoints are averaged.
+        decode: How the system translates.
+        arithmetic: native uses all instructions, threads and GPUs of a machine; portable gives the
+            same bits of weights and translations on every x86-64 processor with AVX2, in float32
+            with one thread (model/arithmetic.py).
     """
 
     train: Train
@@ -282,44 +370,78 @@ class System:
     arithmetic: Literal["native", "portable"] = "native"
 
     def __post_init__(self) -> None:
-        model = self.model
+        """Check relations between training, averaging and decoding."""
         if self.arithmetic == "portable":
             self._check_portable()
-        if (least := self.decode.min_len) >= (most := model.max_positions):
-            where = f"model.max_positions {most}"
-            raise ValueError(f"decode.min_len {least} leaves no place for EOS in {where}")
+        min_len = self.decode.min_len
+        max_positions = self.model.max_positions
+        if min_len >= max_positions:
+            raise ValueError(
+                f"decode.min_len {min_len} leaves no place for EOS in model.max_positions "
+                f"{max_positions}"
+            )
         self.check_average(self.train.max_updates)
         if self.average.ema and self.train.ema is None:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
 
-    def check_average(self, updates: int | None) -> None:
-        """Raise ValueError if training keeps too few checkpoints to average.
+    def check_average(self, max_updates: int | None) -> None:
+        """Raise ValueError if training keeps fewer checkpoints than are averaged.
 
-        `updates`: how many it has at most; None: as many as are needed.
+        Args:
+            max_updates: The largest number of updates that the training can reach; None if it is
+                not limited.
         """
-        train, average = self.train, self.average
-        for name, count, kept, interval in (
-            ("last", average.last, train.keep_last, "save_interval"),
-            ("best", average.best, train.keep_best, "validate_interval"),
-        ):
-            every = getattr(train, interval)
-            made = kept if updates is None else -(-updates // every)
-            if count is not None and count > min(kept, made):
-                few = f"lower train.{interval} ({every})" if made < count else ""
-                change = f"{few or f'raise train.keep_{name}'}, or lower average.{name}"
-                raise ValueError(
-                    f"average.{name} {count}: training keeps {min(kept, made)}: {change}"
-                )
+        train = self.train
+        average = self.average
+        if average.last is not None:
+            self._check_kept("last", average.last, train.keep_last, "save_interval", max_updates)
+        if average.best is not None:
+            self._check_kept(
+                "best", average.best, train.keep_best, "validate_interval", max_updates
+            )
+
+    def _check_kept(
+        self,
+        choice: Literal["last", "best"],
+        averaged_checkpoints: int,
+        keep_limit: int,
+        interval_setting: Literal["save_interval", "validate_interval"],
+        max_updates: int | None,
+    ) -> None:
+        """Raise ValueError if too few checkpoints are kept.
+
+        Args:
+            choice: Which checkpoints are averaged.
+            averaged_checkpoints: How many are averaged.
+            keep_limit: How many of these checkpoints training keeps at most.
+            interval_setting: The setting of `train` by which such checkpoints are made.
+            max_updates: The largest number of updates; None if it is not limited.
+        """
+        kept_checkpoints = keep_limit
+        advice = f"raise train.keep_{choice}"
+        if max_updates is not None:
+            interval = getattr(self.train, interval_setting)
+            # The end of the training makes a checkpoint, too.
+            all_checkpoints = _divide_rounding_up(max_updates, interval)
+            kept_checkpoints = min(keep_limit, all_checkpoints)
+            if all_checkpoints < averaged_checkpoints:
+                advice = f"lower train.{interval_setting} ({interval})"
+        if averaged_checkpoints > kept_checkpoints:
+            raise ValueError(
+                f"average.{choice} {averaged_checkpoints}: training keeps {kept_checkpoints}: "
+                f"{advice}, or lower average.{choice}"
+            )
 
     def _check_portable(self) -> None:
-        """Raise ValueError at settings whose bits depend on the processor."""
-        for name, value, needed in (
+        """Raise ValueError at settings with which results depend on the processor."""
+        compile_text = str(bool(self.train.compile)).lower()
+        for setting, value, needed_value in (
             ("train.precision", self.train.precision, "float32"),
-            ("train.compile", str(bool(self.train.compile)).lower(), "false"),
+            ("train.compile", compile_text, "false"),
             ("decode.precision", self.decode.precision, "float32"),
         ):
-            if value != needed:
-                raise ValueError(f"arithmetic portable needs {name} {needed}, not {value}")
+            if value != needed_value:
+                raise ValueError(f"arithmetic portable needs {setting} {needed_value}, not {value}")
 
 
 def _divide_rounding_up(dividend: int, divisor: int) -> int:
