@@ -84,8 +84,8 @@ def test_remembering_little_changes_nothing(monkeypatch):
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
     for _ in range(3):
         assert tokenizer.tokenize(sentence) == expected(sentence, "en")
-        assert 0 < len(tokenizer._chunks) <= 3
-        assert all(len(key) <= 6 for key in tokenizer._chunks)
+        assert 0 < len(tokenizer._tokens_by_key) <= 3
+        assert all(len(key) <= 6 for key in tokenizer._tokens_by_key)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
-"""Moses' detokenizer with the marks of all scripts.
+"""Moses' detokenizer for the punctuation of all scripts.
 
-sacremoses decides where spaces stand; it knows ASCII punctuation and the quotes " ' „ “. It is
-given Latin counterparts of the other marks, one character for each, by Unicode's data: ) for the
-Arabic question mark, a danda or ”, ( for “ or «, ' for an apostrophe ’. Then its characters are
-replaced by those of the tokens.
+sacremoses decides between which tokens a sentence has spaces, but it knows only ASCII punctuation
+and the quotes " ' „ “. So it is given stand-ins: each other mark is replaced by a Latin mark that
+is spaced alike, according to Unicode's data. ( stands for “ or «, ) for the Arabic question mark, a
+danda or ”, and ' for an apostrophe ’. A stand-in has as many characters as the word it stands for.
+In the joined sentence, the original characters can therefore be put back one by one, between the
+same spaces.
 """
 
 import re
@@ -19,170 +21,248 @@ from bleuprint.text.unicode import CharacterTable
 # Apostrophes: typewriter, typographic, letter, full-width.
 APOSTROPHES = "'’ʼ＇"
 TO_APOSTROPHE = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
-# Languages whose words Moses splits at an apostrophe; in all but English after it (l' homme).
+# Languages in which Moses splits a word after an apostrophe (l' homme). In English, it splits
+# before one (dog 's).
 ELIDING = frozenset(("fr", "it", "ca", "ga"))
 SPLIT_AT_APOSTROPHES = ELIDING | {"en"}
-# Quotes that open or close, by their place in the sentence.
+# Quotes. Some of them open or close, depending on where they are in the sentence.
 QUOTES = frozenset("\"'`„“”‚‘’«»‹›＇")
 
-# A hyphen of aggressive splitting, a @-@ b; and the sign itself, where the sentence has it.
+# A hyphen at which Moses has split a word: a @-@ b for a-b.
 HYPHEN = "@-@"
+# The same sign, if the sentence itself contains it.
 LITERAL_HYPHEN = f"{SPACE}{HYPHEN}"
 
-# Marks at the end of a word that are not Terminal_Punctuation: ellipses, Armenian ones that stand
-# on the stressed vowel, signs of per cent.
-_AFTER_A_WORD = frozenset("…‥՚՛՜՝՞՟٪‰‱")
+# Marks at the end of a word that Unicode does not call Terminal_Punctuation: ellipses, Armenian
+# marks above the stressed vowel, percent signs.
+_MARKS_AFTER_WORD = frozenset("…‥՚՛՜՝՞՟٪‰‱")
 _TERMINAL = regex.compile(r"\p{Terminal_Punctuation}")
-_OPENING, _CLOSING, _IDEOGRAPHIC = "(", ")", "。"
 
-# sacremoses knows the apostrophes of French and Italian; Moses' own tokenizer those of Catalan and
-# Irish too. Its detokenizer lacks Catalan.
+# Stand-ins: for a mark before a word, for one after a word, and for one of East Asian width, which
+# has no space on either side.
+_OPENING = "("
+_CLOSING = ")"
+_IDEOGRAPHIC = "。"
+# The stand-in for each character of a word that is to have a space on both sides.
+_LETTER = "x"
+
+# Moses' tokenizer knows the apostrophes of Catalan, but the detokenizer of sacremoses does not. It
+# treats Italian as Catalan should be treated.
 _DETOKENIZED_AS = {"ca": "it"}
 
-# For Czech "a' - li" the library should return "a'-li", but raises a TypeError.
+# At a Czech "a' - li", sacremoses raises a TypeError instead of returning "a'-li".
 _CZECH_DASH = re.compile(rf"(?<=[{MosesDetokenizer.IsAlpha}]') ([-–]) (?=(?i:li(?: |$)|mail))")
 _DIGITS = re.compile("[0-9]+")
 CURRENCIES = frozenset(MosesDetokenizer.IsSc)
 _DOTS = frozenset(".…")
-# The spaces that French has before these marks and inside « » are left out by `joined`.
+# French has a space before these marks, and inside « ».
 FRENCH_MARKS = frozenset("?!:;\\%»")
-_UNSPACED = str.maketrans("?!:;\\%«»", ",,,,,,()")
+# Stand-ins for these marks, before which the library puts no space.
+_WITHOUT_FRENCH_SPACE = str.maketrans("?!:;\\%«»", ",,,,,,()")
 
 
-def unmarked(token: str) -> str:
-    """The token without the sign of a space.
+def without_space_sign(token: str) -> str:
+    """Return a token without the sign ␠ with which the round-trip tokenizer marks a space.
 
-    ␠، is a comma between spaces; po'␠ and ␠'tis keep the space after and before the apostrophe;
-    ␠@-@ is a @-@ of the sentence, not a hyphen that was split.
+    ␠، is a comma between two spaces. po'␠ and ␠'tis have a space after and before the apostrophe.
+    ␠@-@ is a @-@ of the sentence, and not a hyphen at which a word was split. Any other ␠ belongs
+    to the sentence and stays.
     """
-    mark = token.strip(SPACE)
-    if len(token) != len(mark) + 1 or not mark:
+    unsigned = token.strip(SPACE)
+    has_one_sign = len(token) == len(unsigned) + 1
+    if not has_one_sign or not unsigned:
         return token
-    outer = mark[-1] if token[-1] == SPACE else mark[0]
     if token == LITERAL_HYPHEN:
-        return mark
-    alone = len(mark) == 1 and not (mark.isascii() or mark.isalnum())
-    return mark if alone or (len(mark) > 1 and outer in APOSTROPHES) else token
+        return unsigned
+    is_mark = len(unsigned) == 1 and not unsigned.isascii() and not unsigned.isalnum()
+    character_at_sign = unsigned[-1] if token[-1] == SPACE else unsigned[0]
+    is_word_with_apostrophe = len(unsigned) > 1 and character_at_sign in APOSTROPHES
+    return unsigned if is_mark or is_word_with_apostrophe else token
 
 
-def unsplit_hyphens(text: str) -> str:
-    """`text` with the hyphens of aggressive splitting, a @-@ b, joined again."""
+def join_split_hyphens(text: str) -> str:
+    """Join the words of a tokenized text that Moses has split at hyphens: a @-@ b to a-b."""
+    # Spaces around the text, since a split hyphen may be its first or last token.
     return f" {text} ".replace(f" {HYPHEN} ", "-").strip(" ")
 
 
 def join_czech_dashes(text: str) -> str:
-    """Czech tokens without the spaces at which sacremoses fails."""
+    """Remove the spaces around dashes of a tokenized Czech text at which sacremoses fails."""
     return _CZECH_DASH.sub(r"\1", text)
 
 
 class Detokenizer:
-    """Sentences from the tokens of one language, without XML entities."""
+    """Joins the tokens of one language to sentences. The tokens contain no XML entities."""
 
     def __init__(self, language: str) -> None:
+        """Create the library's detokenizer of a language."""
         self._language = language
         self._library = MosesDetokenizer(_DETOKENIZED_AS.get(language, language))
-        self._table = CharacterTable(_counterpart)
+        self._stand_in_marks = CharacterTable(_stand_in_mark)
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence of these tokens."""
-        return self._sentence(tokens, spaced=self._language == "fr")
+        """Return the sentence of some tokens."""
+        return self._join(tokens, keeps_french_spaces=self._language == "fr")
 
-    def joined(self, tokens: Sequence[str]) -> str:
-        """The same without the spaces that French has before ? ! : ; % and inside « »."""
-        return self._sentence(tokens, spaced=False)
+    def join_without_french_spaces(self, tokens: Sequence[str]) -> str:
+        """Return the sentence without the spaces that French has before ? ! : ; % and in « »."""
+        return self._join(tokens, keeps_french_spaces=False)
 
-    def _sentence(self, tokens: Sequence[str], spaced: bool) -> str:
-        text = unsplit_hyphens(" ".join(tokens))
+    def _join(self, tokens: Sequence[str], keeps_french_spaces: bool) -> str:
+        """Join tokens: let the library join their stand-ins, then put their characters back."""
+        text = join_split_hyphens(" ".join(tokens))
         if self._language == "cs":
             text = join_czech_dashes(text)
         words = text.split()
-        latin = self._latin(words, spaced)
-        sentence: str = self._library.detokenize(latin, unescape=False)
-        if latin == words:
-            return sentence
-        characters = "".join(map(unmarked, words))
-        if len(sentence.replace(" ", "")) != len(characters):  # of some rows of marks
-            return " ".join(map(unmarked, words))
-        of_words = iter(characters)
-        return "".join(c if c == " " else next(of_words) for c in sentence)
+        stand_ins = self._stand_ins(words, keeps_french_spaces)
+        joined: str = self._library.detokenize(stand_ins, unescape=False)
+        if stand_ins == words:
+            return joined
+        plain_words = [without_space_sign(word) for word in words]
+        characters = "".join(plain_words)
+        # For some sequences of marks, the library adds or removes characters. Then they cannot be
+        # put back, and all words stay apart.
+        if len(joined.replace(" ", "")) != len(characters):
+            return " ".join(plain_words)
+        return _put_back(characters, joined)
 
-    def _latin(self, words: list[str], spaced: bool) -> list[str]:
-        """Words of the same lengths, which the library joins as those of this language."""
-        quotes = self._quotes(words, spaced)
-        before, latin = "", []
-        for place, word in enumerate(words):
-            after = words[place + 1] if place + 1 < len(words) else ""
-            latin.append(quotes.get(word) or self._word(word, before, after, spaced))
-            before = word
-        return latin
+    def _stand_ins(self, words: list[str], keeps_french_spaces: bool) -> list[str]:
+        """Return the stand-ins for the words of a sentence, each with the length of its word."""
+        quote_stand_ins = self._quote_stand_ins(words, keeps_french_spaces)
+        stand_ins = []
+        previous_word = ""
+        next_words = [*words[1:], ""]
+        # Without words, there is still one next word.
+        for word, next_word in zip(words, next_words, strict=False):
+            stand_in = quote_stand_ins.get(word)
+            if stand_in is None:
+                stand_in = self._stand_in(word, previous_word, next_word, keeps_french_spaces)
+            stand_ins.append(stand_in)
+            previous_word = word
+        return stand_ins
 
-    def _word(self, word: str, before: str, after: str, spaced: bool) -> str:
-        if not word.isalnum():
-            if any(map(str.isalnum, word)):
-                return self._with_letters(word, before)
-            if len(word) > 1:  # the tokenizer splits marks, unless they are to be as they are
-                return word if _DOTS.issuperset(word) else "x" * len(unmarked(word))
-            if word in CURRENCIES:  # before a number only: 5 € and
-                return word if after[:1].isdecimal() else "x"
-            if spaced:
-                return word if word in "«»" else word.translate(self._table)
-            word = word.translate(self._table)
-            return word.translate(_UNSPACED) if self._language == "fr" else word
-        if self._language == "cs" and _DIGITS.fullmatch(word):
-            # the library joins every number to the word before it if the sentence ends in one
-            return "x" * len(word)
-        return word
+    def _stand_in(
+        self, word: str, previous_word: str, next_word: str, keeps_french_spaces: bool
+    ) -> str:
+        """Return the stand-in for a word that is not a quote of the sentence.
 
-    def _with_letters(self, word: str, before: str) -> str:
-        """A word with an apostrophe: 's in English after a letter or digit, l' in French."""
+        Args:
+            word: The word, perhaps with the sign of a space.
+            previous_word: The word before it, empty at the beginning of the sentence.
+            next_word: The word after it, empty at the end of the sentence.
+            keeps_french_spaces: Whether French marks have their spaces.
+        """
+        if word.isalnum():
+            # If a Czech sentence ends in a number, the library joins every number to the word
+            # before it.
+            is_czech_number = self._language == "cs" and _DIGITS.fullmatch(word)
+            return _LETTER * len(word) if is_czech_number else word
+        if any(character.isalnum() for character in word):
+            return self._stand_in_for_apostrophe(word, previous_word)
+        if len(word) > 1:
+            # The tokenizer has split all marks apart, except those that are to stay together.
+            return word if _DOTS.issuperset(word) else _LETTER * len(without_space_sign(word))
+        if word in CURRENCIES:
+            # The library joins a currency sign to the next word, which is right only before a
+            # number: $ 5, but not in "5 € and".
+            return word if next_word[:1].isdecimal() else _LETTER
+        if keeps_french_spaces:
+            return word if word in "«»" else word.translate(self._stand_in_marks)
+        mark = word.translate(self._stand_in_marks)
+        return mark.translate(_WITHOUT_FRENCH_SPACE) if self._language == "fr" else mark
+
+    def _stand_in_for_apostrophe(self, word: str, previous_word: str) -> str:
+        """Return the stand-in for a word with letters and marks, such as 's or l'.
+
+        The library joins l' of French to the next word, and 's of English to the previous one, if
+        that ends in a letter or digit.
+        """
         if self._language not in SPLIT_AT_APOSTROPHES:
             return word
-        if (plain := unmarked(word)) != word:
-            return "x" * len(plain)
-        latin = word.translate(TO_APOSTROPHE)
-        if self._language == "en" and latin[0] == "'" and not before[-1:].isalnum():
-            return "x" * len(word)
-        return latin
+        plain_word = without_space_sign(word)
+        if plain_word != word:
+            # The sign says that a space belongs at the apostrophe.
+            return _LETTER * len(plain_word)
+        with_ascii_apostrophe = word.translate(TO_APOSTROPHE)
+        is_clitic = with_ascii_apostrophe[0] == "'"
+        if self._language == "en" and is_clitic and not previous_word[-1:].isalnum():
+            return _LETTER * len(word)
+        return with_ascii_apostrophe
 
-    def _quotes(self, words: list[str], spaced: bool) -> dict[str, str]:
-        """Counterparts of the quotes of a sentence.
+    def _quote_stand_ins(self, words: list[str], keeps_french_spaces: bool) -> dict[str, str]:
+        """Return the stand-ins for the quotes of a sentence, by which they open or close.
 
-        „ opens, and “ then closes; otherwise those of a pair that stand first open, and one kind
-        alone opens and closes by turns, as sacremoses has it for ".
+        After a low „, the quotes “ and ” close. Of a pair such as « and », the one that comes first
+        in the sentence opens. A quote that occurs several times without its counterpart opens and
+        closes by turns, as the library treats ". Later rules replace earlier ones.
         """
-        found = [word for word in words if word in QUOTES]
-        if not found:
+        quotes = [word for word in words if word in QUOTES]
+        if not quotes:
             return {}
-        quotes: dict[str, str] = {}
-        for low, opening, closing in ("„“”", "‚‘’", " «»", " ‹›"):
-            if low in found:
-                quotes |= {low: _OPENING, opening: _CLOSING, closing: _CLOSING}
-            elif opening in found and closing in found:
-                first = found.index(opening) < found.index(closing)
-                quotes[opening] = _OPENING if first else _CLOSING
-                quotes[closing] = _CLOSING if first else _OPENING
-            elif found.count(closing) > 1:
-                quotes[closing] = '"'
-        if "“" in found and "”" not in found and "„" not in found:
-            quotes["“"] = '"'
-        if not {"‘", "‚"}.intersection(found):
-            quotes["’"] = quotes["＇"] = "'"
-            if self._language in ELIDING and sum(map(APOSTROPHES.count, found)) == 1:
-                quotes["'"] = quotes["’"] = quotes["＇"] = _CLOSING  # un po' di
-        if spaced:
-            quotes |= {"«": "«", "»": "»"}
-        return quotes
+        stand_ins: dict[str, str] = {}
+        # « and ‹ have no low form; the space stands for none.
+        for low, left, right in ("„“”", "‚‘’", " «»", " ‹›"):
+            if low in quotes:
+                stand_ins[low] = _OPENING
+                stand_ins[left] = _CLOSING
+                stand_ins[right] = _CLOSING
+            elif left in quotes and right in quotes:
+                is_left_first = quotes.index(left) < quotes.index(right)
+                stand_ins[left] = _OPENING if is_left_first else _CLOSING
+                stand_ins[right] = _CLOSING if is_left_first else _OPENING
+            elif quotes.count(right) > 1:
+                stand_ins[right] = '"'
+        if "“" in quotes and "”" not in quotes and "„" not in quotes:
+            stand_ins["“"] = '"'
+        if "‘" not in quotes and "‚" not in quotes:
+            self._set_apostrophe_stand_ins(stand_ins, quotes)
+        if keeps_french_spaces:
+            stand_ins["«"] = "«"
+            stand_ins["»"] = "»"
+        return stand_ins
+
+    def _set_apostrophe_stand_ins(self, stand_ins: dict[str, str], quotes: list[str]) -> None:
+        """Set the stand-ins for apostrophes of a sentence without the quotes ‘ and ‚.
+
+        Args:
+            stand_ins: The stand-ins by quote, which are changed.
+            quotes: The quotes and apostrophes of the sentence.
+        """
+        stand_ins["’"] = "'"
+        stand_ins["＇"] = "'"
+        apostrophe_count = sum(quote in APOSTROPHES for quote in quotes)
+        if self._language in ELIDING and apostrophe_count == 1:
+            # A single apostrophe ends a word, as in "un po' di".
+            for apostrophe in ("'", "’", "＇"):
+                stand_ins[apostrophe] = _CLOSING
 
 
-def _counterpart(character: str) -> str:
-    """What the library is given for a mark that is not ASCII."""
+def _put_back(characters: str, joined: str) -> str:
+    """Replace the characters of a joined sentence, one by one, and keep its spaces.
+
+    Args:
+        characters: The original characters, without spaces.
+        joined: The joined stand-ins, with as many characters that are not spaces.
+    """
+    originals = iter(characters)
+    return "".join(" " if stand_in == " " else next(originals) for stand_in in joined)
+
+
+def _stand_in_mark(character: str) -> str:
+    """Return the stand-in for a mark that is not ASCII; other characters stay.
+
+    Marks of East Asian width have no space on either side. Opening brackets and quotes (categories
+    Ps, Pi) have one before them. Closing ones (Pe, Pf) and marks after a word have one after them.
+    """
     category = unicodedata.category(character)
-    if character.isascii() or category[0] != "P":
+    is_punctuation = category[0] == "P"
+    if character.isascii() or not is_punctuation:
         return character
     if unicodedata.east_asian_width(character) in "FW":
         return _IDEOGRAPHIC
     if category in ("Ps", "Pi"):
         return _OPENING
-    if category in ("Pe", "Pf") or character in _AFTER_A_WORD or _TERMINAL.match(character):
+    is_after_word = character in _MARKS_AFTER_WORD or _TERMINAL.match(character)
+    if category in ("Pe", "Pf") or is_after_word:
         return _CLOSING
     return character

@@ -1,19 +1,19 @@
 """The Moses tokenizer and detokenizer: the tokens of sacremoses, several times as fast.
 
-sacremoses applies about twenty regular expressions to each sentence. Nearly all match within a
-chunk, the text between two spaces, so that the tokens of a chunk are the same in every sentence and
-are cached. The exceptions:
+sacremoses applies about twenty regular expressions to each sentence. Nearly all of them match
+within a chunk, the text between two spaces. So the tokens of a chunk are the same in every
+sentence, and they are cached by chunk. The exceptions:
 
-- a period at the end of a chunk: its tokens depend on the first character of the next chunk, of
-  which three kinds are distinguished. The kind is part of the cache key.
-- an apostrophe or a comma at the beginning of the sentence, an apostrophe at its end or after a
-  chunk that ends in one, and the library's own name for several dots. sacremoses tokenizes such a
-  sentence whole.
+- a period at the end of a chunk: whether it is split off depends on the first character of the next
+  chunk, of which there are three kinds. The kind is part of the cache key.
+- an apostrophe or comma at the beginning of the sentence, an apostrophe at its end or after a chunk
+  that ends in one, and the name that the library gives to several dots. sacremoses tokenizes such a
+  sentence as a whole.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
@@ -24,46 +24,62 @@ from bleuprint.text.unicode import replace_white_space
 
 Tokens = list[str]
 
-# Marks a chunk with a final period at the end of the sentence, or before a character that is
-# neither a lower-case letter nor a digit.
-_AT_END = " A"
+# The cache key of a chunk with a final period ends with a space and the kind of the next chunk:
+# does it begin with a lower-case letter, with a digit, or with another character? At the end of the
+# sentence, the kind is "other", too.
+_BEFORE_LOWER_CASE = " x"
+_BEFORE_DIGIT = " 1"
+_BEFORE_OTHER = " A"
 
-_DOTS = "DOTMULTI"
+# sacremoses replaces several dots by this name while it tokenizes.
+_DOTS_NAME = "DOTMULTI"
 _DIGITS = frozenset("0123456789")
 
 
 class Moses:
     """The Moses tokenizer and detokenizer of one language.
 
-    `hyphens`: words are split at hyphens, a-b into a @-@ b. `escape`: & < > ' " | [ ] become XML
-    entities. A language without abbreviations in the library uses those of English.
+    A language whose abbreviations the library does not know uses those of English.
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        self._library = _library(language)
-        self._whole: Callable[..., Tokens] = partial(
+        """Create the library's tokenizer and detokenizer.
+
+        Args:
+            language: The code of the language.
+            hyphens: Whether words are split at hyphens, a-b into a @-@ b.
+            escape: Whether & < > ' " | [ ] become XML entities.
+        """
+        self._library = _make_library(language)
+        self._tokenize_whole: Callable[..., Tokens] = partial(
             self._library.tokenize, aggressive_dash_splits=hyphens, escape=escape
         )
-        # No expression matches inside a word of these characters.
+        # A chunk of these characters alone is one token.
         self._unsplit = frozenset(self._library.IsAlnum + ("" if hyphens else "-"))
-        self._lower = frozenset(self._library.IsLower)
-        self._before_digits = frozenset(self._library.NUMERIC_ONLY_PREFIXES)
-        self._abbreviations = {*self._library.NONBREAKING_PREFIXES} - self._before_digits
-        self._chunks = BoundedCache(self._chunk_tokens)
+        self._lower_case = frozenset(self._library.IsLower)
+        # Abbreviations that keep their period only before a number (No. 5), and all others.
+        self._number_abbreviations = frozenset(self._library.NUMERIC_ONLY_PREFIXES)
+        self._abbreviations = {*self._library.NONBREAKING_PREFIXES} - self._number_abbreviations
+        self._tokens_by_key = BoundedCache(self._chunk_tokens)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape
 
     def tokenize(self, sentence: str) -> Tokens:
-        """The tokens of a sentence; non-printing characters and all white space separate tokens."""
-        # A printable string has no white space except plain spaces.
+        """Return the tokens of a sentence.
+
+        White space of all kinds separates tokens, as do characters that do not print.
+        """
+        # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         chunks = text.split()
-        if chunks and _is_exception(text, chunks):
-            return self._whole(text)
-        return list(chain.from_iterable(map(self._chunks.__getitem__, self._keys(text, chunks))))
+        if chunks and _depends_on_sentence(text, chunks):
+            return self._tokenize_whole(text)
+        keys = self._cache_keys(text, chunks)
+        # A hot loop: `map` and `chain` are faster here than a loop in Python.
+        return list(chain.from_iterable(map(self._tokens_by_key.__getitem__, keys)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence of these tokens; lower-cased text stays lower-cased."""
+        """Return the sentence of some tokens; lower-cased text stays lower-cased."""
         text = " ".join(tokens)
         if self._escape:
             text = self._detokenizer.unescape_xml(text)
@@ -72,58 +88,90 @@ class Moses:
         sentence: str = self._detokenizer.detokenize(text.split(" "), unescape=False)
         return sentence
 
-    def _keys(self, text: str, chunks: list[str]) -> list[str]:
-        """The chunks of a text, those with a final period marked by the chunk after it."""
-        first = text.find(".")
-        if first == len(text) - 1:  # as most sentences end
+    def _cache_keys(self, text: str, chunks: list[str]) -> list[str]:
+        """Return the cache key of each chunk of a text.
+
+        Most keys are the chunk itself. The key of a chunk with a final period ends with the kind of
+        the next chunk. The list of chunks is changed and returned, which saves time.
+        """
+        first_period = text.find(".")
+        if first_period < 0:
+            return chunks
+        if first_period == len(text) - 1:
+            # Most sentences end like this: the only period is the last character.
             if chunks:
-                chunks[-1] += _AT_END
-        elif first >= 0:
-            for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
-                if chunk[-1] == ".":
-                    chunks[place] = chunk + self._kind(after)
+                chunks[-1] += _BEFORE_OTHER
+            return chunks
+        # "A" stands for the end of the sentence.
+        next_chunks = [*chunks[1:], "A"]
+        for index, (chunk, next_chunk) in enumerate(zip(chunks, next_chunks, strict=False)):
+            if chunk[-1] == ".":
+                chunks[index] = chunk + self._kind_of(next_chunk)
         return chunks
 
-    def _kind(self, after: str) -> str:
-        """The mark of a chunk with a final period, by the chunk after it."""
-        if after[0] in self._lower:
-            return " x"
-        return " 1" if after[0] in _DIGITS else _AT_END
+    def _kind_of(self, next_chunk: str) -> str:
+        """Return the kind of the chunk that follows a chunk with a final period."""
+        first_character = next_chunk[0]
+        if first_character in self._lower_case:
+            return _BEFORE_LOWER_CASE
+        return _BEFORE_DIGIT if first_character in _DIGITS else _BEFORE_OTHER
 
     def _chunk_tokens(self, key: str) -> tuple[str, ...]:
-        """The tokens of a chunk; the key of one with a final period has a kind after a space."""
+        """Return the tokens of a chunk.
+
+        Most chunks are a word, perhaps with a comma or a period, and are split here. The library
+        splits the others.
+
+        Args:
+            key: The cache key: the chunk, perhaps with a space and the kind of the next chunk.
+        """
         if self._unsplit.issuperset(key):
             return (key,)
-        chunk, _, after = key.partition(" ")
-        word, mark = chunk[:-1], chunk[-1]
+        chunk, _, next_kind = key.partition(" ")
+        word = chunk[:-1]
+        mark = chunk[-1]
         if word and mark in ",." and self._unsplit.issuperset(word):
-            stays = mark == "." and (
-                after == "x"
+            keeps_period = mark == "." and (
+                next_kind == "x"
                 or word in self._abbreviations
-                or (after == "1" and word in self._before_digits)
+                or (next_kind == "1" and word in self._number_abbreviations)
             )
-            return (chunk,) if stays else (word, mark)
-        return self._chunk_parts(chunk, after or "x")
+            return (chunk,) if keeps_period else (word, mark)
+        return self._split_by_library(chunk, next_kind or "x")
 
-    def _chunk_parts(self, chunk: str, after: str) -> tuple[str, ...]:
-        # Between two words, the chunk is at neither end of the sentence.
-        return tuple(self._whole(f"x {chunk} {after}")[1:-1])
+    def _split_by_library(self, chunk: str, next_word: str) -> tuple[str, ...]:
+        """Return the tokens into which the library splits a chunk.
+
+        Args:
+            chunk: The chunk.
+            next_word: A word of the same kind as the next chunk.
+        """
+        # Between two other words, the chunk is at neither end of the sentence.
+        return tuple(self._tokenize_whole(f"x {chunk} {next_word}")[1:-1])
 
 
-def _is_exception(text: str, chunks: list[str]) -> bool:
-    """Whether the tokens of a chunk depend on more than it and the character after it."""
+def _depends_on_sentence(text: str, chunks: list[str]) -> bool:
+    """Whether the tokens of a chunk depend on more than the chunk and the character after it."""
     return (
         chunks[0][0] in "',"
         or chunks[-1][-1] == "'"
         or ("'" in text and "' '" in " ".join(chunks))
-        or _DOTS in text
+        or _DOTS_NAME in text
     )
 
 
-def _library(language: str) -> Any:
-    """The library's tokenizer without the sets of thousands of characters it builds at a period."""
+def _make_library(language: str) -> Any:
+    """Return the library's tokenizer of a language, made faster.
+
+    At each period, the library builds sets of thousands of characters. Here they are built once.
+    """
     library = MosesTokenizer(language)
     library.islower = frozenset(library.IsLower).issuperset
     alphabetic = frozenset(library.IsAlpha)
-    library.isanyalpha = lambda text: not alphabetic.isdisjoint(text)
+
+    def has_alphabetic(text: str) -> bool:
+        """Whether a text contains an alphabetic character."""
+        return not alphabetic.isdisjoint(text)
+
+    library.isanyalpha = has_alphabetic
     return library

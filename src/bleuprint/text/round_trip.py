@@ -1,12 +1,18 @@
 """Moses' tokens, except where Moses would not join them again.
 
 sacremoses splits `aujourd’hui`, http://a.b/c, {user_name}, 9:15, 1/2, AT&T and letters with
-combining marks, and joins the pieces with spaces. Here addresses, placeholders and numbers are its
-protected patterns, and a chunk, the text between two spaces, is split only where the detokenizer
-joins it again.
+combining marks, and its detokenizer joins the pieces with spaces. Then no system could reproduce
+the reference. The tokenizer of this module makes the round trip through tokens lossless:
+
+- Addresses, placeholders and numbers are patterns that the library does not split.
+- A chunk, the text between two spaces, is split only where the detokenizer joins it again. To find
+  out, its tokens are joined on trial. Tokens between which a wrong space appears are made one.
+- A mark or apostrophe that would lose a space is marked with the sign ␠ (U+2420).
+
+A gap is the position between two tokens. Gap i lies between token i and token i + 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Self
@@ -23,7 +29,7 @@ from bleuprint.text.detokenizer import (
     SPLIT_AT_APOSTROPHES,
     TO_APOSTROPHE,
     Detokenizer,
-    unmarked,
+    without_space_sign,
 )
 from bleuprint.text.moses import Moses, Tokens
 from bleuprint.text.segmenter import SPACE
@@ -35,7 +41,8 @@ _ADDRESSES = (
     r"[^\s<>\"«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]",
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
 )
-# What programs fill in, {x}, {{x}}, ${x}, #{x}, %{x}, %s, %(x)s, %1$s, %.2f, tags and entities.
+# Placeholders that programs fill in: {x}, {{x}}, ${x}, #{x}, %{x}, %s, %(x)s, %1$s, %.2f. Tags and
+# entities of HTML and XML.
 _PLACEHOLDERS = (
     r"[$#%]?\{{1,2}[^\s{}]*\}{1,2}",
     r"%(?:\(\w+\)|\d+\$)?[-+#0]*+\d*+(?:\.\d+)?[sdifuxcgeor@](?!\w)|%%",
@@ -45,205 +52,369 @@ _PLACEHOLDERS = (
 _NUMBERS = (r"(?<!\d)\d+(?:[.,:/'’٫٬]\d+)+",)
 PROTECTED = ["|".join((*_ADDRESSES, *_PLACEHOLDERS, *_NUMBERS))]
 
-# Marks whose spaces depend on the sentence: quotes, and signs of currencies but for $.
-_BY_SENTENCE = QUOTES | CURRENCIES - {"$"}
-# Cannot occur in a sentence.
-_APART = "\n"
-# Attempts to find tokens that the detokenizer joins, each with what the last one left apart.
-_ATTEMPTS = 8
+# Marks whose spaces depend on the whole sentence: quotes, and currency signs except $.
+_SENTENCE_MARKS = QUOTES | CURRENCIES - {"$"}
+# Marks the text of a chunk whose tokens depend on the sentence. A sentence contains no line break.
+_NEEDS_SENTENCE = "\n"
+# How often tokens are joined on trial. Each attempt repairs what the last one left wrong.
+_MAX_ATTEMPTS = 8
 
 
 class RoundTripMoses(Moses):
-    """The tokenizer and detokenizer of one language, with the options of Moses.
+    """A tokenizer and detokenizer of one language that reproduce the sentence.
 
-    `detokenize(tokenize(sentence))` is the sentence with single spaces, except: a space forgotten
-    after , ; ? ! is put in; an ASCII mark or quote alone between spaces loses one of them; French
-    has spaces before ? ! : ; % and inside « ». A mark that is not ASCII and stands alone between
-    spaces is written with one, ␠، (U+2420), as is a word whose apostrophe would lose a space, po'␠.
+    `detokenize(tokenize(sentence))` is the sentence with single spaces, with these exceptions:
+    after , ; ? ! a missing space is added; an ASCII mark or quote alone between two spaces loses
+    one of them; French has spaces before ? ! : ; % and inside « ».
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
+        """Create the tokenizer; the arguments are those of `Moses`."""
+        # The tokens are escaped here, after their characters have been compared with the chunk.
         super().__init__(language, hyphens, escape=False)
         if language in ELIDING:
-            # the library has rules for English, French and Italian only
+            # The library splits after apostrophes in French and Italian only; French rules fit all.
             self._library.lang = "fr"
         self._splits_at_apostrophes = language in SPLIT_AT_APOSTROPHES
         if self._splits_at_apostrophes:
             self._unsplit -= frozenset(APOSTROPHES)
-        self._french = language == "fr"
+        self._is_french = language == "fr"
         self._joiner = Detokenizer(language)
-        self._chunks = BoundedCache(self._chunk_tokens)
-        self._texts = BoundedCache(self._chunk_text)
+        self._tokens_by_key = BoundedCache(self._chunk_tokens)
+        self._text_by_key = BoundedCache(self._chunk_text)
         self._escape = escape
-        self._escaped = BoundedCache(self._library.escape_xml)
+        self._escaped_tokens = BoundedCache(self._library.escape_xml)
 
     def tokenize(self, sentence: str) -> Tokens:
-        """The tokens of a sentence; non-printing characters and all white space separate tokens."""
+        """Return the tokens of a sentence.
+
+        White space of all kinds separates tokens, as do characters that do not print.
+        """
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
-        keys = self._keys(text, text.split())
-        tokens = list(chain.from_iterable(map(self._chunks.__getitem__, keys)))
-        if not _BY_SENTENCE.isdisjoint(tokens):
-            tokens = self._joinable([*map(self._chunks.__getitem__, keys)], one_by_one=True)
-        return [*map(self._escaped.__getitem__, tokens)] if self._escape else tokens
+        keys = self._cache_keys(text, text.split())
+        chunks = [self._tokens_by_key[key] for key in keys]
+        tokens = list(chain.from_iterable(chunks))
+        if not _SENTENCE_MARKS.isdisjoint(tokens):
+            tokens = self._sentence_tokens(chunks)
+        if self._escape:
+            return [self._escaped_tokens[token] for token in tokens]
+        return tokens
 
     def tokenize_to_line(self, sentence: str) -> str:
-        """The tokens of a sentence separated by spaces, in two thirds of the time."""
+        """Return the tokens of a sentence separated by spaces.
+
+        For most sentences, this joins cached texts and takes two thirds of the time of `tokenize`.
+        """
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
-        found = " ".join(map(self._texts.__getitem__, self._keys(text, text.split())))
-        return " ".join(self.tokenize(sentence)) if _APART in found else found
+        keys = self._cache_keys(text, text.split())
+        # A hot loop: `map` is faster here than a comprehension.
+        line = " ".join(map(self._text_by_key.__getitem__, keys))
+        return " ".join(self.tokenize(sentence)) if _NEEDS_SENTENCE in line else line
 
     def _chunk_text(self, key: str) -> str:
-        """The tokens of a chunk separated by spaces, after a mark if the sentence decides."""
-        tokens = self._chunks[key]
-        apart = self._escape or not _BY_SENTENCE.isdisjoint(tokens)
-        return (_APART if apart else "") + " ".join(tokens)
+        """Return the tokens of a chunk separated by spaces.
+
+        If the tokens depend on the sentence or are to be escaped, a mark stands in front of them.
+        """
+        tokens = self._tokens_by_key[key]
+        text = " ".join(tokens)
+        needs_sentence = self._escape or not _SENTENCE_MARKS.isdisjoint(tokens)
+        return f"{_NEEDS_SENTENCE}{text}" if needs_sentence else text
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence of these tokens; lower-cased text stays lower-cased."""
+        """Return the sentence of some tokens; lower-cased text stays lower-cased."""
         if self._escape:
             tokens = self._detokenizer.unescape_xml(" ".join(tokens)).split(" ")
         return self._joiner.detokenize(tokens)
 
-    def _chunk_parts(self, chunk: str, after: str) -> tuple[str, ...]:
-        plain = chunk.translate(TO_APOSTROPHE) if self._splits_at_apostrophes else chunk
-        try:
-            split = self._whole(f"x {plain} {after}", protected_patterns=PROTECTED)[1:-1]
-        except ValueError:  # the library protects no more than 1,000 spans
-            return (chunk,)
-        if "".join("-" if token == HYPHEN else token for token in split) != plain:
-            return (chunk,)  # its name for several dots, DOTMULTI
-        tokens, place = list[str](), 0
-        for token in split:
-            tokens.append(token if token == HYPHEN else chunk[place : place + len(token)])
-            place += 1 if token == HYPHEN else len(token)
-        return tuple(self._joinable([("x",), tokens, ("x",)])[1:-1])
+    def _split_by_library(self, chunk: str, next_word: str) -> tuple[str, ...]:
+        """Return the tokens of a chunk: those of the library, where they can be joined again.
 
-    def _joinable(self, parts: Sequence[Sequence[str]], one_by_one: bool = False) -> Tokens:
-        """The tokens of chunks, joined where the detokenizer would put a space inside a chunk.
-
-        With `one_by_one`, for a sentence, the first of them, which may set the quotes after it
-        right; else all, but for quotes at the edges of a chunk, which are left to the sentence.
+        Args:
+            chunk: The chunk.
+            next_word: A word of the same kind as the next chunk.
         """
-        sequence = _Sequence.of(parts)
-        best, fewest = sequence.tokens, None
-        for _ in range(_ATTEMPTS):
-            wrong = sequence.wrong(self._joiner.joined(sequence.tokens))
-            if self._french:
-                wrong -= sequence.beside_french_marks()
-            if not one_by_one:
-                wrong -= sequence.at_edge_quotes() | sequence.after_commas()
-            if fewest is None or len(wrong) < fewest:
-                best, fewest = sequence.tokens, len(wrong)
-            changed = sequence.changed(sorted(wrong), one_by_one)
-            if changed is None:
-                return best
-            sequence = changed
-        return best if one_by_one else [_in_one(part) for part in parts]
+        # The library splits at ASCII apostrophes only.
+        plain = chunk.translate(TO_APOSTROPHE) if self._splits_at_apostrophes else chunk
+        # Between two other words, the chunk is at neither end of the sentence.
+        sentence = f"x {plain} {next_word}"
+        try:
+            plain_tokens = self._tokenize_whole(sentence, protected_patterns=PROTECTED)[1:-1]
+        except ValueError:
+            # The library cannot protect more than 1,000 places.
+            return (chunk,)
+        rejoined = "".join("-" if token == HYPHEN else token for token in plain_tokens)
+        if rejoined != plain:
+            # The library has changed characters: it writes a name for several dots.
+            return (chunk,)
+        tokens = _with_characters_of(chunk, plain_tokens)
+        # The words around the chunk show whether the detokenizer would join it to a neighbour.
+        with_neighbours = self._joinable_chunk_tokens([("x",), tokens, ("x",)])
+        return tuple(with_neighbours[1:-1])
+
+    def _joinable_chunk_tokens(self, chunks: Sequence[Sequence[str]]) -> Tokens:
+        """Make tokens of a chunk one where the detokenizer would put a space inside the chunk.
+
+        Quotes at the edges of the chunk are left to the sentence.
+
+        Args:
+            chunks: The tokens of the chunk, between those of two words.
+
+        Returns:
+            All tokens. If some space stays wrong after all attempts, each chunk is one token.
+        """
+        spaced = _SpacedTokens.from_chunks(chunks)
+        best_tokens = spaced.tokens
+        fewest_wrong: int | None = None
+        for _ in range(_MAX_ATTEMPTS):
+            wrong = self._wrong_gaps(spaced)
+            wrong -= spaced.gaps_at_edge_quotes()
+            wrong -= spaced.gaps_after_commas()
+            if fewest_wrong is None or len(wrong) < fewest_wrong:
+                best_tokens = spaced.tokens
+                fewest_wrong = len(wrong)
+            repaired = spaced.repaired(sorted(wrong), only_first=False)
+            if repaired is None:
+                return best_tokens
+            spaced = repaired
+        return [_make_one(tokens) for tokens in chunks]
+
+    def _sentence_tokens(self, chunks: Sequence[Sequence[str]]) -> Tokens:
+        """Return the tokens of a sentence with quotes or currency signs, so that it can be joined.
+
+        Each attempt repairs only the first wrong gap: whether a quote opens or closes depends on
+        the quotes before it, so the repair may set the following ones right.
+
+        Args:
+            chunks: The tokens of each chunk of the sentence.
+        """
+        spaced = _SpacedTokens.from_chunks(chunks)
+        best_tokens = spaced.tokens
+        fewest_wrong: int | None = None
+        for _ in range(_MAX_ATTEMPTS):
+            wrong = self._wrong_gaps(spaced)
+            if fewest_wrong is None or len(wrong) < fewest_wrong:
+                best_tokens = spaced.tokens
+                fewest_wrong = len(wrong)
+            repaired = spaced.repaired(sorted(wrong), only_first=True)
+            if repaired is None:
+                break
+            spaced = repaired
+        return best_tokens
+
+    def _wrong_gaps(self, spaced: "_SpacedTokens") -> set[int]:
+        """Return the gaps in which the detokenizer puts a wrong space or forgets one.
+
+        The spaces of French marks do not count, since `detokenize` puts them in.
+        """
+        wrong = spaced.wrong_gaps(self._joiner.join_without_french_spaces(spaced.tokens))
+        if self._is_french:
+            wrong -= spaced.gaps_with_french_space()
+        return wrong
+
+
+def _with_characters_of(chunk: str, plain_tokens: Iterable[str]) -> Tokens:
+    """Put the characters of a chunk into its tokens, which have ASCII apostrophes instead.
+
+    Args:
+        chunk: The chunk.
+        plain_tokens: Its tokens. The token @-@ stands for one character, a hyphen.
+    """
+    tokens = []
+    position = 0
+    for plain_token in plain_tokens:
+        if plain_token == HYPHEN:
+            tokens.append(HYPHEN)
+            position += 1
+        else:
+            end = position + len(plain_token)
+            tokens.append(chunk[position:end])
+            position = end
+    return tokens
 
 
 @dataclass(frozen=True)
-class _Sequence:
-    """Tokens, and for each but the last whether a space follows it in the sentence."""
+class _SpacedTokens:
+    """Tokens, and the spaces of the sentence between them.
+
+    Attributes:
+        tokens: The tokens.
+        spaces: For each gap whether the sentence has a space there. Gap i follows token i, so there
+            is one less than there are tokens.
+    """
 
     tokens: Tokens
     spaces: list[bool]
 
     @classmethod
-    def of(cls, parts: Sequence[Sequence[str]]) -> Self:
-        """Those of chunks with spaces between them."""
-        spaces = [last for part in parts for last in [False] * (len(part) - 1) + [True]]
-        return cls(list(chain.from_iterable(parts)), spaces[:-1])
+    def from_chunks(cls, chunks: Sequence[Sequence[str]]) -> Self:
+        """Return the tokens of several chunks, with a space after each chunk but the last."""
+        tokens: Tokens = []
+        spaces: list[bool] = []
+        for chunk in chunks:
+            tokens.extend(chunk)
+            spaces.extend([False] * (len(chunk) - 1))
+            spaces.append(True)
+        # Nothing follows the last chunk.
+        return cls(tokens, spaces[:-1])
 
-    def wrong(self, joined: str) -> set[int]:
-        """The places, tokens before a space, where the spaces of the joined sentence differ."""
-        found, end = set[int](), 0
-        for place, space in enumerate(self.spaces):
-            token = self.tokens[place]
-            end += 1 if token == HYPHEN else len(unmarked(token))
-            joined_space = joined[end : end + 1] == " "
-            end += joined_space
-            if joined_space != space:
-                found.add(place)
-        return found
+    def wrong_gaps(self, joined: str) -> set[int]:
+        """Return the gaps in which the sentence of the detokenizer has other spaces.
 
-    def at_edge_quotes(self) -> set[int]:
-        """The places beside quotes before the first word of a chunk or after its last."""
-        words = [place for place, token in enumerate(self.tokens) if _is_word(token)]
-        first, last = words[1] if len(words) > 2 else 0, words[-2]
-        inside = range(first, last)
-        beside = set[int]()
-        for place, token in enumerate(self.tokens):
-            if token in QUOTES and place not in inside:
-                beside |= {place - 1, place}
-        return beside
+        Args:
+            joined: The tokens as the detokenizer joins them.
+        """
+        wrong = set[int]()
+        position = 0
+        for gap, has_space in enumerate(self.spaces):
+            token = self.tokens[gap]
+            # The detokenizer writes @-@ as a hyphen, and leaves out the sign of a space.
+            position += 1 if token == HYPHEN else len(without_space_sign(token))
+            is_joined_with_space = joined[position : position + 1] == " "
+            if is_joined_with_space:
+                position += 1
+            if is_joined_with_space != has_space:
+                wrong.add(gap)
+        return wrong
 
-    def after_commas(self) -> set[int]:
-        """The places after , ; ? !, where the space was forgotten."""
-        return {place for place, token in enumerate(self.tokens) if token in (",", ";", "?", "!")}
+    def gaps_at_edge_quotes(self) -> set[int]:
+        """Return the gaps beside quotes at the edges of a chunk, which is between two words.
 
-    def beside_french_marks(self) -> set[int]:
-        """The places of spaces that French puts before these marks and after «."""
-        return {
-            place
-            for place, (before, after) in enumerate(pairwise(self.tokens))
-            if self.spaces[place] and (before == "«" or after in FRENCH_MARKS)
-        }
+        Quotes are at an edge if they come before the first word of the chunk or after its last.
+        """
+        word_indices = [index for index, token in enumerate(self.tokens) if _has_letter(token)]
+        # The first and the last word are those around the chunk. Without a word in the chunk,
+        # the range below is empty, and all quotes are at an edge.
+        first_in_chunk = word_indices[1] if len(word_indices) > 2 else 0
+        last_in_chunk = word_indices[-2]
+        inside = range(first_in_chunk, last_in_chunk)
+        gaps = set[int]()
+        for index, token in enumerate(self.tokens):
+            if token in QUOTES and index not in inside:
+                gaps.add(index - 1)
+                gaps.add(index)
+        return gaps
 
-    def changed(self, wrong: Sequence[int], one_by_one: bool) -> Self | None:
-        """The tokens changed so that the spaces at these places come right; None if none can be."""
-        joined, marked = set[int](), dict[int, str]()
-        for place in wrong:
-            if (found := self._to_join(place)) is not None:
-                joined.add(found)
-            elif (alone := self._to_mark(place)) is not None:
-                token = self.tokens[alone]
-                marked[alone] = f"{SPACE}{token}" if alone > place else f"{token}{SPACE}"
-            if one_by_one and (joined or marked):
+    def gaps_after_commas(self) -> set[int]:
+        """Return the gaps after , ; ? ! inside a chunk, where the writer has forgotten a space."""
+        return {gap for gap, token in enumerate(self.tokens) if token in (",", ";", "?", "!")}
+
+    def gaps_with_french_space(self) -> set[int]:
+        """Return the gaps with a space that French has before a mark or after «."""
+        gaps = set[int]()
+        for gap, (token, next_token) in enumerate(pairwise(self.tokens)):
+            is_french = token == "«" or next_token in FRENCH_MARKS
+            if self.spaces[gap] and is_french:
+                gaps.add(gap)
+        return gaps
+
+    def repaired(self, wrong: Sequence[int], only_first: bool) -> Self | None:
+        """Return changed tokens, which the detokenizer may join with the right spaces.
+
+        A wrong gap is repaired by making the tokens on both sides of a gap one, or else by marking
+        a token with the sign of a space.
+
+        Args:
+            wrong: The wrong gaps, in their order.
+            only_first: Whether only the first gap that can be repaired is.
+
+        Returns:
+            None if no gap can be repaired.
+        """
+        closed_gaps = set[int]()
+        marked_tokens = dict[int, str]()
+        for gap in wrong:
+            gap_to_close = self._gap_to_close(gap)
+            index_to_mark = self._token_to_mark(gap) if gap_to_close is None else None
+            if gap_to_close is not None:
+                closed_gaps.add(gap_to_close)
+            elif index_to_mark is not None:
+                token = self.tokens[index_to_mark]
+                is_after_gap = index_to_mark > gap
+                marked_tokens[index_to_mark] = (
+                    f"{SPACE}{token}" if is_after_gap else f"{token}{SPACE}"
+                )
+            if only_first and (closed_gaps or marked_tokens):
                 break
-        if not joined and not marked:
+        if not closed_gaps and not marked_tokens:
             return None
-        tokens, spaces = [marked.get(0, self.tokens[0])], list[bool]()
-        for place, token in enumerate(self.tokens[1:]):
-            token = marked.get(place + 1, token)
-            if place in joined:
-                tokens[-1] = _in_one([tokens[-1], token])
+        tokens = [marked_tokens.get(0, self.tokens[0])]
+        spaces: list[bool] = []
+        for gap, has_space in enumerate(self.spaces):
+            next_token = marked_tokens.get(gap + 1, self.tokens[gap + 1])
+            if gap in closed_gaps:
+                tokens[-1] = _make_one([tokens[-1], next_token])
             else:
-                tokens.append(token)
-                spaces.append(self.spaces[place])
+                tokens.append(next_token)
+                spaces.append(has_space)
         return type(self)(tokens, spaces)
 
-    def _to_join(self, place: int) -> int | None:
-        """The place to join at so that the space at `place` comes right, if there is one."""
-        if not self.spaces[place]:
-            return place if HYPHEN not in self.tokens[place : place + 2] else None
-        # A mark stands at the wrong word: it stays at the other.
-        for mark, other in ((place + 1, place + 1), (place, place - 1)):
-            inside = 0 <= other < len(self.spaces) and not self.spaces[other]
-            if inside and not _is_word(self.tokens[mark]):
-                return other
-        return None
+    def _gap_to_close(self, gap: int) -> int | None:
+        """Return the gap to close, so that the space of a wrong gap becomes right.
 
-    def _to_mark(self, place: int) -> int | None:
-        """A mark between spaces, or a word with an apostrophe, that would lose the one at `place`.
-
-        Not an ASCII mark.
+        Returns:
+            None if closing a gap does not help.
         """
-        if not self.spaces[place]:
+        if not self.spaces[gap]:
+            # The detokenizer puts a space here. A split hyphen cannot be part of a longer token.
+            is_at_hyphen = HYPHEN in self.tokens[gap : gap + 2]
+            return None if is_at_hyphen else gap
+        # The detokenizer leaves out a space, since it joins a mark to the wrong neighbour. The mark
+        # stays at its other neighbour if the sentence has no space between them.
+        next_gap = gap + 1
+        if self._is_without_space(next_gap) and not _has_letter(self.tokens[gap + 1]):
+            return next_gap
+        previous_gap = gap - 1
+        if self._is_without_space(previous_gap) and not _has_letter(self.tokens[gap]):
+            return previous_gap
+        return None
+
+    def _is_without_space(self, gap: int) -> bool:
+        """Whether a gap exists and the sentence has no space there."""
+        return 0 <= gap < len(self.spaces) and not self.spaces[gap]
+
+    def _token_to_mark(self, gap: int) -> int | None:
+        """Return the token to mark with the sign of a space, so that a wrong gap keeps its space.
+
+        That is a mark alone between two spaces that is not ASCII, or a word whose apostrophe is at
+        the gap. The token after the gap comes first.
+
+        Returns:
+            The index of the token; None if there is no such token.
+        """
+        if not self.spaces[gap]:
             return None
-        for mark, outer in ((place + 1, 0), (place, -1)):
-            token = self.tokens[mark]
-            if len(token) == 1 and not (token.isascii() or token.isalnum()):
-                return mark
-            if _is_word(token) and token[outer] in APOSTROPHES:
-                return mark
+        next_token = self.tokens[gap + 1]
+        if _can_be_marked(next_token, next_token[0]):
+            return gap + 1
+        token = self.tokens[gap]
+        if _can_be_marked(token, token[-1]):
+            return gap
         return None
 
 
-def _in_one(tokens: Sequence[str]) -> str:
-    """Tokens as one; a @-@ of the sentence is marked, since it is no hyphen that was split."""
-    joined = "".join(HYPHEN if token == LITERAL_HYPHEN else token for token in tokens)
-    return LITERAL_HYPHEN if joined == HYPHEN and len(tokens) > 1 else joined
+def _can_be_marked(token: str, character_at_gap: str) -> bool:
+    """Whether a token may carry the sign of a space at its end or beginning.
+
+    Args:
+        token: The token.
+        character_at_gap: Its first or last character, at which the sign would be put.
+    """
+    is_mark = len(token) == 1 and not token.isascii() and not token.isalnum()
+    return is_mark or (_has_letter(token) and character_at_gap in APOSTROPHES)
 
 
-def _is_word(token: str) -> bool:
-    return any(map(str.isalnum, token))
+def _make_one(tokens: Sequence[str]) -> str:
+    """Return several tokens as one.
+
+    If the result is @-@, it gets the sign of a literal one, since no word was split there.
+    """
+    parts = [HYPHEN if token == LITERAL_HYPHEN else token for token in tokens]
+    token = "".join(parts)
+    is_literal_hyphen = token == HYPHEN and len(tokens) > 1
+    return LITERAL_HYPHEN if is_literal_hyphen else token
+
+
+def _has_letter(token: str) -> bool:
+    """Whether a token contains a letter or digit."""
+    return any(character.isalnum() for character in token)
