@@ -99,7 +99,7 @@ def test_where_joined_tokens_differ():
 def test_the_vocabulary_is_bounded(monkeypatch):
     tokenizer = own.Spacy("en")
     limit = len(tokenizer._nlp.vocab.strings) + 100
-    monkeypatch.setattr(own, "_MAX_STRINGS", limit)
+    monkeypatch.setattr(own, "_MAX_STORED_WORDS", limit)
     for i in range(500):
         assert tokenizer.tokenize(f"word{i}, isn't it") == [f"word{i}", ",", "is", "n't", "it"]
     assert len(tokenizer._nlp.vocab.strings) < limit + 10

@@ -1,4 +1,9 @@
-"""Likelihoods of languages by py3langid's model, for many sentences at once."""
+"""Likelihoods of languages by py3langid's model, for many sentences at once.
+
+The model is a naive Bayes classifier. It counts n-grams of bytes in a sentence, which an automaton
+finds: from a state and the next byte follows a state, and some states are the end of an n-gram. The
+sum of the n-grams' weights for a language is the score of that language.
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -11,14 +16,22 @@ Ints = npt.NDArray[np.int64]
 
 
 class LanguageLikelihoods:
-    """py3langid's naive Bayes over n-grams of bytes, in NumPy: ten times as fast on a block.
+    """py3langid's classifier in NumPy, which is ten times as fast for a block of sentences.
 
-    Chosen since its model is in the package, its license is BSD and it needs only NumPy; other
-    libraries: docs/preparation.md. Loading it takes half a second or more.
+    py3langid was chosen since its package contains the model, its license is BSD, and it needs only
+    NumPy; docs/preparation.md compares other libraries. Loading it takes half a second or more.
+
+    Attributes:
+        columns: The column of each language in the arrays of likelihoods.
     """
 
     def __init__(self, languages: Collection[str]) -> None:
-        """Without languages such as the model's class for text in none, where digits fall."""
+        """Load the model.
+
+        Args:
+            languages: The codes of the languages to tell apart. The model also has a class for text
+                in no language, to which digits belong: it is left out.
+        """
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -28,60 +41,90 @@ class LanguageLikelihoods:
         self.columns: dict[str, int] = {}
         for column, language in enumerate(identifier.nb_classes):
             self.columns.setdefault(language, column)
-        # In single precision, rounding and sometimes the decision depend on the processor.
-        # By rows, since those of a sentence's n-grams are added up.
+        # The weight of each n-gram (rows) for each language (columns). In single precision, the
+        # rounding, and so some decisions, would depend on the processor. In memory, the weights of
+        # an n-gram lie side by side, since they are read together.
         self._weights: Floats = np.ascontiguousarray(identifier.nb_ptc, np.float64)
         self._prior: Floats = identifier.nb_pc.astype(np.float64)
-        # The automaton: from a state by a byte to the next, and the n-gram that ends there (or -1).
-        self._next = np.asarray(identifier.tk_nextmove)
-        self._row: Ints = np.asarray(identifier.tk_row, np.int64) << 8
-        self._ngram: Ints = np.asarray(identifier.tk_output, np.int64)
+        # The automaton: the next state is next_states[row_start[state] + byte]. A row has an entry
+        # for each of the 256 bytes. An n-gram ends in a state unless its entry in `_ngrams` is -1.
+        self._next_states = np.asarray(identifier.tk_nextmove)
+        self._row_starts: Ints = np.asarray(identifier.tk_row, np.int64) << 8
+        self._ngrams: Ints = np.asarray(identifier.tk_output, np.int64)
 
     def likelihoods_of_languages(
         self, sentences: Sequence[str], languages: Sequence[str]
     ) -> Floats:
-        """The likelihood of each sentence's language, as a share of its likeliest one's."""
+        """Return how likely each sentence is in a language, relative to its likeliest language.
+
+        Args:
+            sentences: The sentences.
+            languages: The language to judge each sentence by.
+
+        Returns:
+            Values between 0 and 1, `(sentences,)`: 1 if the language is the likeliest one.
+        """
         columns = [self.columns[language] for language in languages]
-        own: Floats = self.likelihoods(sentences)[np.arange(len(sentences)), columns]
-        return own
+        rows = np.arange(len(sentences))
+        likelihoods: Floats = self.likelihoods(sentences)[rows, columns]
+        return likelihoods
 
     def likelihoods(self, sentences: Sequence[str]) -> Floats:
-        """The likelihoods, [sentences, columns], each as a share of the sentence's largest.
+        """Return how likely each sentence is in each language, relative to its likeliest language.
 
-        The scores are divided by the square root of the sentence's bytes, as py3langid does. A
-        sentence without n-grams of the model is as likely in one language as in another; a
-        language with two columns, one for a script, has the sum of both in its first.
+        The scores are divided by the square root of the number of bytes, as in py3langid. A
+        sentence without any n-gram of the model is equally likely in all languages.
+
+        Returns:
+            Values between 0 and 1, `(sentences, columns)`. If a language has two columns, one of
+            them for a second script, its first column has the sum of both.
         """
         texts: list[bytes] = [self._encode(sentence) for sentence in sentences]
-        counts = self._count(texts)
-        lengths = np.fromiter(map(len, texts), np.float64, len(texts))
-        known = np.diff(counts.indptr) > 0
-        scores: Floats = (counts @ self._weights + self._prior) * known[:, np.newaxis]
+        counts = self._log_counts(texts)
+        lengths = np.fromiter((len(text) for text in texts), np.float64, len(texts))
+        has_ngrams = np.diff(counts.indptr) > 0
+        scores: Floats = (counts @ self._weights + self._prior) * has_ngrams[:, np.newaxis]
         scores /= np.sqrt(np.maximum(lengths, 1))[:, np.newaxis]
+        # Subtracting the largest score avoids an overflow, and cancels out.
         likelihoods: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        for first, other in self._aliases:
-            likelihoods[:, first] += likelihoods[:, other]
-            likelihoods[:, other] = 0
+        for first_column, second_column in self._aliases:
+            likelihoods[:, first_column] += likelihoods[:, second_column]
+            likelihoods[:, second_column] = 0
         likelihoods /= likelihoods.max(axis=1, keepdims=True)
         return likelihoods
 
-    def _count(self, texts: Sequence[bytes]) -> csr_array:
-        """log(1 + count) of each n-gram, [texts, n-grams], with py3langid's rounding of it."""
-        order = sorted(range(len(texts)), key=lambda index: -len(texts[index]))
+    def _log_counts(self, texts: Sequence[bytes]) -> csr_array:
+        """Return log(1 + count) of each n-gram in each text, rounded as in py3langid.
+
+        All texts move through the automaton together, one byte at a time. They are sorted by
+        length, the longest first, so that the texts that still have a byte are always the first.
+
+        Args:
+            texts: The encoded sentences.
+
+        Returns:
+            A sparse array, `(texts, ngrams)`.
+        """
+        ngram_count = len(self._weights)
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
         lengths = np.array([len(texts[index]) for index in order])
-        width = int(lengths[0])
-        padded = b"".join(texts[index].ljust(width) for index in order)
-        columns = np.frombuffer(padded, np.uint8).reshape(len(texts), width).T.copy()
-        running = np.searchsorted(-lengths, -np.arange(width))
-        state = np.zeros(len(texts), self._next.dtype)
-        keys, ngrams = [np.empty(0, np.int64)], len(self._weights)
-        rows = np.array(order) * ngrams
-        # all texts by one byte at a time; the first `count` of them have a byte there
-        for column, count in zip(columns, running, strict=True):
-            state = self._next[self._row[state[:count]] + column[:count]]
-            ngram = self._ngram[state]
-            (found,) = np.nonzero(ngram >= 0)
-            keys.append(rows[found] + ngram[found])
-        unique, counts = np.unique(np.concatenate(keys), return_counts=True)
-        weights = np.log1p(counts.astype(np.float32)).astype(np.float64)
-        return csr_array((weights, divmod(unique, ngrams)), shape=(len(texts), ngrams))
+        longest = int(lengths[0])
+        padded = b"".join(texts[index].ljust(longest) for index in order)
+        # Row i has the byte i of every text, side by side in memory.
+        bytes_by_position = np.frombuffer(padded, np.uint8).reshape(len(texts), longest).T.copy()
+        # The number of texts that are longer than each position.
+        running_counts = np.searchsorted(-lengths, -np.arange(longest))
+        states = np.zeros(len(texts), self._next_states.dtype)
+        # A key identifies a text and an n-gram: text * ngram_count + ngram.
+        first_keys = np.array(order) * ngram_count
+        keys = [np.empty(0, np.int64)]
+        for text_bytes, running in zip(bytes_by_position, running_counts, strict=True):
+            states = self._next_states[self._row_starts[states[:running]] + text_bytes[:running]]
+            ngrams = self._ngrams[states]
+            (texts_with_ngram,) = np.nonzero(ngrams >= 0)
+            keys.append(first_keys[texts_with_ngram] + ngrams[texts_with_ngram])
+        unique_keys, counts = np.unique(np.concatenate(keys), return_counts=True)
+        # py3langid computes the logarithm in single precision.
+        log_counts = np.log1p(counts.astype(np.float32)).astype(np.float64)
+        rows_and_columns = divmod(unique_keys, ngram_count)
+        return csr_array((log_counts, rows_and_columns), shape=(len(texts), ngram_count))

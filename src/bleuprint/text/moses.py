@@ -13,7 +13,7 @@ sentence, and they are cached by chunk. The exceptions:
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
@@ -95,16 +95,15 @@ class Moses:
         the next chunk. The list of chunks is changed and returned, which saves time.
         """
         first_period = text.find(".")
-        if first_period < 0:
-            return chunks
         if first_period == len(text) - 1:
             # Most sentences end like this: the only period is the last character.
             if chunks:
                 chunks[-1] += _BEFORE_OTHER
             return chunks
-        # "A" stands for the end of the sentence.
-        next_chunks = [*chunks[1:], "A"]
-        for index, (chunk, next_chunk) in enumerate(zip(chunks, next_chunks, strict=False)):
+        if first_period < 0:
+            return chunks
+        # "A" stands for the end of the sentence. `pairwise` goes over a copy of the chunks.
+        for index, (chunk, next_chunk) in enumerate(pairwise([*chunks, "A"])):
             if chunk[-1] == ".":
                 chunks[index] = chunk + self._kind_of(next_chunk)
         return chunks

@@ -178,29 +178,29 @@ def _readings(match: re.Match[str], text: str) -> list[Parts]:
 
 def _digit_group_readings(groups: str) -> list[Parts]:
     """Read a telephone or account number as one number, or as one number for each group."""
-    one_number = (_whole(groups),)
-    several_numbers = tuple(_whole(group) for group in _DIGITS.findall(groups))
+    one_number = (_normal_whole(groups),)
+    several_numbers = tuple(_normal_whole(group) for group in _DIGITS.findall(groups))
     return [one_number, several_numbers]
 
 
 def _below_one_readings(digits: str) -> list[Parts]:
     """Read .3 as 0.3, or as 3: in tokenized text it may be the end of 2 .3."""
-    return [("0", f".{digits}"), (_whole(digits),)]
+    return [("0", f".{digits}"), (_normal_whole(digits),)]
 
 
 def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
     """Read a whole number that decimals, minutes, "a.m." or "p.m." may follow."""
-    whole = match["whole"]
+    whole_number = match["whole"]
     rest = match["rest"]
-    readings: list[Parts] = [(_whole(whole),)]
+    readings: list[Parts] = [(_normal_whole(whole_number),)]
     if rest is not None:
-        readings = _with_rest(whole, match["mark"], rest)
+        readings = _with_rest(whole_number, match["mark"], rest)
 
     readings = _with_hour_of_24(readings, match, text)
 
     # 1 000 may be two numbers next to each other. They replace the first part of each reading.
-    if " " in whole:
-        separate_numbers = tuple(_whole(group) for group in whole.split(" "))
+    if " " in whole_number:
+        separate_numbers = tuple(_normal_whole(group) for group in whole_number.split(" "))
         for parts in list(readings):
             readings.append((*separate_numbers, *parts[1:]))
     return readings
@@ -229,7 +229,7 @@ def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> 
 def _clock_readings(fields: list[str]) -> list[Parts]:
     """Read hour, minute and second. Without seconds, 9:05:00 is 9:05, and 9:00:00 is 9."""
     hour, minute, second = fields
-    all_fields: Parts = (_whole(hour), _whole(minute), _whole(second))
+    all_fields: Parts = (_normal_whole(hour), _normal_whole(minute), _normal_whole(second))
     if int(second) > 0:
         return [all_fields]
     return [*_with_rest(hour, ":", minute), all_fields]
@@ -241,7 +241,7 @@ def _date_readings(fields: list[str]) -> list[Parts]:
     If all fields have one or two digits, the first or the last may be a year of this or the last
     century: 03.10.20 may be written 3.10.2020 elsewhere.
     """
-    numbers = [_whole(field) for field in fields]
+    numbers = [_normal_whole(field) for field in fields]
     readings: list[Parts] = [tuple(numbers)]
     has_long_field = any(len(field) > 2 for field in fields)
     if has_long_field:
@@ -254,44 +254,44 @@ def _date_readings(fields: list[str]) -> list[Parts]:
     return readings
 
 
-def _fraction_readings(whole: str | None, numerator: int, denominator: int) -> list[Parts]:
+def _fraction_readings(whole_number: str | None, numerator: int, denominator: int) -> list[Parts]:
     """Read a fraction as its numbers, or as a decimal: 1 1/2 is 1, 1 and 2, or 1.5.
 
     Args:
-        whole: The whole number before the fraction; None if there is none.
+        whole_number: The whole number before the fraction; None if there is none.
         numerator: The number over the line.
         denominator: The number under the line.
     """
     separate_numbers: Parts = (str(numerator), str(denominator))
-    if whole:
-        separate_numbers = (_whole(whole), *separate_numbers)
+    if whole_number:
+        separate_numbers = (_normal_whole(whole_number), *separate_numbers)
     readings = [separate_numbers]
     # Halves, quarters, fifths and eighths have at most three decimals. Longer ones are not read.
     if 0 < numerator < denominator and 1000 * numerator % denominator == 0:
         thousandths = 1000 * numerator // denominator
         decimals = f"{thousandths:03}".rstrip("0")
-        readings.append((_whole(whole or "0"), f".{decimals}"))
+        readings.append((_normal_whole(whole_number or "0"), f".{decimals}"))
     return readings
 
 
-def _with_rest(whole: str, mark: str, rest: str) -> list[Parts]:
+def _with_rest(whole_number: str, mark: str, rest: str) -> list[Parts]:
     """Read a whole number, a mark and more digits: decimals, minutes, or another number.
 
     Args:
-        whole: The digits before the mark, perhaps with separators.
+        whole_number: The digits before the mark, perhaps with separators.
         mark: A point, a comma, a colon, "h" or "Uhr".
         rest: The digits after the mark.
     """
-    number = _whole(whole)
+    number = _normal_whole(whole_number)
     decimals = rest.rstrip("0")
     decimal_reading: Parts = (number, f".{decimals}") if decimals else (number,)
     readings = [decimal_reading]
     # 3.05 is not 3 and 5. But 9:05 is 9 and 5, and 03.05. may be a day and a month.
     is_time = mark == ":" or mark.strip() in ("h", "Uhr")
-    is_date = len(whole) == 2 and whole.startswith("0")
+    is_date = len(whole_number) == 2 and whole_number.startswith("0")
     is_small_decimal = len(rest) > 1 and rest.startswith("0")
     if is_time or is_date or not is_small_decimal:
-        readings.append((number, _whole(rest)))
+        readings.append((number, _normal_whole(rest)))
     return readings
 
 
@@ -305,7 +305,7 @@ def _hour_of_24(hour: int, half: str) -> str:
     return str(hour_of_half)
 
 
-def _whole(number: str) -> str:
+def _normal_whole(number: str) -> str:
     """Return the digits of a whole number, without separators and leading zeros."""
     digits = "".join(_DIGITS.findall(number))
     return digits.lstrip("0") or "0"

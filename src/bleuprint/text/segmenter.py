@@ -1,4 +1,4 @@
-"""Words of Japanese, Chinese and Thai, which are written without spaces between them.
+"""Finds the words of Japanese, Chinese and Thai, which are written without spaces between them.
 
 Each language has one segmenter, with its dictionary from a package index. They were chosen among
 those that are maintained and always give the same words:
@@ -12,20 +12,21 @@ those that are maintained and always give the same words:
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import chain
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
 from bleuprint.text.unicode import replace_white_space
 
-# A space of the sentence, as a token: Unicode's picture of it.
+# The token for a space of the sentence: Unicode's picture of a space.
 SPACE = "\u2420"
 
-# Characters that are segmented at once: MeCab and newmm take quadratic time for rows of one kind.
+# The number of characters that are segmented at once. MeCab and newmm take quadratic time for a
+# long run of one kind of characters.
 _WINDOW = 2_000
 
-_TWO_LETTERS = {"jpn": "ja", "zho": "zh", "cmn": "zh", "tha": "th"}
-# The packages by language; the extra of this project that installs them is called like it.
+_TWO_LETTER_CODES = {"jpn": "ja", "zho": "zh", "cmn": "zh", "tha": "th"}
+# The packages for each language. The extra of this project that installs them has the name of the
+# language: pip install '.[ja]'.
 _PACKAGES = {"ja": ("fugashi", "unidic-lite"), "zh": ("rjieba",), "th": ("pythainlp",)}
 
 
@@ -35,14 +36,18 @@ def has_segmenter(language: str) -> bool:
 
 
 def segmenter_packages(languages: Iterable[str]) -> list[str]:
-    """The packages whose versions decide the words of these languages."""
-    return [name for language in languages for name in _PACKAGES.get(_code(language), ())]
+    """Return the packages whose versions decide the words of some languages."""
+    packages: list[str] = []
+    for language in languages:
+        packages.extend(_PACKAGES.get(_code(language), ()))
+    return packages
 
 
 def check_segmenter(languages: Sequence[str]) -> None:
-    """Raise ValueError if none of `languages` has a segmenter, or one is not installed.
+    """Check that one of the languages of a corpus has a segmenter, and that it is installed.
 
-    The packages are found without importing them.
+    Raises:
+        ValueError: None of the languages has a segmenter, or a package is missing.
     """
     segmented = [language for language in languages if has_segmenter(language)]
     if not segmented:
@@ -53,6 +58,7 @@ def check_segmenter(languages: Sequence[str]) -> None:
     for language in segmented:
         code = _code(language)
         for package in _PACKAGES[code]:
+            # Importing a package takes time; finding it does not.
             if find_spec(package.replace("-", "_")) is None:
                 raise ValueError(
                     f"tokenize.name segmenter, language {language!r}: {package} is not installed: "
@@ -61,83 +67,123 @@ def check_segmenter(languages: Sequence[str]) -> None:
 
 
 class Segmenter:
-    """The words of one language; a space of the sentence is a token, ␠.
+    """Splits sentences of one language into words. A space of the sentence is a token, ␠.
 
-    Joined again, the tokens are the sentence with single spaces, exactly; a ␠ of the sentence
-    becomes a space. Raises UserError if the segmenter is not installed.
+    The tokens, joined again, are exactly the sentence with single spaces, except that a ␠ of the
+    sentence becomes a space.
     """
 
     def __init__(self, language: str) -> None:
+        """Load the segmenter of a language.
+
+        Raises:
+            UserError: A package is not installed.
+        """
         try:
             check_segmenter([language])
         except ValueError as error:
             raise UserError(str(error)) from None
-        self._words = _LOADERS[_code(language)]()
+        self._segment = _LOADERS[_code(language)]()
 
     def tokenize(self, sentence: str) -> list[str]:
+        """Return the words and spaces of a sentence."""
         text = " ".join(replace_white_space(sentence).split())
-        words = chain.from_iterable(map(self._words, _windows(text)))
-        return list(_with_spaces(text, words))
+        words: list[str] = []
+        for window in _windows(text):
+            words.extend(self._segment(window))
+        return list(_with_space_tokens(text, words))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        return " ".join("".join(tokens).replace(SPACE, " ").split())
+        """Return the sentence of some words and spaces."""
+        text = "".join(tokens).replace(SPACE, " ")
+        return " ".join(text.split())
 
 
 def _windows(text: str) -> Iterator[str]:
-    """A text in parts, of which one that is longer ends after a space or a mark, if it has any."""
+    """Yield a text in parts that are short enough to be segmented.
+
+    A part ends after a space or a punctuation mark if it contains one.
+    """
     start = 0
     while start < len(text):
         window = text[start : start + _WINDOW]
-        if start + _WINDOW < len(text):
+        is_last = start + _WINDOW >= len(text)
+        if not is_last:
             end = max(window.rfind(mark) for mark in " 。，、") + 1
-            window = window[: end or _WINDOW]
+            if end > 0:
+                window = window[:end]
         yield window
         start += len(window)
 
 
-def _with_spaces(text: str, words: Iterable[str]) -> Iterator[str]:
-    """The words of a text, with a token for each space between them.
+def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
+    """Yield the words of a text, with the token ␠ for each space between them.
 
-    Segmenters return spaces as words, within words, or not at all.
+    Some segmenters return a space as a word, some within a word, and some leave it out.
+
+    Args:
+        text: The text with single spaces.
+        words: Its words as a segmenter returns them.
     """
-    place = 0
+    position = 0
     for word in words:
         for part in word.split():
-            if text.startswith(" ", place):
+            if text.startswith(" ", position):
                 yield SPACE
-                place += 1
-            if not text.startswith(part, place):
+                position += 1
+            if not text.startswith(part, position):
                 raise AssertionError(f"{text!r}: the segmenter changed it at {part!r}")
             yield part
-            place += len(part)
+            position += len(part)
 
 
 def _code(language: str) -> str:
-    return _TWO_LETTERS.get(language, language)
+    """Return the two-letter code of a language that has a segmenter."""
+    return _TWO_LETTER_CODES.get(language, language)
 
 
-def _japanese() -> Callable[[str], Iterable[str]]:
+def _load_japanese() -> Callable[[str], Iterable[str]]:
+    """Return MeCab's function that splits Japanese text into words."""
     import fugashi
     import unidic_lite
 
-    # by name, since fugashi prefers another dictionary if that is installed too
+    # fugashi would prefer another dictionary if one is installed, so this one is named.
     folder = unidic_lite.DICDIR
     tagger = fugashi.GenericTagger(f'-Owakati -r "{folder}/mecabrc" -d "{folder}"')
-    return lambda text: tagger.parse(text).split(" ")
+
+    def segment(text: str) -> list[str]:
+        """Return the words of a text, which MeCab separates by spaces."""
+        words: list[str] = tagger.parse(text).split(" ")
+        return words
+
+    return segment
 
 
-def _chinese() -> Callable[[str], Iterable[str]]:
+def _load_chinese() -> Callable[[str], Iterable[str]]:
+    """Return rjieba's function that splits Chinese text into words."""
     import rjieba
 
-    return lambda text: rjieba.cut(text)
+    def segment(text: str) -> Iterable[str]:
+        """Return the words of a text."""
+        words: Iterable[str] = rjieba.cut(text)
+        return words
+
+    return segment
 
 
-def _thai() -> Callable[[str], Iterable[str]]:
-    # it makes a folder for downloads in the user's home otherwise, of which `newmm` needs none
+def _load_thai() -> Callable[[str], Iterable[str]]:
+    """Return PyThaiNLP's function that splits Thai text into words."""
+    # Otherwise PyThaiNLP creates a folder for downloads in the user's home, which `newmm` does not
+    # need.
     os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     from pythainlp.tokenize import word_tokenize
 
-    return lambda text: word_tokenize(text, engine="newmm")
+    def segment(text: str) -> Iterable[str]:
+        """Return the words of a text."""
+        words: Iterable[str] = word_tokenize(text, engine="newmm")
+        return words
+
+    return segment
 
 
-_LOADERS = {"ja": _japanese, "zh": _chinese, "th": _thai}
+_LOADERS = {"ja": _load_japanese, "zh": _load_chinese, "th": _load_thai}

@@ -8,58 +8,74 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.detokenizer import HYPHEN, LITERAL_HYPHEN, Detokenizer
 from bleuprint.text.unicode import replace_white_space
 
-# spaCy stores each distinct word; above this number, its vocabulary is created again.
-_MAX_STRINGS = 500_000
+# spaCy stores each distinct word. Above this number of them, its vocabulary is created again.
+_MAX_STORED_WORDS = 500_000
+# No suffix that spaCy splits off is longer than this, with the characters before it by which the
+# suffix is recognized.
+_MAX_SUFFIX_LENGTH = 30
 
-# Characters, longer than which no suffix is, with what it is recognized by.
-_SUFFIX = 30
-
-# spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between
-# words. German keeps hyphens, so that one on its own is a dash.
+# spaCy splits clitics off (do n't, dog 's). In most languages it splits words at hyphens and
+# slashes. German keeps hyphens within words, so a hyphen on its own is a dash.
 _CLITIC = re.compile(r"(?<=\w) (?=(?:n['’]t|['’](?:s|m|d|ll|re|ve))(?: |$))", re.IGNORECASE)
-_INFIX = re.compile(r"(?<=\w) ([-/]) (?=\w)")
-_GERMAN_INFIX = re.compile(r"(?<=\w) (/) (?=\w)")
+_SPLIT_INSIDE_WORD = re.compile(r"(?<=\w) ([-/]) (?=\w)")
+_SPLIT_INSIDE_GERMAN_WORD = re.compile(r"(?<=\w) (/) (?=\w)")
 
-
-# How tokens of white space are written; other control characters by Unicode's control pictures.
+# The pictures by which tokens of white space are written. Controls have Unicode's control pictures,
+# which start at U+2400.
 _PICTURES = {" ": "\u2420", "\u00a0": "\u237d"}
+_FIRST_CONTROL_PICTURE = 0x2400
 _OTHER_PICTURE = "\u2423"
-_PICTURED = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
+_ONLY_PICTURES = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
 
 
 class Spacy:
-    """The tokenizer of `spacy.blank(language)`: its tokens but for those of white space.
-
-    With `white_space` these are kept, written as pictures: \u2420 for the second of two spaces.
-    Raises UserError if spaCy does not know the language, or a package for it is not installed.
-    """
+    """The tokenizer of `spacy.blank(language)`, as a rule without its tokens of white space."""
 
     def __init__(self, language: str, white_space: bool = False) -> None:
+        """Create spaCy's tokenizer of a language.
+
+        Args:
+            language: The code of the language.
+            white_space: Whether tokens of white space are kept, such as the one for the second of
+                two spaces. They are written as pictures: ␠.
+
+        Raises:
+            UserError: spaCy does not know the language, or a package for it is not installed.
+        """
         self._language = language
         self._white_space = white_space
-        self._nlp = self._blank()
+        self._nlp = self._create_pipeline()
         self._detokenizer = Detokenizer(language)
-        self._infix = _GERMAN_INFIX if language == "de" else _INFIX
+        is_german = language == "de"
+        self._split_inside_word = _SPLIT_INSIDE_GERMAN_WORD if is_german else _SPLIT_INSIDE_WORD
 
     def tokenize(self, sentence: str) -> list[str]:
-        if len(self._nlp.vocab.strings) > _MAX_STRINGS:
-            self._nlp = self._blank()
+        """Return the tokens of a sentence."""
+        if len(self._nlp.vocab.strings) > _MAX_STORED_WORDS:
+            self._nlp = self._create_pipeline()
         if self._white_space:
-            return [_visible(token.text) for token in self._nlp.tokenizer(sentence)]
-        # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
-        tokens = self._nlp.tokenizer(" ".join(replace_white_space(sentence).split()))
-        return [token.text for token in tokens if not token.text.isspace()]  # as of Thai
+            return [_draw_white_space(token.text) for token in self._nlp.tokenizer(sentence)]
+        # The sentence is tokenized as a whole, since spaCy recognizes some abbreviations across a
+        # space (German: v.Chr .). Single spaces are no tokens, except in Thai.
+        text = " ".join(replace_white_space(sentence).split())
+        return [token.text for token in self._nlp.tokenizer(text) if not token.text.isspace()]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""
+        """Return the likely sentence of some tokens.
+
+        Clitics, and words that spaCy splits at hyphens and slashes, are joined first. Then the
+        rules of Moses apply.
+        """
         words = []
         for token in tokens:
-            if not _PICTURED.fullmatch(token):
+            if not _ONLY_PICTURES.fullmatch(token):
                 words.append(LITERAL_HYPHEN if token == HYPHEN else token)
         text = _CLITIC.sub("", " ".join(words))
-        return self._detokenizer.detokenize(self._infix.sub(r"\1", text).split(" "))
+        text = self._split_inside_word.sub(r"\1", text)
+        return self._detokenizer.detokenize(text.split(" "))
 
-    def _blank(self) -> Any:
+    def _create_pipeline(self) -> Any:
+        """Create spaCy's pipeline of the language, which contains only the tokenizer."""
         try:
             import spacy
 
@@ -70,29 +86,46 @@ class Spacy:
                 f"tokenize.name spacy, language {self._language!r}: {reason}; "
                 "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
             ) from None
-        if hasattr(nlp.tokenizer, "suffix_search"):  # those of Chinese, Japanese and Thai have none
+        # The tokenizers of Chinese, Japanese and Thai have no expressions.
+        if hasattr(nlp.tokenizer, "suffix_search"):
             _make_linear(nlp.tokenizer)
         return nlp
 
 
 def _make_linear(tokenizer: Any) -> None:
-    """Make two expressions, which spaCy tries on a word again and again, fast on long words.
+    """Replace two expressions of spaCy's tokenizer that take quadratic time for a long word.
 
-    Suffixes are short, but for rows of dots. The user's name in an address may have a password in
-    spaCy's expression, which is a name as well.
+    spaCy applies the expression for suffixes again and again. It gets only the end of a word,
+    except of a word that ends in dots, of which any number is a suffix.
+
+    The expression for addresses has a user name with a password, such as name:password@. A name
+    alone matches the same text, and has one part less to try.
     """
-    suffix, address = tokenizer.suffix_search, tokenizer.url_match.__self__
-    tokenizer.suffix_search = lambda word: suffix(word if word[-2:] == ".." else word[-_SUFFIX:])
-    name_and_password, name = r"(?:\S+(?::\S*)?@)?", r"(?:\S+@)?"
-    expression = address.pattern.replace(name_and_password, name)
-    tokenizer.url_match = re.compile(expression, address.flags).match
+    search_suffix = tokenizer.suffix_search
+
+    def search_suffix_at_end(word: str) -> Any:
+        """Search for a suffix in the last characters of a word."""
+        ends_in_dots = word.endswith("..")
+        return search_suffix(word if ends_in_dots else word[-_MAX_SUFFIX_LENGTH:])
+
+    tokenizer.suffix_search = search_suffix_at_end
+    address = tokenizer.url_match.__self__
+    name_and_password = r"(?:\S+(?::\S*)?@)?"
+    name = r"(?:\S+@)?"
+    pattern = address.pattern.replace(name_and_password, name)
+    tokenizer.url_match = re.compile(pattern, address.flags).match
 
 
-def _visible(token: str) -> str:
-    """The token, or a picture of each character if it is of white space."""
-    return token if token.strip() else "".join(map(_picture, token))
+def _draw_white_space(token: str) -> str:
+    """Return the pictures of a token of white space; other tokens stay."""
+    if token.strip():
+        return token
+    return "".join(_picture_of(character) for character in token)
 
 
-def _picture(character: str) -> str:
-    control = chr(0x2400 + ord(character)) if character < " " else _OTHER_PICTURE
-    return _PICTURES.get(character, control)
+def _picture_of(character: str) -> str:
+    """Return the picture of a white-space character."""
+    if character in _PICTURES:
+        return _PICTURES[character]
+    is_control = character < " "
+    return chr(_FIRST_CONTROL_PICTURE + ord(character)) if is_control else _OTHER_PICTURE
