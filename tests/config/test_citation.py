@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.config.citation import _checked, entries
+from bleuprint.config.citation import _check_bibtex, entries
 
 ONE = "@misc{one, title = {A {Nested {Title}}}, year = 2026}"
 TWO = "@Book { two2026:a,\n  note = {x}\n}"
@@ -14,7 +14,7 @@ def test_each_entry_has_its_key():
 
 @pytest.mark.parametrize("text", [ONE, TWO, f"{ONE} {TWO}\n", "@misc{own,}"])
 def test_entries_are_kept_as_they_are_written(text):
-    assert _checked(text) == text
+    assert _check_bibtex(text) == text
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_entries_are_kept_as_they_are_written(text):
 )
 def test_other_text_is_refused(text):
     with pytest.raises(ValueError, match="is not a BibTeX entry: write"):
-        _checked(text)
+        _check_bibtex(text)

@@ -9,31 +9,39 @@ from pydantic import AfterValidator
 
 from bleuprint.runtime.schema import NotBlank
 
-# An entry with its key, up to the end of its braces, which may be nested: (?2) is a group itself.
+# An entry with its key, up to the end of its braces. They may be nested: (?2) matches the second
+# group, a pair of braces, inside itself.
 _ENTRY = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,(?:[^{}]|(\{(?:[^{}]|(?2))*+\}))*+\}")
 
 
 def entries(bibtex: str) -> Iterator[tuple[str, str]]:
-    """Each entry with its key."""
-    return ((found[1], found[0]) for found in _ENTRY.finditer(bibtex))
+    """Yield the key and the text of each BibTeX entry."""
+    for match in _ENTRY.finditer(bibtex):
+        yield match[1], match[0]
 
 
-def _checked(bibtex: str) -> str:
-    """Raise ValueError unless the text is one or more entries."""
-    rest = _ENTRY.sub("", bibtex).strip()
-    if rest or not bibtex.strip():
+def _check_bibtex(bibtex: str) -> str:
+    """Return a text of BibTeX entries; raise ValueError if anything else is in it, or nothing."""
+    other_text = _ENTRY.sub("", bibtex).strip()
+    if other_text or not bibtex.strip():
         raise ValueError(
-            f"{rest[:40]!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced braces"
+            f"{other_text[:40]!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced "
+            "braces"
         )
     return bibtex
 
 
-Bibtex = Annotated[str, AfterValidator(_checked)]
+Bibtex = Annotated[str, AfterValidator(_check_bibtex)]
 
 
 @dataclass(frozen=True)
 class LicenseAndCitation:
-    """The license of a text, in one line, and one or more BibTeX entries to cite."""
+    """The license of a text, and what to cite for it.
+
+    Attributes:
+        license: The license, in one line.
+        bibtex: One or more BibTeX entries.
+    """
 
     license: NotBlank
     bibtex: Bibtex

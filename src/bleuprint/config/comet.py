@@ -1,4 +1,4 @@
-"""The COMET model of an experiment. Part of the settings in `experiment.py`."""
+"""The settings of the COMET model that scores translations."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,12 @@ from bleuprint.runtime.schema import NotBlank, Sha256
 
 @dataclass(frozen=True)
 class Comet:
-    """A COMET model by its published name, of which there is one at most.
+    """A COMET model. Paths are relative to the project's root.
 
-    `python`: the Python of an environment with unbabel-comet; `folder`: the model, with the
-    tokenizer and configuration of its encoder in `encoder/`; `sha256`: that of the folder. Paths
-    are relative to the project's root.
+    Attributes:
+        python: The Python of an environment with unbabel-comet.
+        folder: The model, with the tokenizer and configuration of its encoder in `encoder/`.
+        sha256: The SHA-256 of the folder.
     """
 
     python: NotBlank

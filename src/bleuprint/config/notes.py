@@ -14,37 +14,59 @@ from bleuprint.text.tokenizers import tokenizer_for
 
 
 def params_notes(settings: Settings) -> Iterator[str]:
-    """All notes, one line each."""
-    for name, corpus in settings.corpora.items():
-        for side, file in corpus.files.files_by_name().items():
-            if file.path is not None and not path_on_disk(Path(file.path)).is_file():
-                place = place_of_setting(settings_key(name, side).split("."))
-                yield f"{place}: {file.path}: {describe_non_file(Path(file.path))}"
+    """Yield all notes, one line each."""
+    yield from _missing_file_notes(settings)
     if not environment.has_gpu():
-        runs = [
-            run for name in settings.corpora for run in settings.trained_systems_on(name).items()
-        ]
-        yield from dict.fromkeys(note for run in runs for note in precision_notes(*run))
+        notes = list[str]()
+        for corpus_name in settings.corpora:
+            for system_name, system in settings.trained_systems_on(corpus_name).items():
+                notes += precision_notes(system_name, system)
+        # A system on several corpora has the same note several times.
+        yield from dict.fromkeys(notes)
+
+
+def _missing_file_notes(settings: Settings) -> Iterator[str]:
+    """Yield a note for each local file of a corpus that does not exist."""
+    for corpus_name, corpus in settings.corpora.items():
+        for file_name, file in corpus.files.files_by_name().items():
+            if file.path is None:
+                continue
+            path = Path(file.path)
+            if not path_on_disk(path).is_file():
+                keys = settings_key(corpus_name, file_name).split(".")
+                yield f"{place_of_setting(keys)}: {file.path}: {describe_non_file(path)}"
 
 
 def check_tokenizers(settings: Settings) -> None:
-    """Raise UserError if spaCy lacks a language, or packages that it needs for it.
+    """Check that spaCy has a tokenizer for each language that needs one.
 
-    `load_settings` does not ask it, since loading spaCy takes seconds.
+    `load_settings` does not check this, since loading spaCy takes seconds.
+
+    Raises:
+        UserError: spaCy does not know a language, or lacks a package for it.
     """
-    for name, corpus in settings.language_pairs().items():
-        for language in corpus.languages if corpus.tokenize.name == "spacy" else ():
+    for corpus_name, corpus in settings.language_pairs().items():
+        if corpus.tokenize.name != "spacy":
+            continue
+        for language in corpus.languages:
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
-                raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
+                raise UserError(f"params.yaml: corpora.{corpus_name}.tokenize: {error}") from None
 
 
 def precision_notes(name: str, system: System) -> Iterator[str]:
-    """Yield notes on number formats that this machine's CPU has to emulate."""
-    lacking = {"tf32", "float16"}
+    """Yield notes on number formats of a system that this machine's CPU has to emulate.
+
+    Args:
+        name: The name of the system.
+        system: The settings of the system.
+    """
+    missing_formats = {"tf32", "float16"}
     if not processor.THIS.has_bfloat16:
-        lacking.add("bfloat16")
-    for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
-        if value in lacking:
-            yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
+        missing_formats.add("bfloat16")
+    precision_by_section = {"train": system.train.precision, "decode": system.decode.precision}
+    for section, precision in precision_by_section.items():
+        if precision in missing_formats:
+            setting = f"systems.{name}.{section}.precision"
+            yield f"{setting} {precision}: this machine's CPU does not have it"

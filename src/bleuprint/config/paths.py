@@ -1,7 +1,11 @@
 """Paths of the pipeline's files, relative to the project's root.
 
-A `root` other than that is for previews, which have their own data. The stage comes before the
-corpus, so that the report can depend on one folder: a stage's output for all corpora.
+Functions take another `root` for previews, which have data of their own. In a path, the stage
+stands before the corpus, so that the report can depend on one folder: a stage's output for all
+corpora.
+
+A corpus is given by its name, CORPUS, or by the name of one of its language pairs,
+CORPUS/DIRECTION.
 """
 
 from pathlib import Path
@@ -9,52 +13,80 @@ from typing import NamedTuple
 
 from bleuprint.config.directions import PairName
 
-# All settings, after inheritance and defaults; DVC compares its keys.
+# All settings, with inherited ones and defaults; DVC compares its values.
 RESOLVED = Path("reports", "resolved.json")
-# The file in a corpus's statistics folder.
+# The name of the file in a corpus's folder of statistics.
 STATISTICS = "statistics.json"
 
 
 def corpus_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe, binary or
-    statistics; also that of one language pair of a corpus with several.
+    """Return the folder of a corpus or language pair after a stage of its preparation.
+
+    Args:
+        corpus: The name of the corpus or language pair.
+        stage: raw, clean, dedup, filter, split, tokens, bpe, binary, test_stats or corpus_stats.
+        root: The project's folder.
     """
     return root / "data" / stage / corpus
 
 
 def download_folder(corpus: str, root: Path = Path()) -> Path:
-    """The text of a corpus as it was downloaded."""
-    name = PairName.parse(corpus).corpus
-    return pair_folder(corpus_folder(name, "raw", root) / "given", corpus)
+    """Return the folder with the text of a corpus or language pair as it was downloaded."""
+    corpus_name = PairName.parse(corpus).corpus
+    return pair_folder(corpus_folder(corpus_name, "raw", root) / "given", corpus)
 
 
-def pair_folder(place: Path, corpus: str) -> Path:
-    """The folder of a language pair in a folder of its corpus, which may have only this one."""
-    return place / PairName.parse(corpus).direction
+def pair_folder(folder: Path, pair_name: str) -> Path:
+    """Return the folder of a language pair below a folder of its corpus.
+
+    Args:
+        folder: A folder of the corpus. If the corpus has one language pair, it is that pair's, too.
+        pair_name: The name of the language pair, CORPUS or CORPUS/DIRECTION.
+    """
+    return folder / PairName.parse(pair_name).direction
 
 
-def document_ids_file(given: Path, name: str) -> Path:
-    """The ids of the documents of a set's lines, in the folder of the downloaded text."""
-    return given / f"{name}.documents"
+def document_ids_file(folder: Path, set_name: str) -> Path:
+    """Return the file with the document of each line of a set.
+
+    Args:
+        folder: The folder of the downloaded text.
+        set_name: The set: train, valid or test.NAME.
+    """
+    return folder / f"{set_name}.documents"
 
 
-def vocabulary_folder(corpus: str, of: str | None, root: Path = Path()) -> Path:
-    """Codes and vocabularies of a corpus: its own, or a copy of those `of` another."""
-    return corpus_folder(corpus, "bpe", root) / ("shared" if of else "own")
+def vocabulary_folder(corpus: str, shared_from: str | None, root: Path = Path()) -> Path:
+    """Return the folder with the BPE codes and vocabularies of a corpus.
+
+    Args:
+        corpus: The name of the corpus.
+        shared_from: The corpus whose vocabulary it uses, of which the folder has a copy; None if
+            the vocabulary is learned from this corpus.
+        root: The project's folder.
+    """
+    name = "own" if shared_from is None else "shared"
+    return corpus_folder(corpus, "bpe", root) / name
 
 
 def filter_stats_file(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The filtering statistics of a data stage: counts of pairs in, out, changed and dropped."""
+    """Return the file with a stage's filtering statistics: pairs read, kept, changed, dropped."""
     return root / "data" / "filter_stats" / corpus / f"{stage}.json"
 
 
 def shards_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Shards of a stage's output that are not merged yet; Snakemake removes them."""
+    """Return the folder of a stage's shards until they are merged; Snakemake removes it."""
     return root / "work" / "shards" / stage / corpus
 
 
 class Run(NamedTuple):
-    """One training: a system on a corpus with a seed; and the folders of its outputs."""
+    """One run: a system on a corpus with a seed; and the folders of its outputs.
+
+    Attributes:
+        system: The name of the system.
+        corpus: The name of the corpus.
+        seed: The seed.
+    """
 
     system: str
     corpus: str
@@ -62,24 +94,24 @@ class Run(NamedTuple):
 
     @property
     def models_folder(self) -> Path:
-        """Weights: checkpoints/ and averaged/."""
+        """The folder of the weights, with checkpoints/ and averaged/."""
         return Path("models", self._path)
 
     @property
     def results_folder(self) -> Path:
-        """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json
-        and scores.json.
-        """
+        """The folder of outputs that do not depend on the machine, such as scores.json."""
         return Path("results", self._path)
 
     @property
     def timings_folder(self) -> Path:
-        """What was measured of its trainings and translations; no stage depends on it."""
+        """The folder of measured durations; no stage depends on it."""
         return Path("timings", self._path)
 
     def __str__(self) -> str:
+        """Return the run as messages name it."""
         return f"system {self.system}, corpus {self.corpus}, seed {self.seed}"
 
     @property
     def _path(self) -> Path:
+        """SYSTEM/CORPUS/SEED."""
         return Path(self.system, self.corpus, str(self.seed))

@@ -1,4 +1,7 @@
-"""The runs of an experiment: systems on corpora with seeds."""
+"""The runs of an experiment, and the fingerprints of their settings.
+
+A run is a system on a corpus with a seed. An external system translates once for all seeds.
+"""
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
@@ -7,45 +10,53 @@ from bleuprint.runtime import fingerprint
 
 
 def trained_runs(settings: Settings) -> list[Run]:
-    """Every run that is trained, systems first."""
+    """Return all runs of trained systems, system by system."""
     return [run for run in all_runs(settings) if settings.is_trained(run.system)]
 
 
 def scored_runs(settings: Settings) -> list[Run]:
-    """Every run with translations of its own: those that are trained, then the other ones.
+    """Return all runs with translations: every run of a trained system, the first of others.
 
-    A system that is not trained translates with the first seed alone, which stands for all.
+    An external system translates only as the run with the first seed, which counts for all seeds.
     """
     return [run for run in all_runs(settings) if run.seed in settings.seeds_of(run.system)]
 
 
 def all_runs(settings: Settings) -> list[Run]:
-    """Every run of the table, with each seed: those that are trained, then the other ones.
+    """Return all runs in the table: each system on each of its corpora with each seed.
 
-    The seed of a system that is not trained is that of the baseline to which it is compared.
+    Trained systems come first. An external system has a run for each seed, too: it is compared with
+    the baseline's run of this seed.
     """
     runs = []
-    for system, row in settings.all_systems.items():
+    for system, settings_by_corpus in settings.all_systems.items():
         for corpus in settings.corpora:
-            if row.get(corpus) is not None:
-                runs += [Run(system, corpus, seed) for seed in settings.seeds]
+            if settings_by_corpus.get(corpus) is None:
+                continue
+            for seed in settings.seeds:
+                runs.append(Run(system, corpus, seed))
     return runs
 
 
 def settings_sha256(settings: Settings, run: Run) -> str:
-    """The fingerprint of all settings of a run, from the corpus's files to decoding.
+    """Return the fingerprint of all settings of a run, from the corpus's files to decoding.
 
-    Of a system that is not trained, no seed and no training text decides anything.
+    The seed and the systems that translate training texts do not count for an external system.
     """
     corpus = settings.corpus(run.corpus).deciding_settings()
     if not settings.is_trained(run.system):
-        return fingerprint.of_settings(settings.all_systems[run.system][run.corpus], corpus)
+        external_system = settings.all_systems[run.system][run.corpus]
+        return fingerprint.of_settings(external_system, corpus)
     system = settings.system_on(run.system, run.corpus)
-    of_texts = settings.text_settings(run.corpus)  # none of most corpora
-    return fingerprint.of_settings(system, corpus, run.seed, *of_texts)
+    synthetic_texts = settings.text_settings(run.corpus)
+    return fingerprint.of_settings(system, corpus, run.seed, *synthetic_texts)
 
 
 def training_settings_sha256(system: System, seed: int) -> str:
-    """The fingerprint of the settings that decide a training's weights."""
-    portable = () if system.arithmetic == "native" else (system.arithmetic,)
-    return fingerprint.of_settings(system.model, system.train, seed, *portable)
+    """Return the fingerprint of the settings that decide the weights of a training."""
+    settings = [system.model, system.train, seed]
+    # Native arithmetic is left out, so that trainings keep the fingerprint that they had before
+    # there was a choice.
+    if system.arithmetic != "native":
+        settings.append(system.arithmetic)
+    return fingerprint.of_settings(*settings)

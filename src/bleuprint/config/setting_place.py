@@ -1,7 +1,9 @@
 """Where params.yaml has a setting, for messages about what the setting names, such as a file."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bleuprint.config.entries import load_entries
 from bleuprint.runtime.errors import UserError
@@ -11,8 +13,8 @@ from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 def place_of_setting(keys: Sequence[str], root: Path = Path()) -> Location:
     """Return the file, line and key at which params.yaml sets a value.
 
-    A value that an entry inherits is set in another entry. Of a value that is not there, as after
-    an edit, it is the place of the closest entry around it.
+    A value that an entry inherits is set in another entry. If the value does not exist, for example
+    after an edit, the closest entry around it is named.
 
     Args:
         keys: The keys of the value in the settings, such as external, SYSTEM, CORPUS, translations
@@ -20,14 +22,15 @@ def place_of_setting(keys: Sequence[str], root: Path = Path()) -> Location:
         root: The project's folder.
     """
     path = root / "params.yaml"
-    try:
+    value: Any = LocatedMapping({}, {})
+    with suppress(UserError):  # The file may have been edited, so that it cannot be read now.
         value, _ = load_entries(path)
-    except UserError:  # it was edited meanwhile
-        value = LocatedMapping({}, {})
-    place = Location(path)
+    location = Location(path)
     for key in keys:
         if not isinstance(value, LocatedMapping) or key not in value:
             break
-        place = place.child(value, key)
+        location = location.child(value, key)
         value = value[key]
-    return place if place.key else Location(path, ".".join(keys))
+    if location.key:
+        return location
+    return Location(path, ".".join(keys))
