@@ -190,8 +190,10 @@ def test_the_share_and_the_first_line():
     # two of the nine lines that are not empty
     assert found(lines) == ("BPE subwords (@@)", 2 / 9, 9)
     form = FormCounter(lines).frequent_form()
-    assert form.text() == "22% of the lines look like BPE subwords (@@), such as line 9"
-    assert form.text("pair").endswith("of the pairs look like BPE subwords (@@), such as pair 9")
+    assert form.describe() == "22% of the lines look like BPE subwords (@@), such as line 9"
+    assert form.describe("pair").endswith(
+        "of the pairs look like BPE subwords (@@), such as pair 9"
+    )
     assert FormCounter(lines[:-2]).frequent_form() is None  # one line may be chance
 
 

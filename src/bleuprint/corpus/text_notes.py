@@ -96,7 +96,7 @@ def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
         found_form: What the text looks like.
         unit: What is counted: "line" or "pair".
     """
-    return f"{location}: {found_form.text(unit)}: {found_form.form.remedy}"
+    return f"{location}: {found_form.describe(unit)}: {found_form.form.remedy}"
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:

@@ -68,7 +68,7 @@ def _form_warnings(
     found = form_counter.frequent_form(ignored, FormCounter(references))
     if found is not None:
         remedy = found.form.translations_remedy or found.form.remedy
-        text = f"{found.text()}; BLEU is of sentences: {remedy}"
+        text = f"{found.describe()}; BLEU is of sentences: {remedy}"
         yield untested_value(WARNING, 100 * found.share, len(translations), text)
 
 

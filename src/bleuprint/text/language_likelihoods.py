@@ -81,7 +81,7 @@ class LanguageLikelihoods:
         """
         texts: list[bytes] = [self._encode(sentence) for sentence in sentences]
         counts = self._log_counts(texts)
-        lengths = np.fromiter((len(text) for text in texts), np.float64, len(texts))
+        lengths = np.fromiter(map(len, texts), np.float64, len(texts))
         has_ngrams = np.diff(counts.indptr) > 0
         scores: Floats = (counts @ self._weights + self._prior) * has_ngrams[:, np.newaxis]
         scores /= np.sqrt(np.maximum(lengths, 1))[:, np.newaxis]
@@ -107,9 +107,10 @@ class LanguageLikelihoods:
         """
         ngram_count = len(self._weights)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
-        lengths = np.array([len(texts[index]) for index in order])
+        texts_in_order = [texts[index] for index in order]
+        lengths = np.fromiter(map(len, texts_in_order), np.int64, len(texts))
         longest = int(lengths[0])
-        padded = b"".join(texts[index].ljust(longest) for index in order)
+        padded = b"".join(text.ljust(longest) for text in texts_in_order)
         # Row i has the byte i of every text, side by side in memory.
         bytes_by_position = np.frombuffer(padded, np.uint8).reshape(len(texts), longest).T.copy()
         # The number of texts that are longer than each position.

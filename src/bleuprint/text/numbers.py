@@ -136,9 +136,12 @@ def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]
 
 def _has_too_many_combinations(first: list[list[Parts]], second: list[list[Parts]]) -> bool:
     """Whether one of two sentences has more combinations of readings than can be compared."""
-    first_count = math.prod(len(readings) for readings in first)
-    second_count = math.prod(len(readings) for readings in second)
-    return max(first_count, second_count) > _MAX_COMBINATIONS
+    return max(_count_combinations(first), _count_combinations(second)) > _MAX_COMBINATIONS
+
+
+def _count_combinations(readings: list[list[Parts]]) -> int:
+    """Return in how many ways one reading of each number can be chosen."""
+    return math.prod(len(readings_of_number) for readings_of_number in readings)
 
 
 def _without_common(
@@ -179,8 +182,7 @@ def _readings(match: re.Match[str], text: str) -> list[Parts]:
 def _digit_group_readings(groups: str) -> list[Parts]:
     """Read a telephone or account number as one number, or as one number for each group."""
     one_number = (_normal_whole(groups),)
-    several_numbers = tuple(_normal_whole(group) for group in _DIGITS.findall(groups))
-    return [one_number, several_numbers]
+    return [one_number, _normal_wholes(_DIGITS.findall(groups))]
 
 
 def _below_one_readings(digits: str) -> list[Parts]:
@@ -200,7 +202,7 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
 
     # 1 000 may be two numbers next to each other. They replace the first part of each reading.
     if " " in whole_number:
-        separate_numbers = tuple(_normal_whole(group) for group in whole_number.split(" "))
+        separate_numbers = _normal_wholes(whole_number.split(" "))
         for parts in list(readings):
             readings.append((*separate_numbers, *parts[1:]))
     return readings
@@ -222,14 +224,16 @@ def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> 
     if len(hour) > 2 or half_of_day is None:
         return readings
     hour_of_24 = _hour_of_24(int(hour), half_of_day[1].lower())
-    readings_of_24 = [(hour_of_24, *parts[1:]) for parts in readings]
-    return [*readings, *readings_of_24]
+    all_readings = list(readings)
+    for parts in readings:
+        all_readings.append((hour_of_24, *parts[1:]))
+    return all_readings
 
 
 def _clock_readings(fields: list[str]) -> list[Parts]:
     """Read hour, minute and second. Without seconds, 9:05:00 is 9:05, and 9:00:00 is 9."""
     hour, minute, second = fields
-    all_fields: Parts = (_normal_whole(hour), _normal_whole(minute), _normal_whole(second))
+    all_fields = _normal_wholes(fields)
     if int(second) > 0:
         return [all_fields]
     return [*_with_rest(hour, ":", minute), all_fields]
@@ -241,8 +245,8 @@ def _date_readings(fields: list[str]) -> list[Parts]:
     If all fields have one or two digits, the first or the last may be a year of this or the last
     century: 03.10.20 may be written 3.10.2020 elsewhere.
     """
-    numbers = [_normal_whole(field) for field in fields]
-    readings: list[Parts] = [tuple(numbers)]
+    numbers = _normal_wholes(fields)
+    readings: list[Parts] = [numbers]
     has_long_field = any(len(field) > 2 for field in fields)
     if has_long_field:
         return readings
@@ -309,6 +313,11 @@ def _normal_whole(number: str) -> str:
     """Return the digits of a whole number, without separators and leading zeros."""
     digits = "".join(_DIGITS.findall(number))
     return digits.lstrip("0") or "0"
+
+
+def _normal_wholes(numbers: Iterable[str]) -> Parts:
+    """Return several whole numbers, each without separators and leading zeros."""
+    return tuple(_normal_whole(number) for number in numbers)
 
 
 def _plain(character: str) -> str:

@@ -250,7 +250,10 @@ class TextFolder:
 
     def held_out(self) -> list[str]:
         """Return the names of all sets but train: valid, and the test sets."""
-        return [name for name in self.names() if name != "train"]
+        names = self.names()
+        if "train" in names:
+            names.remove("train")
+        return names
 
     def pairs(self, name: str) -> Iterator[Pair]:
         """Yield the sentence pairs of a set."""

@@ -298,7 +298,11 @@ class _SpacedTokens:
 
     def gaps_after_commas(self) -> set[int]:
         """Return the gaps after , ; ? ! inside a chunk, where the writer has forgotten a space."""
-        return {gap for gap, token in enumerate(self.tokens) if token in (",", ";", "?", "!")}
+        gaps = set[int]()
+        for gap, token in enumerate(self.tokens):
+            if token in (",", ";", "?", "!"):
+                gaps.add(gap)
+        return gaps
 
     def gaps_with_french_space(self) -> set[int]:
         """Return the gaps with a space that French has before a mark or after «."""
@@ -410,10 +414,11 @@ def _make_one(tokens: Sequence[str]) -> str:
 
     If the result is @-@, it gets the sign of a literal one, since no word was split there.
     """
-    parts = [HYPHEN if token == LITERAL_HYPHEN else token for token in tokens]
-    token = "".join(parts)
-    is_literal_hyphen = token == HYPHEN and len(tokens) > 1
-    return LITERAL_HYPHEN if is_literal_hyphen else token
+    joined = ""
+    for token in tokens:
+        joined += HYPHEN if token == LITERAL_HYPHEN else token
+    is_literal_hyphen = joined == HYPHEN and len(tokens) > 1
+    return LITERAL_HYPHEN if is_literal_hyphen else joined
 
 
 def _has_letter(token: str) -> bool:

@@ -1,7 +1,12 @@
-"""Detects the form of lines: sentences, or subwords, tokens, JSON, quoted or other fields.
+"""Detects the form of a text: whether its lines are sentences, or something else by mistake.
 
-Text that was prepared for another toolkit is valid UTF-8 and trains without an error, but its
-scores are wrong. Only the form of its lines reveals that.
+A form is a way in which lines may be written: as BPE subwords (Hal@@ lo), as tokens set apart by
+spaces (Hello , world !), as JSON, as fields of a table, in lower case, and so on. Text of such a
+form is valid UTF-8 and trains without an error, but its scores are wrong or cannot be compared.
+
+`FORMS` lists all forms with what to do about each. Every form has a test of a single line, made of
+regular expressions and shares of tokens. One line may have a form by chance, so `FormCounter`
+counts the lines of a text that have each form, and reports the first form that is frequent enough.
 """
 
 import json
@@ -96,7 +101,8 @@ class Form:
     Attributes:
         name: What the lines look like, for notes.
         remedy: What to do about it, for notes.
-        least: The share of the lines from which the form is reported. Real sentences stay below it.
+        min_share: The share of the lines from which the form is reported. Real sentences stay below
+            it.
         matches: Returns a true value for a line of this form.
         translations_remedy: What to do about it in a file of translations of an external system;
             `remedy` if it is empty.
@@ -104,7 +110,7 @@ class Form:
 
     name: str
     remedy: str
-    least: float
+    min_share: float
     matches: Callable[[str], object]
     translations_remedy: str = ""
 
@@ -123,7 +129,7 @@ class FoundForm:
     share: float
     line: int
 
-    def text(self, unit: str = "line") -> str:
+    def describe(self, unit: str = "line") -> str:
         """Describe the form: 97% of the lines look like BPE subwords (@@), such as line 3.
 
         Args:
@@ -183,15 +189,33 @@ def _is_pieces(line: str) -> bool:
     if "_" not in line:
         return False
     tokens = line.split()
-    has_first_underscore = [token[0] == "_" and token[-1] != "_" for token in tokens]
-    has_last_underscore = [token[-1] == "_" and token[0] != "_" for token in tokens]
     min_tokens = max(2, _MIN_UNDERSCORE_SHARE * len(tokens))
     # An underscore at the beginning of words: the first word has it, too.
-    if has_first_underscore[0]:
-        return sum(has_first_underscore) >= min_tokens
+    if _has_only_first_underscore(tokens[0]):
+        return _count_tokens(tokens, _has_only_first_underscore) >= min_tokens
     # An underscore at the end of words: the first or the last word has it, too.
-    is_at_edge = has_last_underscore[0] or has_last_underscore[-1]
-    return is_at_edge and sum(has_last_underscore) >= min_tokens
+    if _has_only_last_underscore(tokens[0]) or _has_only_last_underscore(tokens[-1]):
+        return _count_tokens(tokens, _has_only_last_underscore) >= min_tokens
+    return False
+
+
+def _has_only_first_underscore(token: str) -> bool:
+    """Whether a token begins with an underscore, but does not end with one."""
+    return token[0] == "_" and token[-1] != "_"
+
+
+def _has_only_last_underscore(token: str) -> bool:
+    """Whether a token ends with an underscore, but does not begin with one."""
+    return token[-1] == "_" and token[0] != "_"
+
+
+def _count_tokens(tokens: Iterable[str], has_property: Callable[[str], object]) -> int:
+    """Return the number of tokens for which a function returns a true value."""
+    count = 0
+    for token in tokens:
+        if has_property(token):
+            count += 1
+    return count
 
 
 def _bytes_by_character() -> dict[str, int]:
@@ -200,10 +224,14 @@ def _bytes_by_character() -> dict[str, int]:
     Printed characters of Latin-1 stand for their own byte. The bytes between them have characters
     from U+0100 on, in their order.
     """
-    bytes_by_character = {chr(byte): byte for byte in _PRINTED_BYTES}
-    unprinted_bytes = [byte for byte in range(256) if byte not in _PRINTED_BYTES]
-    for number, byte in enumerate(unprinted_bytes):
-        bytes_by_character[chr(256 + number)] = byte
+    bytes_by_character = {}
+    next_code = 0x100
+    for byte in range(256):
+        if byte in _PRINTED_BYTES:
+            bytes_by_character[chr(byte)] = byte
+        else:
+            bytes_by_character[chr(next_code)] = byte
+            next_code += 1
     return bytes_by_character
 
 
@@ -234,7 +262,7 @@ def _is_text_in_bytes(line: str) -> bool:
 def _is_factored(line: str) -> bool:
     """Whether nearly all tokens of a line have factors, such as parts of speech."""
     tokens = line.split()
-    factored_tokens = sum(_FACTORED_TOKEN.fullmatch(token) is not None for token in tokens)
+    factored_tokens = _count_tokens(tokens, _FACTORED_TOKEN.fullmatch)
     min_tokens = max(_MIN_FACTORED_TOKENS, _MIN_FACTORED_SHARE * len(tokens))
     return factored_tokens >= min_tokens
 
@@ -244,7 +272,10 @@ def _is_byte_pieces(line: str) -> bool:
     if _BYTE_SPACE not in line or not _is_text_in_bytes(line):
         return False
     tokens = line.split()
-    marked_tokens = sum(token.startswith(_BYTE_SPACE) for token in tokens)
+    marked_tokens = 0
+    for token in tokens:
+        if token.startswith(_BYTE_SPACE):
+            marked_tokens += 1
     if marked_tokens >= max(2, _MIN_BYTE_SPACE_SHARE * len(tokens)):
         return True
     return len(_BYTE_SPACE_INSIDE.findall(line)) > 1
@@ -460,6 +491,6 @@ class FormCounter:
                 continue
             share = line_count / self._examined_lines
             is_in_references = reference_shares.get(form.name, 0.0) >= share / 2
-            if share >= form.least and not is_in_references:
+            if share >= form.min_share and not is_in_references:
                 return FoundForm(form, share, self._first_lines[index])
         return None
