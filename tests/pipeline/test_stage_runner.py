@@ -40,7 +40,7 @@ COUNTING = """\
 python -c '
 import time
 from bleuprint.runtime import progress
-progress.SECONDS_BETWEEN_LINES = 0, 0
+progress.SECONDS_BETWEEN_LOG_LINES = progress.SECONDS_BETWEEN_TERMINAL_LINES = 0
 for _ in progress.track(range(40), "train it", 40, "updates"):
     time.sleep(0.01)
 '

@@ -1,9 +1,13 @@
-"""Ctrl-C while a command or stage loads its libraries, or exits: it ends the process at once.
+"""What Ctrl-C (SIGINT) does in the programs of this project.
 
-Python would print the traceback of an import, or of a thread that it waits for. `errors.run_main`
-catches Ctrl-C from when it starts until the work is done. Only processes of this project's commands
-and stages change how signals act, not those that import it; every caller may use
-`postpone_interrupts`.
+- While a program loads its libraries, and while it exits, Ctrl-C ends it at once and silently:
+  Python would print the traceback of an import, or of a thread that it waits for. Importing
+  `bleuprint` calls `terminate_on_interrupt`.
+- From the start of `errors.run_main` until the work is done, Ctrl-C raises KeyboardInterrupt, and
+  `run_main` prints one line.
+
+Only our own programs change how signals act, not programs of others that import `bleuprint`. The
+exception is `postpone_interrupts`, which every caller may use.
 """
 
 import signal
@@ -14,44 +18,55 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePath
 
 # Seconds after which a Ctrl-C that had no effect is repeated.
-_PAUSE = 0.05
+_REPEAT_SECONDS = 0.05
 
 
 def terminate_on_interrupt() -> None:
-    """Let Ctrl-C end this process without a message, if it is a command or stage."""
-    if not _is_ours():
+    """Let Ctrl-C end this process at once and silently, if it is a program of ours.
+
+    A Ctrl-C that `block_interrupts` has held back ends the process now.
+    """
+    if not _is_our_program():
         return
-    with suppress(ValueError):  # imported in another thread than the first
+    with suppress(ValueError):  # Python changes signals in its main thread only
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # blocked by `block_interrupts`; one that came meanwhile acts now
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def block_interrupts() -> None:
-    """Keep Ctrl-C until `terminate_on_interrupt`: for a process that is about to start again."""
-    if _is_ours():
+    """Hold Ctrl-C back until `terminate_on_interrupt`, if this process is a program of ours.
+
+    For a process that replaces itself by a new start of the same program: a signal in between would
+    find Python's own handler.
+    """
+    if _is_our_program():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def enable_keyboard_interrupt() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again."""
-    with suppress(ValueError):
+    """Let Ctrl-C raise KeyboardInterrupt again, after `terminate_on_interrupt`."""
+    with suppress(ValueError):  # Python changes signals in its main thread only
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            sys.unraisablehook = _repeat
+            sys.unraisablehook = _repeat_lost_interrupt
 
 
-def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Press Ctrl-C again if KeyboardInterrupt came where Python only prints it, as in `__del__`."""
-    if unraisable.exc_type is KeyboardInterrupt:
-        first_thread = threading.main_thread().ident
-        # to that thread: in another one, a signal does not end what it waits for
-        again = threading.Timer(_PAUSE, signal.pthread_kill, [first_thread, signal.SIGINT])
-        again.daemon = True
-        again.start()
-    else:
+def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Send Ctrl-C again if Python has dropped a KeyboardInterrupt.
+
+    Python prints and drops an exception that is raised where no caller can catch it, such as in
+    `__del__`. It calls this function as `sys.unraisablehook`.
+    """
+    if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
+        return
+    # Sent to the main thread: sent to another one, the signal would not end what that thread waits
+    # for. Sent later, when the code that dropped the exception has returned.
+    main_thread_id = threading.main_thread().ident
+    timer = threading.Timer(_REPEAT_SECONDS, signal.pthread_kill, [main_thread_id, signal.SIGINT])
+    timer.daemon = True
+    timer.start()
 
 
 @contextmanager
@@ -64,12 +79,14 @@ def postpone_interrupts() -> Iterator[None]:
     has_arrived = False
 
     def remember(*_: object) -> None:
+        """Note that Ctrl-C was pressed; called as the signal's handler."""
         nonlocal has_arrived
         has_arrived = True
 
     try:
         handler = signal.signal(signal.SIGINT, remember)
-    except ValueError:  # in another thread than the first, where Python never handles signals
+    except ValueError:
+        # This is not the main thread, and Python handles signals in the main thread only.
         yield
         return
     try:
@@ -80,9 +97,10 @@ def postpone_interrupts() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _is_ours() -> bool:
-    """Whether this process is `bleuprint`, `python -m bleuprint` or a script of stages/."""
-    if sys.argv[:1] == ["-m"]:  # while Python looks for the module
+def _is_our_program() -> bool:
+    """Return whether this is `bleuprint`, `python -m bleuprint` or a script of stages/."""
+    if sys.argv[:1] == ["-m"]:
+        # Python is still looking for the module, and has not put its path here yet.
         return "bleuprint" in sys.orig_argv
     script = PurePath(sys.argv[0] if sys.argv else "")
     return script.name == "bleuprint" or script.parent.name in ("bleuprint", "stages")

@@ -1,6 +1,7 @@
-"""Errors of the machine, not of the code, in one line: what failed, how much there is, what to do.
+"""Errors of the machine, such as a full disk or too little memory, as one line for the user.
 
-Full disks, exhausted memory, files that are missing or forbidden.
+The line says what failed, how much there is, and what to do. `errors.run_main` prints it in place
+of a traceback.
 """
 
 import errno
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from bleuprint.runtime.streams import STDOUT
 
-# By which C++ libraries, the dynamic linker and CUDA report it, beside MemoryError and ENOMEM.
+# Parts of the messages by which C++ libraries, the dynamic linker and CUDA report a lack of memory.
 _OUT_OF_MEMORY = (
     "out of memory",
     "allocate memory",
@@ -24,49 +25,38 @@ _OUT_OF_MEMORY = (
     "failed to map segment",
     "can't start new thread",
 )
-
-# What the stage that runs needs at most, in GB: `meta.memory_gb` of dvc.yaml.
+# How much of such a message is shown, in characters.
+_MAX_MESSAGE_LENGTH = 150
+# The most memory that the running stage needs, in GB: `meta.memory_gb` of the stage in dvc.yaml.
+# The stage sets it (pipeline/stage_args.py); None in other programs.
 needed_memory_gb: float | None = None
 
 
 def describe_machine_error(error: BaseException) -> str | None:
-    """The error in one line; None if it is not one of the machine."""
+    """Return an error of the machine in one line; None for an error of another kind."""
     if is_out_of_memory(error):
-        text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        return f"out of memory ({text[:150]}): {describe_memory()}"
-    if compiled := _damaged_module(error):
-        return f"{compiled} is damaged, as by a full disk: remove it, then run this again"
-    if isinstance(error, FileNotFoundError) and error.errno is None:  # of safetensors
+        message = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        return f"out of memory ({message[:_MAX_MESSAGE_LENGTH]}): {describe_memory()}"
+    damaged_module = _damaged_module(error)
+    if damaged_module is not None:
+        return f"{damaged_module} is damaged, as by a full disk: remove it, then run this again"
+    if isinstance(error, FileNotFoundError) and error.errno is None:
+        # safetensors raises it, with a message that names the file.
         return str(error)
     if not isinstance(error, OSError) or error.errno is None:
         return None
-    if error.errno == errno.EBADF and not error.filename:  # not of a stream of the caller
+    if error.errno == errno.EBADF and not error.filename:
+        # A bug: the program itself has closed the descriptor. A stream that the caller of the
+        # program has closed has a name.
         return None
-    parts = [error.strerror or os.strerror(error.errno or 0), error.filename]
+    parts = [error.strerror or os.strerror(error.errno), error.filename]
     with suppress(OSError):
         parts.append(_advice(error.errno, error.filename))
     return ": ".join(str(part) for part in parts if part)
 
 
-def _damaged_module(error: BaseException) -> str | None:
-    """The compiled module (.pyc) that Python could not read; None for other errors.
-
-    Python writes these files without checking that they are whole, and reads a cut one for ever.
-    """
-    if not isinstance(error, EOFError | TypeError | ValueError) or "marshal" not in str(error):
-        return None
-    trace = error.__traceback__
-    while trace is not None:
-        # of importlib, which reads the file
-        path = trace.tb_frame.f_locals.get("bytecode_path")
-        if isinstance(path, str) and path.endswith(".pyc"):
-            return path
-        trace = trace.tb_next
-    return None
-
-
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory could not be allocated, of the machine or of a GPU."""
+    """Return whether an error says that memory of the machine or of a GPU is exhausted."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, RuntimeError | ImportError | SystemError):
@@ -74,23 +64,117 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def explain_kill() -> str:
-    """What to say of a process that SIGKILL ended: lack of memory, where the kernel has counted it.
+def _damaged_module(error: BaseException) -> str | None:
+    """Return the compiled module (.pyc) that Python could not read; None for other errors.
 
-    Anyone may have sent the signal, so that without evidence nothing is said. The count of the
-    whole machine includes the processes of other jobs and users.
+    On a full disk, Python may write such a file only in part. It reads it at each start, and then
+    fails in the module `marshal`.
+    """
+    if not isinstance(error, EOFError | TypeError | ValueError) or "marshal" not in str(error):
+        return None
+    trace = error.__traceback__
+    while trace is not None:
+        # A function of Python's importlib reads the file, whose name is in this local variable.
+        path = trace.tb_frame.f_locals.get("bytecode_path")
+        if isinstance(path, str) and path.endswith(".pyc"):
+            return path
+        trace = trace.tb_next
+    return None
+
+
+def _advice(error_number: int, file_name: object) -> str:
+    """Return what to do about an error of the system; an empty string if there is no advice.
+
+    Args:
+        error_number: The number of the error.
+        file_name: The file of the error: a path, the name of standard output, or None.
+    """
+    if error_number == errno.ENOSPC:
+        return _advice_for_full_disk(file_name)
+    if error_number == errno.EMFILE:
+        soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return f"this process may open {soft_limit}: ulimit -n {hard_limit} allows the most"
+    return ""
+
+
+def _advice_for_full_disk(file_name: object) -> str:
+    """Return how much room the disk of a file has; an empty string for a pipe or a device."""
+    if file_name == STDOUT:
+        file_name = _file_of_output()
+        if not file_name:
+            return ""
+    path = Path(os.fsdecode(file_name) if isinstance(file_name, str | bytes) else ".").absolute()
+    is_device = path.exists() and not path.is_file() and not path.is_dir()
+    if is_device:
+        return ""
+    folder = path
+    while not folder.is_dir():
+        folder = folder.parent
+    free = format_bytes(shutil.disk_usage(folder).free)
+    return f"{free} free in {folder}: make room there, then run this again"
+
+
+def _file_of_output() -> str:
+    """Return the file that standard output is written to; an empty string for a pipe or device."""
+    with suppress(OSError):
+        path = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
+        return str(path) if path.is_file() else ""
+    return ""
+
+
+def describe_memory() -> str:
+    """Return the memory that the stage needs and that there is, for a message."""
+    try:
+        import psutil  # imported here: all stages import this module
+
+        memory = psutil.virtual_memory()
+        total = format_bytes(memory.total)
+        available = format_bytes(memory.available)
+        description = f"this machine has {total}, {available} of it free"
+        process_limit, _hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+        if process_limit != resource.RLIM_INFINITY:
+            description += f", and this process may use {format_bytes(process_limit)} (ulimit -v)"
+        # Without a limit, the file contains the word "max".
+        with suppress(OSError, ValueError):
+            group_limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+            description += f", and this container or job may use {format_bytes(group_limit)}"
+    except (MemoryError, OSError):
+        return "this process can have no more"
+    if needed_memory_gb:
+        return f"dvc.yaml counts on {needed_memory_gb:g} GB for this stage; {description}"
+    return description
+
+
+def format_bytes(count: float) -> str:
+    """Return a number of bytes as MB or GB, such as `12.3 MB`."""
+    if count < 1e9:
+        return f"{count / 1e6:.3g} MB"
+    return f"{count / 1e9:,.1f} GB"
+
+
+def explain_kill() -> str:
+    """Return why SIGKILL has ended a process of ours, to be added to a message.
+
+    Anyone may have sent the signal. But the kernel counts the processes that it kills for lack of
+    memory (OOM kills): if the count has risen since this program started, the message says so.
+
+    Returns:
+        The explanation, beginning with a comma or a semicolon; empty if the count has not risen.
     """
     if _oom_kills(_OOM_COUNTS) <= _OOM_KILLS_BEFORE:
         return ""
     if _OOM_COUNTS == _MACHINE_COUNTS:
-        return (
-            f"; the kernel killed a process on this machine for lack of memory: {describe_memory()}"
-        )
+        # Other jobs and users have processes on this machine, too.
+        memory = describe_memory()
+        return f"; the kernel killed a process on this machine for lack of memory: {memory}"
     return f", by the kernel for lack of memory: {describe_memory()}"
 
 
 def _oom_counts(membership: Path, groups: Path) -> Path:
-    """The file that counts OOM kills: of the control group of this process, or of the machine.
+    """Return the file that counts OOM kills: of this process's control group, or of the machine.
+
+    Linux puts the processes of a job or a container into a control group, which has a limit of its
+    memory.
 
     Args:
         membership: The file that names the control groups of this process.
@@ -98,7 +182,7 @@ def _oom_counts(membership: Path, groups: Path) -> Path:
     """
     with suppress(OSError, UnicodeError):
         for line in membership.read_text(encoding="utf-8").splitlines():
-            # of version 2; the others are of version 1, which has no such file
+            # The control group of version 2; those of version 1 have no such file.
             if line.startswith("0::/"):
                 events = groups / line.removeprefix("0::/") / "memory.events"
                 if events.is_file():
@@ -107,7 +191,7 @@ def _oom_counts(membership: Path, groups: Path) -> Path:
 
 
 def _oom_kills(counts: Path) -> int:
-    """How many processes the kernel has killed for lack of memory, by a file of counts."""
+    """Return how many processes the kernel has killed for lack of memory, by a file of counts."""
     with suppress(OSError, ValueError):
         for line in counts.read_text(encoding="ascii").splitlines():
             name, _, count = line.partition(" ")
@@ -119,60 +203,5 @@ def _oom_kills(counts: Path) -> int:
 # The kernel's counts of the whole machine, also in a container.
 _MACHINE_COUNTS = Path("/proc/vmstat")
 _OOM_COUNTS = _oom_counts(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+# The count when this program started.
 _OOM_KILLS_BEFORE = _oom_kills(_OOM_COUNTS)
-
-
-def describe_memory() -> str:
-    """The memory that the stage needs and that there is, for a message."""
-    try:
-        import psutil  # imported here: all stages import this module
-
-        machine = psutil.virtual_memory()
-        total, available = format_bytes(machine.total), format_bytes(machine.available)
-        said = f"this machine has {total}, {available} of it free"
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit != resource.RLIM_INFINITY:
-            said += f", and this process may use {format_bytes(limit)} (ulimit -v)"
-        with suppress(OSError, ValueError):  # "max" without a limit
-            limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-            said += f", and this container or job may use {format_bytes(limit)}"
-        needs = (
-            f"dvc.yaml counts on {needed_memory_gb:g} GB for this stage; "
-            if needed_memory_gb
-            else ""
-        )
-        return f"{needs}{said}"
-    except (MemoryError, OSError):
-        return "this process can have no more"
-
-
-def _advice(number: int | None, name: object) -> str:
-    """What there is where the file `name` is, and what to do about error `number`."""
-    if number == errno.ENOSPC:
-        if name == STDOUT:
-            name = _file_of_output()
-            if not name:
-                return ""
-        path = Path(os.fsdecode(name) if isinstance(name, str | bytes) else ".").absolute()
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            return ""  # a device
-        folder = next(each for each in (path, *path.parents) if each.is_dir())
-        free = format_bytes(shutil.disk_usage(folder).free)
-        return f"{free} free in {folder}: make room there, then run this again"
-    if number == errno.EMFILE:
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return f"this process may open {soft}: ulimit -n {hard} allows the most"
-    return ""
-
-
-def _file_of_output() -> str:
-    """The file that standard output is written to; empty for a pipe or a device."""
-    with suppress(OSError):
-        path = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
-        return str(path) if path.is_file() else ""
-    return ""
-
-
-def format_bytes(count: float) -> str:
-    """Bytes as MB or GB."""
-    return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"

@@ -1,7 +1,8 @@
-"""Progress of long work: a bar on a terminal, a line every 30 seconds in a log.
+"""The progress of long work: a bar on a terminal, and a line now and then in a log.
 
-Beside other processes on a terminal, a line every five seconds instead of a bar; of what cannot be
-counted, a line every five seconds.
+`Progress` counts work. On a terminal it shows a bar; if programs share the terminal, a line every 5
+seconds in place of the bar; in a file or pipe, a line every 30 seconds. `show_elapsed_time` is for
+work that cannot be counted: a line every 5 seconds.
 """
 
 import os
@@ -20,52 +21,75 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Set in processes that share a terminal with others: bars would overwrite each other.
+# An environment variable that is set in programs that share a terminal: their bars would overwrite
+# each other.
 SHARED_TERMINAL = "BLEUPRINT_BESIDE"
-# In a log, and on a terminal.
-SECONDS_BETWEEN_LINES = 30.0, 5.0
-SECONDS_OF_SILENCE = 5.0
+SECONDS_BETWEEN_LOG_LINES = 30.0
+SECONDS_BETWEEN_TERMINAL_LINES = 5.0
+_SECONDS_OF_SILENCE = 5.0
+# A rate is never divided by less than this time.
+_SHORTEST_SECONDS = 1e-9
 
 
 class Progress:
-    """Counts items done of `total` (None: unknown) and shows the rate and the time left.
-
-    `start` items were done before; if `silent`, nothing is shown (another process shows it).
-    """
+    """A count of finished items, shown with the rate and the remaining time."""
 
     def __init__(
-        self, what: str, total: int | None, unit: str, start: int = 0, silent: bool = False
+        self, label: str, total: int | None, unit: str, start: int = 0, silent: bool = False
     ) -> None:
-        self._what, self._total, self._unit = printable(what), total, unit
-        self._begin = self._done = start
-        self._start = self._said = time.monotonic()
-        self._silent, on_terminal = silent, sys.stderr.isatty()
-        self._seconds = SECONDS_BETWEEN_LINES[on_terminal]
-        barred = on_terminal and SHARED_TERMINAL not in os.environ
-        self._in_lines = not (silent or barred)
-        self._bar = None if silent or not barred else _bar(self._what, total, unit, start)
+        """Begin to count.
+
+        Args:
+            label: What the work is, such as `train tiny`.
+            total: The number of all items; None if it is unknown.
+            unit: The items, in the plural, such as `pairs`; `B` for bytes.
+            start: How many items were finished before, such as before a training continued.
+            silent: Whether to show nothing, since another process shows the progress.
+        """
+        self._label = printable(label)
+        self._total = total
+        self._unit = unit
+        self._first_count = start
+        self._count = start
+        self._start_time = time.monotonic()
+        self._last_line_time = self._start_time
+        is_terminal = sys.stderr.isatty()
+        has_bar = is_terminal and SHARED_TERMINAL not in os.environ and not silent
+        self._bar = _bar(self._label, total, unit, start) if has_bar else None
+        self._is_silent = silent
+        self._has_lines = not has_bar and not silent
+        self._seconds_between_lines = (
+            SECONDS_BETWEEN_TERMINAL_LINES if is_terminal else SECONDS_BETWEEN_LOG_LINES
+        )
 
     def advance(self, count: int = 1, note: str = "") -> None:
-        """Count `count` items as done; `note` is shown beside the rate."""
-        self._done += count
+        """Count items as finished.
+
+        Args:
+            count: The number of items.
+            note: What to show beside the rate, such as the loss.
+        """
+        self._count += count
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(count)
-        if self._done == self._total:
+        if self._count == self._total:
             self.close()
-        elif self._in_lines and time.monotonic() - self._said > self._seconds:
-            self._said = time.monotonic()
-            print(self._line(note), file=sys.stderr, flush=True)
+        elif self._has_lines:
+            seconds_since_line = time.monotonic() - self._last_line_time
+            if seconds_since_line > self._seconds_between_lines:
+                self._last_line_time = time.monotonic()
+                print(self._line(note), file=sys.stderr, flush=True)
 
     def say(self, message: str) -> None:
-        """Print a line above the bar."""
+        """Print a line, above the bar if there is one."""
         if self._bar is not None:
             self._bar.write(printable(message), file=raw_stderr())
-        elif not self._silent:
+        elif not self._is_silent:
             print(printable(message), file=raw_stderr(), flush=True)
 
     def close(self) -> None:
-        """Remove the bar; `advance` also does when all is done."""
+        """Remove the bar; `advance` does it, too, when all items are finished."""
         if self._bar is not None:
             self._bar.close()
 
@@ -76,46 +100,63 @@ class Progress:
         self.close()
 
     def _line(self, note: str) -> str:
-        rate = (self._done - self._begin) / max(time.monotonic() - self._start, 1e-9)
-        of = f" of {self._total:,}" if self._total else ""
-        line = f"{self._what}: {self._done:,}{of} {self._unit}, {rate:,.3g} a second"
+        """Return the line for a log: `train tiny: 600 of 1,500 updates, 6 a second, ...`."""
+        elapsed_seconds = max(time.monotonic() - self._start_time, _SHORTEST_SECONDS)
+        rate = (self._count - self._first_count) / elapsed_seconds
+        line = f"{self._label}: {self._count:,}"
+        if self._total:
+            line += f" of {self._total:,}"
+        line += f" {self._unit}, {rate:,.3g} a second"
         if self._total and rate:
-            left = timedelta(seconds=round(max(0, self._total - self._done) / rate))
-            line += f", {left} left"
-        return f"{line}, {note}" if note else line
+            remaining_items = max(0, self._total - self._count)
+            remaining_time = timedelta(seconds=round(remaining_items / rate))
+            line += f", {remaining_time} left"
+        if note:
+            line += f", {note}"
+        return line
 
 
-def track(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterator[T]:
-    """Yield `items`, showing the number yielded."""
-    with Progress(what, total, unit) as progress:
+def track(items: Iterable[T], label: str, total: int | None, unit: str) -> Iterator[T]:
+    """Yield items, and show how many were yielded; for the arguments see `Progress`."""
+    with Progress(label, total, unit) as progress:
         for item in items:
             yield item
             progress.advance()
 
 
 @contextmanager
-def show_elapsed_time(what: str, seconds: float = SECONDS_OF_SILENCE) -> Iterator[None]:
-    """Print every few seconds what takes its time, until the block ends."""
-    done, began = Event(), time.monotonic()
+def show_elapsed_time(label: str, interval_seconds: float = _SECONDS_OF_SILENCE) -> Iterator[None]:
+    """Print the elapsed time at intervals, until the block ends: for work that cannot be counted.
 
-    def tell() -> None:
-        while not done.wait(seconds):
-            line = f"{printable(what)}: {time.monotonic() - began:.0f} s"
+    Args:
+        label: What the work is, such as `score tiny`.
+        interval_seconds: The time between two lines, and before the first one.
+    """
+    is_done = Event()
+    start_time = time.monotonic()
+
+    def print_lines() -> None:
+        """Print a line after each interval, in a thread, until the block has ended."""
+        while not is_done.wait(interval_seconds):
+            elapsed_seconds = time.monotonic() - start_time
+            line = f"{printable(label)}: {elapsed_seconds:.0f} s"
             print(line, file=raw_stderr(), flush=True)
 
-    (thread := Thread(target=tell, daemon=True)).start()
+    thread = Thread(target=print_lines, daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        done.set()
+        is_done.set()
         thread.join()
 
 
-def _bar(what: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
+def _bar(label: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
+    """Return a bar of tqdm on standard error; for the arguments see `Progress`."""
     from tqdm import tqdm  # imported here: most stages run without a terminal
 
     return tqdm(
-        desc=what,
+        desc=label,
         file=raw_stderr(),
         total=total,
         initial=start,
