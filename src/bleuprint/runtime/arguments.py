@@ -1,31 +1,36 @@
-"""Arguments that name nothing, as a shell passes them for a variable that is not set."""
+"""Empty arguments of a command, which a shell passes for a variable that is not set."""
 
 import shlex
 from collections.abc import Sequence
 
+_EMPTY = "is empty: is a variable not set?"
+
 
 def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
-    """Describe the first argument that is empty or of spaces alone; "" if there is none.
+    """Return a message about the first argument that is empty or consists of spaces.
 
-    Such an argument must choose and confirm nothing: `Path("")` is the working folder, and an
+    An empty argument must choose and confirm nothing: `Path("")` is the working folder, and an
     empty option is easily taken for one that was not given.
 
     Args:
-        arguments: what follows the command; `--name=` is an empty argument, too.
-        command: the words before the arguments, such as `bleuprint verify`. If it is given, the
+        arguments: What follows the command; `--name=` is an empty argument, too.
+        command: The words before the arguments, such as `bleuprint verify`. If it is given, the
             message quotes the whole command line.
+
+    Returns:
+        The message; an empty string if no argument is empty.
     """
     for position, argument in enumerate(arguments):
-        name, has_value, value = argument.partition("=")
-        if argument.startswith("--") and has_value:
+        option, equals_sign, value = argument.partition("=")
+        if argument.startswith("--") and equals_sign:
             if not value.strip():
-                return f"{name} is empty: is a variable not set?"
+                return f"{option} {_EMPTY}"
         elif not argument.strip():
-            before = arguments[position - 1] if position else ""
-            if before.startswith("--"):
-                return f"{before} is empty: is a variable not set?"
-            place = f"argument {position + 1}"
+            previous_argument = arguments[position - 1] if position > 0 else ""
+            if previous_argument.startswith("--"):
+                return f"{previous_argument} {_EMPTY}"
+            message = f"argument {position + 1}"
             if command:
-                place += f" of {command} {shlex.join(arguments)}"
-            return f"{place} is empty: is a variable not set?"
+                message += f" of {command} {shlex.join(arguments)}"
+            return f"{message} {_EMPTY}"
     return ""

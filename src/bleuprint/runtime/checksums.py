@@ -1,33 +1,47 @@
-"""SHA256SUMS: a list of files with their SHA-256, as sha256sum(1) of coreutils writes and reads."""
+"""SHA256SUMS: a list of files with their SHA-256, in the format of the command `sha256sum`."""
 
 import os
 import re
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
 
 CHECKSUM_FILE = "SHA256SUMS"
 REMEDY = "get the release again"
-# "HASH  NAME", "HASH *NAME" (of --binary), "HASH NAME" (of the BSDs); a backslash in front says
-# that the name is escaped.
-_LINE = re.compile(r"[ \t]*(\\?)([0-9a-fA-F]{64})[ \t](?:[ *])?(.+)", re.DOTALL)
-# "SHA256 (NAME) = HASH", of --tag.
-_TAGGED = re.compile(r"[ \t]*(\\?)SHA256 \((.+)\) = ([0-9a-fA-F]{64})", re.DOTALL)
-_ESCAPES = {r"\\": "\\", r"\n": "\n", r"\r": "\r"}
+# A line "HASH  NAME", "HASH *NAME" (of --binary), or "HASH NAME" (of the BSDs). A backslash before
+# the hash says that the name is escaped.
+_LINE = re.compile(
+    r"[ \t]*(?P<backslash>\\?)(?P<sha256>[0-9a-fA-F]{64})[ \t](?:[ *])?(?P<name>.+)", re.DOTALL
+)
+# A line "SHA256 (NAME) = HASH", of --tag.
+_TAGGED_LINE = re.compile(
+    r"[ \t]*(?P<backslash>\\?)SHA256 \((?P<name>.+)\) = (?P<sha256>[0-9a-fA-F]{64})", re.DOTALL
+)
+# How a name is escaped. The backslash comes first: the other escapes bring new backslashes.
+_ESCAPES = {"\\": r"\\", "\n": r"\n", "\r": r"\r"}
+_CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
+
+
+class FileChecksum(NamedTuple):
+    """One entry of a list: the name of a file as it is written, and its SHA-256."""
+
+    name: str
+    sha256: str
 
 
 def read_checksums(path: Path) -> dict[str, str]:
     """Read a list of checksums.
 
-    As for `sha256sum --check`, empty lines and lines with `#` at the start count for nothing, and
-    capitals are equal to small letters. Bytes of names that are not UTF-8 are as in `os.fsdecode`.
+    As for `sha256sum --check`, empty lines and lines with `#` at the start do not count, and a hash
+    may have capital letters. Bytes of names that are not UTF-8 are read as by `os.fsdecode`.
 
     Returns:
         The SHA-256 of each file in small hexadecimal digits, by its path relative to the folder.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        UserError: if it is not a regular file, or if a line is no checksum, names a file outside
+        FileNotFoundError: There is no such file.
+        UserError: The path is not a regular file, or a line is not a checksum, names a file outside
             the folder, or gives a file another checksum than a line before.
     """
     sums: dict[str, str] = {}
@@ -35,34 +49,47 @@ def read_checksums(path: Path) -> dict[str, str]:
         text = line.removesuffix("\r")
         if not text or text.startswith("#"):
             continue
-        if found := _TAGGED.fullmatch(text):
-            escaped, name, digest = found.groups()
-        elif found := _LINE.fullmatch(text):
-            escaped, digest, name = found.groups()
-        else:
+        entry = _parse_line(text)
+        if entry is None:
             raise DamagedFile(path, f"line {number} is not a SHA-256 and a name", REMEDY)
-        if escaped:
-            name = re.sub(r"\\[\\nr]", lambda escape: _ESCAPES[escape[0]], name)
-        place = PurePosixPath(name)
-        if place.is_absolute() or ".." in place.parts or "\0" in name:
-            problem = f"line {number} names {name!r}, which is not inside the folder"
+        file = PurePosixPath(entry.name)
+        is_inside = not file.is_absolute() and ".." not in file.parts
+        if not is_inside or "\0" in entry.name:
+            problem = f"line {number} names {entry.name!r}, which is not inside the folder"
             raise DamagedFile(path, problem, REMEDY)
-        digest = digest.lower()
-        if sums.setdefault(str(place), digest) != digest:
-            raise DamagedFile(path, f"line {number} is a second checksum of {name!r}", REMEDY)
+        known_sha256 = sums.setdefault(str(file), entry.sha256)
+        if known_sha256 != entry.sha256:
+            problem = f"line {number} is a second checksum of {entry.name!r}"
+            raise DamagedFile(path, problem, REMEDY)
     return sums
 
 
-def format_checksums(folder: Path, left_out: tuple[str, ...] = ()) -> str:
-    """The text of a SHA256SUMS of all files in a folder, without those of the names `left_out`."""
+def _parse_line(text: str) -> FileChecksum | None:
+    """Return the entry of a line; None if the line has no form that sha256sum writes."""
+    match = _TAGGED_LINE.fullmatch(text) or _LINE.fullmatch(text)
+    if match is None:
+        return None
+    name = match["name"]
+    if match["backslash"]:
+        name = re.sub(r"\\[\\nr]", lambda escape: _CHARACTERS[escape[0]], name)
+    return FileChecksum(name, match["sha256"].lower())
+
+
+def format_checksums(folder: Path, excluded_names: tuple[str, ...] = ()) -> str:
+    """Return the text of a list of all files in a folder.
+
+    Args:
+        folder: The folder; files in its folders are listed, too.
+        excluded_names: The names of files, relative to the folder, that are not listed.
+    """
     lines = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name in left_out:
+        if name in excluded_names:
             continue
-        escaped = name
-        for escape, character in _ESCAPES.items():
-            escaped = escaped.replace(character, escape)
-        mark = "\\" if escaped != name else ""
-        lines.append(f"{mark}{sha256_of(path)}  {escaped}\n")
+        escaped_name = name
+        for character, escape in _ESCAPES.items():
+            escaped_name = escaped_name.replace(character, escape)
+        backslash = "\\" if escaped_name != name else ""
+        lines.append(f"{backslash}{sha256_of(path)}  {escaped_name}\n")
     return "".join(lines)

@@ -1,4 +1,4 @@
-"""The commit of the code, what git says, and the versions of the libraries that decide results."""
+"""The version of the code: its Git commit, and the versions of libraries that decide results."""
 
 import subprocess
 from importlib.metadata import distributions
@@ -8,24 +8,32 @@ _LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt")
 
 
 def library_versions() -> str:
-    """torch 2.13.0, sacrebleu 2.6.0, ...: those that are installed."""
-    found = {each.name: each.version for name in _LIBRARIES for each in distributions(name=name)}
-    return ", ".join(f"{name} {found[name]}" for name in _LIBRARIES if name in found)
+    """Return the versions of the installed libraries, as `torch 2.13.0, sacrebleu 2.6.0, ...`."""
+    versions: dict[str, str] = {}
+    for library in _LIBRARIES:
+        for distribution in distributions(name=library):
+            versions[distribution.name] = distribution.version
+    installed_libraries = [library for library in _LIBRARIES if library in versions]
+    return ", ".join(f"{library} {versions[library]}" for library in installed_libraries)
 
 
 def code_commit() -> str | None:
-    """The commit of the code, with a + if the code differs from it; None outside git."""
+    """Return the commit of the code, with a + if the code differs from it; None outside Git."""
     root = Path(__file__).parents[3]
-    head = git_output(root, "rev-parse", "HEAD").decode().strip()
-    # not of results, which are in git too
-    dirty = git_output(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
-    return head + ("+" if dirty else "") if head else None
+    commit = git_output(root, "rev-parse", "HEAD").decode().strip()
+    if not commit:
+        return None
+    # Only the code is compared: results are in Git, too.
+    changed_files = git_output(
+        root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml"
+    )
+    return f"{commit}+" if changed_files else commit
 
 
 def git_output(root: Path, *arguments: str) -> bytes:
-    """The output of a git command; nothing if it fails, as outside a repository."""
+    """Return the output of a Git command in a folder; nothing if it fails, as outside Git."""
+    command = ["git", "-C", str(root), *arguments]
     try:
-        command = ["git", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return b""

@@ -1,4 +1,7 @@
-"""Fingerprints: the SHA-256 of the settings that decide a result (of code: closure.py)."""
+"""Fingerprints of settings: a run with the same settings has the same fingerprint.
+
+The fingerprints of code are in `closure`.
+"""
 
 import dataclasses
 import hashlib
@@ -8,24 +11,32 @@ from typing import Any
 
 
 def of_settings(*settings: Any) -> str:
-    """The SHA-256 of settings (dataclasses, numbers, strings); the order of keys does not count."""
-    text = json.dumps(list(map(_plain, settings)), sort_keys=True, ensure_ascii=False)
+    """Return the SHA-256 of settings: dataclasses, mappings, lists, numbers and texts.
+
+    The order of keys does not count. A setting that is None does not count either, so that a new
+    optional setting leaves old fingerprints as they are.
+    """
+    json_values = [_to_json_value(value) for value in settings]
+    text = json.dumps(json_values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    """Settings as JSON values; class names are included, since rules may have equal fields.
+def _to_json_value(value: Any) -> Any:
+    """Return settings as JSON values, in which a dataclass is `{CLASS: {FIELD: VALUE}}`.
 
-    What is not set (None) is left out, so that a new optional setting changes no fingerprint.
+    The name of the class counts, since two cleaning rules may have equal fields.
     """
     if dataclasses.is_dataclass(value):
-        given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        fields = {name: entry for name, entry in given.items() if entry is not None}
-        return {type(value).__name__: _plain(fields)}
+        fields = {}
+        for field in dataclasses.fields(value):
+            field_value = getattr(value, field.name)
+            if field_value is not None:
+                fields[field.name] = _to_json_value(field_value)
+        return {type(value).__name__: fields}
     if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: _to_json_value(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return list(map(_plain, value))
+        return [_to_json_value(item) for item in value]
     if isinstance(value, frozenset):
         return sorted(value)
     return value

@@ -1,4 +1,4 @@
-"""Settings as strings by dotted key, such as train.lr_schedule.noam.factor, for comparison."""
+"""Nested settings as one dictionary with dotted keys, so that two systems can be compared."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -6,20 +6,43 @@ from typing import Any
 
 
 def flatten_settings(settings: Any) -> dict[str, str]:
-    """Nested settings, dataclasses or YAML values, as one dictionary; None is left out."""
-    return dict(_leaves("", settings))
+    """Return nested settings by their dotted keys, such as `train.lr_schedule.noam.factor`.
+
+    Args:
+        settings: A dataclass or the values of a YAML file.
+
+    Returns:
+        Each value as text, as in YAML. Settings that are None are left out.
+    """
+    return dict(_flat_entries("", settings))
 
 
-def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the dotted key and the text of each value inside a value.
+
+    Args:
+        key: The dotted key of `value`; empty for the whole settings.
+        value: A dataclass, a mapping, a list, or a single value.
+    """
     if dataclasses.is_dataclass(value):
+        # A field whose name is a word of Python has an underscore at its end.
         names = [field.name for field in dataclasses.fields(value)]
         value = {name.rstrip("_"): getattr(value, name) for name in names}
     if isinstance(value, Mapping) and (value or not key):
-        for name, inner in value.items():
-            yield from _leaves(f"{key}.{name}" if key else str(name), inner)
-    elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
-        for inner in value:  # rules
-            yield from _leaves(f"{key}.{inner.name()}", inner)
-    elif value is not None:  # true and false as in YAML
-        values = value if isinstance(value, list | tuple) else [value]
-        yield key, ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+        for name, entry in value.items():
+            entry_key = f"{key}.{name}" if key else str(name)
+            yield from _flat_entries(entry_key, entry)
+    elif isinstance(value, list | tuple):
+        if any(dataclasses.is_dataclass(item) for item in value):
+            # A list of cleaning rules: the name of each rule is a part of its key.
+            for rule in value:
+                yield from _flat_entries(f"{key}.{rule.name()}", rule)
+        else:
+            yield key, ", ".join(_value_text(item) for item in value)
+    elif value is not None:
+        yield key, _value_text(value)
+
+
+def _value_text(value: Any) -> str:
+    """Return a single value as text; true and false as in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,8 +1,8 @@
-"""Text that others wrote, such as `about`, a license or another report, for each kind of output.
+"""Text that others wrote, such as a license or another report, made safe for each kind of output.
 
-A terminal obeys control characters, and marks of direction reorder a line; a spreadsheet computes
-cells that begin like a formula. Markdown is in runtime/html, LaTeX in report/render.py; shell words
-are quoted by shlex.
+A terminal obeys control characters, marks of direction reorder a line, and a spreadsheet computes
+cells that begin like a formula. Text for Markdown and HTML is escaped in `runtime/html`, text for
+LaTeX in `report/render.py`.
 """
 
 import re
@@ -12,50 +12,60 @@ from bleuprint.runtime.streams import printable
 
 T = TypeVar("T")
 
-# C0 but for tab and line feed, DEL and C1.
-_CONTROLS = (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))
-# The bidirectional controls of UAX #9, and the separators of lines and paragraphs.
-_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_PRINTED: dict[int, str | None] = {
-    **dict.fromkeys(_CONTROLS, " "),
-    **dict.fromkeys((0x2028, 0x2029), " "),
-    **dict.fromkeys(_DIRECTIONS),
-}
-_UNPRINTED = re.compile(f"[{''.join(map(chr, _PRINTED))}]")
+# The control characters that a terminal obeys: C0 except tab and line feed, DEL, and C1.
+_CONTROLS = [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]
+_LINE_SEPARATORS = [0x2028, 0x2029]
+# The bidirectional controls of Unicode's UAX #9.
+_DIRECTION_MARKS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+# What replaces each of them in a document: a space, or nothing.
+_REPLACEMENTS: dict[int, str | None] = dict.fromkeys(_CONTROLS + _LINE_SEPARATORS, " ")
+_REPLACEMENTS |= dict.fromkeys(_DIRECTION_MARKS)
+_REPLACED = re.compile(f"[{''.join(map(chr, _REPLACEMENTS))}]")
 # The first characters of formulas, also in the wide form that East Asian keyboards write.
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def remove_controls(text: str) -> str:
-    """`text` for a document: control characters become spaces, marks of direction are removed."""
-    return text.translate(_PRINTED) if _UNPRINTED.search(text) else text
+    """Return a text for a document: control characters become spaces, marks of direction go."""
+    # Nearly all texts have none, and the search is faster than the translation.
+    if _REPLACED.search(text) is None:
+        return text
+    return text.translate(_REPLACEMENTS)
 
 
 def clean_value(value: T) -> T:
-    """A value of a table or a template: texts without controls, everything else as it is."""
-    if isinstance(value, str) and _UNPRINTED.search(value):
+    """Return a value for a table or a template: a text without controls, any other value itself."""
+    if isinstance(value, str) and _REPLACED.search(value):
+        # The class is kept: markupsafe.Markup is a text that is HTML already.
         return type(value)(remove_controls(value))
     return value
 
 
 def spreadsheet_cell(value: T) -> T | str:
-    """A value of a CSV file: a text that a spreadsheet would compute begins with an apostrophe.
+    """Return a value for a CSV file.
 
-    Numbers stay numbers, also those that are texts, as -1.3 is where it was printed so.
+    A text that a spreadsheet would compute as a formula gets an apostrophe, which makes it a text.
+    A text that is a number, such as -1.3, stays a number.
     """
     if not isinstance(value, str):
         return value
     text = remove_controls(value)
-    begins = text.lstrip()
-    if not begins.startswith(_FORMULA) and text[:1] != "\t":
+    may_be_formula = text.lstrip().startswith(_FORMULA_STARTS) or text.startswith("\t")
+    if not may_be_formula or _is_number(text):
         return text
+    return f"'{text}"
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number for Python, such as `-1.3`."""
     try:
         float(text)
     except ValueError:
-        return f"'{text}"
-    return text
+        return False
+    return True
 
 
 def print_escaped(text: str) -> None:
-    """Print a line for a reader on standard output, control characters escaped."""
-    print("\n".join(map(printable, text.split("\n"))), flush=True)
+    """Print a text for a reader on standard output, its control characters escaped."""
+    lines = [printable(line) for line in text.split("\n")]
+    print("\n".join(lines), flush=True)

@@ -1,6 +1,6 @@
-"""The tie between a process and the launcher that started it: it ends when the launcher is killed.
+"""The tie between a training process and the launcher that started it.
 
-Without torch, so that a process is tied before it loads what takes seconds.
+This module does not import torch, so that a process is tied before it loads what takes seconds.
 """
 
 import os
@@ -10,7 +10,11 @@ from pathlib import Path
 
 from bleuprint.runtime.errors import LAUNCHER_VARIABLE
 
-_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+# The number of an operation of Linux's system call prctl: which signal the kernel sends to this
+# process when its parent dies.
+_PR_SET_PDEATHSIG = 1
+# The states of a process in /proc: zombie (ended, and its parent has not noticed) and dead.
+_ENDED_STATES = ("Z", "X")
 
 
 def end_with_launcher() -> None:
@@ -23,14 +27,18 @@ def end_with_launcher() -> None:
     import ctypes  # imported here: few processes need it
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    launcher = os.environ.get(LAUNCHER_VARIABLE, "")
-    if launcher.isdecimal() and not _is_alive(int(launcher)):  # killed before the call above
+    launcher_id = os.environ.get(LAUNCHER_VARIABLE, "")
+    if launcher_id.isdecimal() and not _is_alive(int(launcher_id)):
+        # It was killed before the call above, which then came too late.
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _is_alive(process: int) -> bool:
-    """Whether a process runs: it exists, and is not a zombie."""
+def _is_alive(process_id: int) -> bool:
+    """Return whether a process exists and has not ended."""
     with suppress(OSError):
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-        return status.rpartition(")")[2].split()[0] not in ("Z", "X")
+        status = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
+        # The state is the first field after the program's name, which is in parentheses and may
+        # itself contain parentheses and spaces.
+        state = status.rpartition(")")[2].split()[0]
+        return state not in _ENDED_STATES
     return False

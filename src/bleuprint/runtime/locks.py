@@ -1,4 +1,4 @@
-"""Locks between processes that the kernel releases when their process ends, by flock(2)."""
+"""Locks between processes, which the kernel releases when their process ends: flock(2)."""
 
 import errno
 import re
@@ -9,54 +9,80 @@ import filelock
 
 from bleuprint.runtime.errors import UserError, print_message
 
-_MISSING = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP
+# The errors of a file system that has no locks.
+_NO_LOCKS_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def flock_holder(path: Path) -> int | None:
     """Return the id of the process of this machine that has locked a file; None if none has."""
-    with suppress(OSError):  # proc_locks(5), of Linux
+    with suppress(OSError):
         inode = path.stat().st_ino
+        # A line of proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF", with the
+        # process, and the device and inode of the file.
         locks = Path("/proc/locks").read_text(encoding="utf-8")
-        found = re.search(rf"FLOCK .* ([1-9]\d*) \S+:{inode} ", locks)
-        return int(found[1]) if found else None
+        match = re.search(rf"FLOCK .* ([1-9]\d*) \S+:{inode} ", locks)
+        if match is not None:
+            return int(match[1])
     return None
 
 
 class FileLock(filelock.FileLock):
-    """A lock on a file.
+    """A lock on a file, which one process at a time can acquire.
 
-    Raises UserError on a file system without locks. filelock would take the existence of the file
-    for the lock there, and a killed process leaves the file behind.
+    On a file system without locks it raises UserError. filelock alone would take the existence of
+    the file for the lock there, and a killed process leaves the file behind.
     """
 
     def __init__(self, lock_file: str | Path, timeout: float = -1) -> None:
-        """`timeout`: seconds to wait; -1: without a limit."""
+        """Name the file of the lock.
+
+        Args:
+            lock_file: The file; it is created if it does not exist.
+            timeout: The seconds to wait in `acquire`; -1 waits without a limit.
+        """
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
 
-    def acquire_or_notify(self, held: str, wait: bool = True) -> AbstractContextManager[object]:
-        """Acquire the lock until the end of a `with`; if another process has it, say so and wait.
+    def acquire_or_notify(
+        self, holder_message: str, wait: bool = True
+    ) -> AbstractContextManager[object]:
+        """Acquire the lock; if another process has it, print a note and wait for that process.
 
-        `held`: what to say. Without `wait`, it is raised as a UserError instead.
+        Args:
+            holder_message: What to print, such as "another run of this project".
+            wait: Whether to wait; otherwise the message is raised.
+
+        Returns:
+            A context for `with`, which releases the lock at its end.
+
+        Raises:
+            UserError: Another process has the lock, and `wait` is False.
         """
         try:
             return self.acquire(timeout=0)
         except filelock.Timeout:
-            message = f"{held}{self._advice()}"
+            message = f"{holder_message}{self._advice_to_end_holder()}"
         if not wait:
             raise UserError(f"{message}; when it has ended, run the same command again")
         print_message(f"{message}: waiting for it", "note")
         return self.acquire()
 
-    def _advice(self) -> str:
-        """How to end the process that has the lock, if it is known: one of this machine."""
-        process = flock_holder(Path(self.lock_file))
-        return f" (kill {process} makes it save and end)" if process is not None else ""
+    def _advice_to_end_holder(self) -> str:
+        """Return how to end the process that has the lock; empty if it is on another machine."""
+        process_id = flock_holder(Path(self.lock_file))
+        if process_id is None:
+            return ""
+        return f" (kill {process_id} makes it save and end)"
 
     def _acquire(self) -> None:
+        """Try once to acquire the lock; filelock calls this method.
+
+        Raises:
+            UserError: The file system has no locks.
+        """
         try:
             super()._acquire()
         except OSError as error:
-            if error.errno not in _MISSING:
+            if error.errno not in _NO_LOCKS_ERRORS:
                 raise
             folder = Path(self.lock_file).absolute().parent
             raise UserError(

@@ -1,29 +1,39 @@
-"""A bounded memo table for functions of words; most words of a text repeat."""
+"""A bounded cache for functions of words: most words of a text repeat."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 R = TypeVar("R")
 
-# The number of words kept, some tens of megabytes at most; longer words are rarely repeated.
+# The number of words in a cache, which takes some tens of megabytes at most.
 MAX_WORDS = 200_000
+# Longer words, in characters, are rarely repeated.
 MAX_LENGTH = 50
 
 
 class BoundedCache(dict[str, R]):
-    """A function of words as a mapping: a missing word calls the function.
+    """The results of a function of words: `cache[word]` calls the function for a new word.
 
-    A lookup takes a third of the time of functools.lru_cache.
+    A lookup in a dictionary takes a third of the time of functools.lru_cache.
     """
 
     def __init__(self, function: Callable[[str], R]) -> None:
+        """Begin with an empty cache.
+
+        Args:
+            function: Returns the result for a word.
+        """
         super().__init__()
         self._function = function
 
     def __missing__(self, word: str) -> R:
-        value = self._function(word)
+        """Compute the result for a word that is not in the cache, and keep it.
+
+        A full cache is emptied: the frequent words are soon in it again.
+        """
+        result = self._function(word)
         if len(word) <= MAX_LENGTH:
             if len(self) >= MAX_WORDS:
                 self.clear()
-            self[word] = value
-        return value
+            self[word] = result
+        return result

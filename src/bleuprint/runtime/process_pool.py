@@ -1,4 +1,4 @@
-"""Parallel map over processes; the results do not depend on their number."""
+"""A parallel map over processes, whose results do not depend on the number of processes."""
 
 import os
 import signal
@@ -19,38 +19,55 @@ from bleuprint.runtime.machine_errors import explain_kill
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Below this number of parts, starting processes takes longer than the work.
-_WORTH_A_POOL = 4
+# With fewer parts, starting processes takes longer than the work.
+_MIN_PARTS_FOR_POOL = 4
+# Parts that wait for a process or whose results wait to be yielded, for each worker.
+_PENDING_PARTS_PER_WORKER = 2
 
 
 def map_parts(
     prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
 ) -> Generator[R, None, None]:
-    """Apply the function that `prepare` returns to each part; yields the results in order.
+    """Apply a function to each part, in several processes; yield the results in order.
 
-    `prepare` is called once in each process. It, the parts and the results are pickled. Parts are
-    read a few ahead, so that memory does not grow with their number.
+    Parts are read a few ahead, so that memory does not grow with their number.
+
+    Args:
+        prepare: Returns the function. It is called once in each process, for what takes time or
+            cannot be pickled. It is pickled itself, like the parts and the results.
+        parts: The parts of the work.
+        workers: The number of processes; with 1, this process does the work.
+
+    Raises:
+        UserError: A process was killed.
     """
-    rest = iter(parts)
-    head = list(islice(rest, _WORTH_A_POOL))
-    if workers == 1 or len(head) < _WORTH_A_POOL:
-        yield from map(prepare(), chain(head, rest))
+    remaining_parts = iter(parts)
+    first_parts = list(islice(remaining_parts, _MIN_PARTS_FOR_POOL))
+    all_parts = chain(first_parts, remaining_parts)
+    if workers == 1 or len(first_parts) < _MIN_PARTS_FOR_POOL:
+        yield from map(prepare(), all_parts)
         return
-    waiting: deque[Future[R]] = deque()
-    others = set(active_children())
-    # Fork is fastest, but copies locks held by the threads of PyTorch or MLflow.
+    results: deque[Future[R]] = deque()
+    earlier_children = set(active_children())
+    # Fork is fastest, but copies locks that the threads of torch or MLflow hold.
     context = get_context("forkserver" if "torch" in sys.modules else "fork")
-    with ProcessPoolExecutor(workers, context, _begin, (prepare,)) as pool:
+    with ProcessPoolExecutor(
+        max_workers=workers,
+        mp_context=context,
+        initializer=_initialize_worker,
+        initargs=(prepare,),
+    ) as pool:
         try:
-            for part in chain(head, rest):
-                waiting.append(pool.submit(_work, part))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            for part in all_parts:
+                results.append(pool.submit(_process_part, part))
+                if len(results) > _PENDING_PARTS_PER_WORKER * workers:
+                    yield results.popleft().result()
+            while results:
+                yield results.popleft().result()
         except BrokenProcessPool:
-            for worker in set(active_children()) - others:
-                worker.kill()  # they ignore the pool's SIGTERM
+            # The other workers ignore the SIGTERM that the pool sends them.
+            for worker in set(active_children()) - earlier_children:
+                worker.kill()
             raise UserError(
                 f"a worker process was killed{explain_kill()}; "
                 f"fewer workers take less memory (BLEUPRINT_WORKERS, now {workers})"
@@ -59,24 +76,31 @@ def map_parts(
             pool.shutdown(cancel_futures=True)
 
 
-# In a worker process: returns its function, which is prepared at the first part.
-_function: Callable[[], Callable[[Any], Any]]
+# In a worker process: prepares the function at the first call, and returns it at all calls.
+_get_function: Callable[[], Callable[[Any], Any]]
 
 
-def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Ignore signals, which terminals and clusters send to all, and end with the parent."""
-    global _function
-    _function = cache(prepare)
+def _initialize_worker(prepare: Callable[[], Callable[[Any], Any]]) -> None:
+    """Set a worker process up: it ignores signals, and ends with its parent.
+
+    Terminals and clusters send signals to all processes; the parent decides what they mean.
+    """
+    global _get_function
+    _get_function = cache(prepare)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _work(part: Any) -> Any:
-    return _function()(part)
+def _process_part(part: Any) -> Any:
+    """Apply the function to a part, in a worker process."""
+    function = _get_function()
+    return function(part)
 
 
 def _end_with_parent() -> None:
-    if parent := parent_process():
+    """Wait until the parent has ended, and end this process, whatever its other threads do."""
+    parent = parent_process()
+    if parent is not None:
         parent.join()
     os._exit(1)

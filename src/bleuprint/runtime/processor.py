@@ -1,7 +1,7 @@
 """The processor of this machine: every choice that depends on it asks `THIS`.
 
 Tests replace `THIS`, so that each choice is tested for the processors of both vendors on any
-machine. Without torch: the checks of params.yaml need it too.
+machine. This module does not import torch: the checks of params.yaml need it, too.
 """
 
 import os
@@ -36,12 +36,12 @@ class Processor:
 
     @property
     def is_intel(self) -> bool:
-        """Whether MKL runs at full speed here: Intel tunes it for its own processors."""
+        """Whether MKL runs at full speed on it: Intel tunes MKL for its own processors."""
         return self.vendor == "GenuineIntel"
 
     @property
     def has_bfloat16(self) -> bool:
-        """Whether it multiplies in bfloat16; others emulate it, slower than float32."""
+        """Whether it multiplies in bfloat16; others emulate bfloat16, slower than float32."""
         return not self.flags.isdisjoint(("avx512_bf16", "amx_bf16", "amx_tile"))
 
 
@@ -51,18 +51,19 @@ def read_processor(cpuinfo: Path = _CPUINFO) -> Processor:
     if cpuinfo.exists():
         # The file has a paragraph for each core; the cores of a machine are alike.
         description = cpuinfo.read_text(encoding="utf-8").partition("\n\n")[0]
+    flags = _field(description, "flags").split()
     return Processor(
         architecture=platform.machine().lower(),
         vendor=_field(description, "vendor_id"),
-        flags=frozenset(_field(description, "flags").split()),
+        flags=frozenset(flags),
         cores=len(os.sched_getaffinity(0)),
     )
 
 
 def _field(description: str, name: str) -> str:
-    """The value of a field of /proc/cpuinfo; empty if the field is missing."""
-    found = re.search(rf"(?m)^{name}[ \t]*:(.*)$", description)
-    return found[1].strip() if found else ""
+    """Return the value of a field of /proc/cpuinfo; an empty string if the field is missing."""
+    match = re.search(rf"(?m)^{name}[ \t]*:(.*)$", description)
+    return match[1].strip() if match else ""
 
 
 THIS = read_processor()

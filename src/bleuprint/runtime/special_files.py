@@ -1,4 +1,4 @@
-"""Pipes, sockets and devices below folders that other programs read, which would wait for ever."""
+"""Pipes, sockets and devices in folders that DVC reads: it would wait for them for ever."""
 
 import os
 import stat
@@ -11,16 +11,23 @@ from bleuprint.runtime.errors import UserError
 HASHED = ("corpora", "data", "inputs", "models", "reports", "results", "src", "stages", "starts")
 
 
-def check_no_special_files(root: Path, names: Iterable[str] = HASHED) -> None:
-    """Raise UserError at the first pipe, socket or device below folders of `root`.
+def check_no_special_files(root: Path, folder_names: Iterable[str] = HASHED) -> None:
+    """Check that folders contain nothing but files, folders and links.
 
     Links to folders are not followed.
+
+    Args:
+        root: The project's root.
+        folder_names: The folders, relative to the root; one that does not exist is skipped.
+
+    Raises:
+        UserError: A folder contains a pipe, socket or device; the message names it.
     """
-    for name in names:
-        for folder, _, files in os.walk(root / name):
+    for folder_name in folder_names:
+        for folder, _folders, files in os.walk(root / folder_name):
             for file in files:
                 path = Path(folder, file)
-                # a link to nothing is left to its reader
+                # A link to a file that does not exist is left to the reader of the link.
                 if path.exists() and not stat.S_ISREG(path.stat().st_mode):
                     raise UserError(
                         f"{path}: a pipe or device, which DVC would wait for: remove it"

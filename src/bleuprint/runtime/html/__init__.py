@@ -1,7 +1,7 @@
-"""Jinja2 environments, and the templates that all HTML pages share.
+"""Templates of HTML and Markdown, and the parts that all HTML pages share.
 
-base.html.j2 is the page that others extend, with base.css; macros.html.j2 has tables and figures;
-base.js builds elements in the browser.
+base.html.j2 is the page that other templates extend, with its style in base.css. macros.html.j2
+writes tables and figures. base.js builds elements in the browser.
 """
 
 import re
@@ -12,16 +12,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bleuprint.runtime.foreign_text import clean_value
 from bleuprint.runtime.wording import counted
 
-_HERE = Path(__file__).parent
+_SHARED_TEMPLATES = Path(__file__).parent
+# The characters that Markdown (CommonMark, GFM) would not show as they are: its marks, an ampersand
+# that begins an HTML entity, and an underscore at the start or end of a word.
+_MARKDOWN_MARK = re.compile(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])")
 
 
 def template_environment(*folders: Path, autoescape: bool = True) -> Environment:
-    """Templates of `folders` and of this one; an undefined name raises.
+    """Return the Jinja environment that loads the templates of some folders and of this one.
 
-    Values are escaped for HTML with `autoescape`; control characters in them become spaces.
+    A name that is not defined raises an error. Control characters in values become spaces.
+
+    Args:
+        *folders: The folders, of which the first that has a template counts.
+        autoescape: Whether values are escaped for HTML.
     """
-    templates = Environment(
-        loader=FileSystemLoader([*folders, _HERE]),
+    environment = Environment(
+        loader=FileSystemLoader([*folders, _SHARED_TEMPLATES]),
         autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -29,15 +36,13 @@ def template_environment(*folders: Path, autoescape: bool = True) -> Environment
         keep_trailing_newline=True,
         finalize=clean_value,
     )
-    templates.filters |= {
-        "counted": counted,
-        "thousands": "{:,}".format,
-        "markdown_text": escape_markdown,
-    }
-    return templates
+    environment.filters["counted"] = counted
+    environment.filters["thousands"] = "{:,}".format
+    environment.filters["markdown_text"] = escape_markdown
+    return environment
 
 
 def escape_markdown(text: str) -> str:
-    """`text` in one line of Markdown that shows it as it is (CommonMark, GFM)."""
+    """Return a text in one line of Markdown that shows the text as it is."""
     line = " ".join(text.split())
-    return re.sub(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", line)
+    return _MARKDOWN_MARK.sub(r"\\\g<0>", line)

@@ -1,13 +1,13 @@
 "use strict";
 
-// An element with these properties; text never becomes markup.
+// Returns a new element with these properties and children; text never becomes markup.
 function make(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
 }
 
-// A choice among [value, text] pairs.
+// Returns a menu with an option for each pair [value, text].
 function choice(pairs, properties = {}) {
   return make("select", properties,
     ...pairs.map(([value, textContent]) => make("option", { value, textContent })));
