@@ -19,7 +19,7 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking import sync as module
 from bleuprint.tracking.datasets import may_be_copied
-from bleuprint.tracking.run_content import _points, content_of, score_metrics
+from bleuprint.tracking.run_content import _curve_points, collect_content, score_metrics
 from bleuprint.tracking.runs import NOTE, OUTPUTS
 from bleuprint.tracking.sync import sync, update_in_stage, update_or_note
 from measuring import value_of
@@ -175,7 +175,7 @@ def test_what_is_not_known_here_comes_from_the_committed_costs_or_is_unknown(roo
 def test_a_run_of_version_1_is_completed_and_keeps_what_people_wrote(root):
     """It had the same tags, other names of metrics, and neither datasets nor a description."""
     settings = load_settings()
-    content = content_of(Results.open(settings, RUN), {})
+    content = collect_content(Results.open(settings, RUN), {})
     client = module.store.open_client()
     experiment = client.create_experiment("trial_run")
     tags = {**content.description.tags, NOTE: "mine: the best one", "mine": "too"}
@@ -305,7 +305,7 @@ def test_a_training_ends_with_its_last_validation(validations):
     """Of 60 seconds; a validation after each 100 updates."""
     updates = [100 * number for number in range(1, validations + 1)]
     entries = [SimpleNamespace(update=update, loss=2.5) for update in updates]
-    points = _points(SimpleNamespace(training=[], validation=entries), 60.0)
+    points = _curve_points(SimpleNamespace(training=[], validation=entries), 60.0)
     assert [point.update for point in points] == updates
     assert [point.time for point in points] == [
         60_000 * number // validations for number in range(1, validations + 1)

@@ -1,4 +1,8 @@
-"""Formats that new-corpus does not read, and the commands that turn them into two text files."""
+"""Tell the user how to turn files in other formats into two text files for new-corpus.
+
+`advice_for_files` is the entry point. Its advice ends in a command to type, such as a short Python
+program that reads a table with pandas.
+"""
 
 import csv
 import json
@@ -81,7 +85,7 @@ def advice_for_files(files: Sequence[Path]) -> str | None:
     if len(files) == 2 and all(path.name.lower().endswith(".json") for path in files):
         return _json_pair_advice(*files)
     for path in files:
-        advice = _advice(path)
+        advice = _advice_for_file(path)
         if advice is not None:
             return f"{path}: {advice}"
     return None
@@ -97,7 +101,7 @@ def _json_pair_advice(source: Path, target: Path) -> str:
     )
 
 
-def _advice(path: Path) -> str | None:
+def _advice_for_file(path: Path) -> str | None:
     """Return advice for one file; None if this module does not know its format."""
     name = path.name.lower()
     quoted_path = shlex.quote(str(path))
@@ -108,6 +112,7 @@ def _advice(path: Path) -> str | None:
             return _table_advice(path, quoted_path, suffix)
     for suffix, command in _ADVICE.items():
         if name.endswith(suffix):
+            # Cut by its length, since the suffix may be in upper case in the name.
             quoted_stem = shlex.quote(str(path)[: -len(suffix)])
             instruction = command.format(file=quoted_path, stem=quoted_stem)
             return f"{suffix} files are not read. {instruction}"
@@ -115,7 +120,15 @@ def _advice(path: Path) -> str | None:
 
 
 def _zip_advice(path: Path, quoted_path: str) -> str:
-    """Return advice for a .zip archive, with the names of its files."""
+    """Return advice for a .zip archive, with the names of its files.
+
+    Args:
+        path: The archive.
+        quoted_path: The path, quoted for a shell.
+
+    Raises:
+        UserError: The archive is damaged.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
@@ -130,7 +143,16 @@ def _zip_advice(path: Path, quoted_path: str) -> str:
 
 
 def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
-    """Return advice for a table: a command that writes two of its columns to text files."""
+    """Return advice for a table: a command that writes two of its columns to text files.
+
+    Args:
+        path: The table.
+        quoted_path: The path, quoted for a shell.
+        suffix: The suffix of the file, one of the keys of _PANDAS_READERS.
+
+    Raises:
+        UserError: The table is damaged, or has fewer than two columns of text.
+    """
     table = _read_table(path, suffix)
     columns = table.columns
     if len(columns) < 2:

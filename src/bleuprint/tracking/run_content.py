@@ -1,6 +1,6 @@
 """Collect what the MLflow run of a training should show, from the outputs of the stages.
 
-`content_of` is the entry point; sync.py writes the content to MLflow.
+`collect_content` is the entry point; sync.py writes the content to MLflow.
 """
 
 import csv
@@ -33,8 +33,8 @@ _LINES_WITH_ERRORS = "test_lines_with_errors"
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The duration of a training, and the machine and software on which it was measured.
+class Measurement:
+    """The duration of a training, and the machine and the software with which it was measured.
 
     Attributes:
         seconds: The duration of the training in seconds.
@@ -73,7 +73,11 @@ class RunContent:
 
     @cached_property
     def sha256(self) -> str:
-        """The fingerprint of the whole content; a run that has it as a tag is up to date."""
+        """The fingerprint of the whole content.
+
+        An MLflow run whose tag `outputs` has this value is up to date. So the keys below must not
+        be renamed without need: all runs would be logged again.
+        """
         description = self.description
         content = {
             "name": description.name,
@@ -90,7 +94,7 @@ class RunContent:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
+def collect_content(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
     """Return what the MLflow run of a training should show.
 
     Args:
@@ -101,20 +105,20 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
         UserError: An output is damaged.
     """
     training = results.training
-    measured = _measured(results.run, training.fingerprint)
+    measurement = _find_measurement(results.run, training.fingerprint)
     tags = {"device": UNKNOWN, "versions": UNKNOWN, "commit": UNKNOWN}
     all_metrics = {
-        # MLflow shows all digits of a number in this unit.
+        # In this unit, MLflow shows all digits of the number.
         "total/teraflop": training.flops / 1e12,
         "total/target_tokens": float(training.target_tokens),
     }
     seconds = None
-    if measured is not None:
-        seconds = measured.seconds
-        all_metrics["total/seconds"] = measured.seconds
-        tags["device"] = measured.device
-        tags["versions"] = measured.versions or UNKNOWN
-        tags.update(runs.commit_tags(measured.commit))
+    if measurement is not None:
+        seconds = measurement.seconds
+        all_metrics["total/seconds"] = measurement.seconds
+        tags["device"] = measurement.device
+        tags["versions"] = measurement.versions or UNKNOWN
+        tags.update(runs.commit_tags(measurement.commit))
     if training.early_end:
         tags["early_end"] = str(training.early_end)
     all_metrics.update(score_metrics(results.run.corpus, scores))
@@ -123,9 +127,9 @@ def content_of(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
         tags=tags,
         metrics=all_metrics,
         has_scores=bool(scores),
-        points=_points(results.curves, seconds),
+        points=_curve_points(results.curves, seconds),
         seconds=seconds,
-        hypotheses=_hypotheses(results, scores),
+        hypotheses=_copied_hypotheses(results, scores),
     )
 
 
@@ -171,7 +175,7 @@ def score_metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, flo
     return values
 
 
-def _hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
+def _copied_hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
     """Return the translation files that were scored; empty if they must not be copied."""
     run = results.run
     if not may_be_copied(results.settings, run.system, run.corpus):
@@ -179,7 +183,7 @@ def _hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path
     return tuple(results.files(test_set)["hypotheses"] for test_set in scores)
 
 
-def _points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
+def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
     """Return the points of the learning curves.
 
     The time of each update is not recorded. The updates are therefore spaced evenly over the
@@ -198,13 +202,13 @@ def _points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
         milliseconds_per_update = 1000 * seconds / last_update
     points = []
     for training_entry in curves.training:
-        points += _points_of_entry("train", vars(training_entry), milliseconds_per_update)
+        points += _points_at_update("train", vars(training_entry), milliseconds_per_update)
     for validation_entry in curves.validation:
-        points += _points_of_entry("valid", vars(validation_entry), milliseconds_per_update)
+        points += _points_at_update("valid", vars(validation_entry), milliseconds_per_update)
     return tuple(points)
 
 
-def _points_of_entry(
+def _points_at_update(
     curve: str, values: Mapping[str, Any], milliseconds_per_update: float
 ) -> list[Point]:
     """Return one point for each value that was measured at one update.
@@ -224,7 +228,7 @@ def _points_of_entry(
     return points
 
 
-def _measured(run: Run, training_sha256: str) -> Measured | None:
+def _find_measurement(run: Run, training_sha256: str) -> Measurement | None:
     """Return the duration of a training, from this machine or else from reports/costs.csv.
 
     Args:
@@ -234,13 +238,13 @@ def _measured(run: Run, training_sha256: str) -> Measured | None:
     """
     timing = read_training_cost(run, training_sha256)
     if timing:
-        return Measured(timing.seconds, timing.device, timing.versions, timing.commit)
+        return Measurement(timing.seconds, timing.device, timing.versions, timing.commit)
     if not _COSTS.exists():
         return None
     with report_as_damage(_COSTS), _COSTS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["training_sha256"] == training_sha256 and row["train_seconds"]:
-                return Measured(
+                return Measurement(
                     seconds=float(row["train_seconds"]),
                     device=row["device"] or UNKNOWN,
                     versions=row["versions"] or None,

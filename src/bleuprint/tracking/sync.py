@@ -35,7 +35,7 @@ from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import database, runs, store
-from bleuprint.tracking.run_content import RunContent, content_of
+from bleuprint.tracking.run_content import RunContent, collect_content
 from bleuprint.tracking.runs import FINISHED, OUTPUTS
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
         scores, problem = results.checked_scores()
         if problem:
             outcome.problem = f"its scores are left out: {problem}"
-        return content_of(results, scores)
+        return collect_content(results, scores)
     except UserError as error:
         # A file is damaged. The results of the other runs are still logged.
         outcome.problem = f"its results are left out: {error}"
