@@ -53,7 +53,7 @@ def lines(tokens, language):
 
 def test_a_vocabulary_without_words_is_refused(tokens, tmp_path):
     with pytest.raises(
-        UserError, match=r"^corpora\.c\..*min_count is 9999: no word is as frequent"
+        UserError, match=r"^corpora\.c\..*min_count is 9999, but no word occurs that often"
     ):
         learn(tokens, tmp_path, Units(words=Words(joint=False, max_size=100, min_count=9999)))
 

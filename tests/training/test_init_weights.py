@@ -141,7 +141,9 @@ def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, 
     assert torch.equal(again.model.projection.weight, trainer.model.projection.weight)
     export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
     # its own checkpoints are a start, with vocabularies
-    with pytest.raises(UserError, match=r"checkpoints: no vocabulary.* here is that of the source"):
+    with pytest.raises(
+        UserError, match=r"checkpoints: no vocabulary.* has the SHA-256 of the source"
+    ):
         init_files(InitFrom(folder=str(tmp_path / "checkpoints")), RUN)
     for file in (tmp_path / "start").glob("vocabulary.*"):
         file.rename(tmp_path / "checkpoints" / file.name)
@@ -168,8 +170,8 @@ def test_another_start_is_another_training(tmp_path, corpora):
             "model.json",
             b'"d_ff": ',
             b'"d_ff": 1',
-            "model.json: another architecture: model.d_ff is 64, but 164 in the model that the "
-            "training starts from",
+            "model.json: the first weights have another architecture: model.d_ff is 64, but 164 "
+            "in the model that the training starts from",
         ),
         (
             "model.json",
@@ -216,8 +218,11 @@ def test_folders(tmp_path, corpora, monkeypatch):
     copy_init_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
     (folder / "model.safetensors").write_bytes(b"x")
     for start, message in (
-        (InitFrom(**given), "model.safetensors: not the SHA-256 in train.init_from: "),
-        (InitFrom(folder="none"), "none: no such folder; micro starts there (init_from)"),
+        (
+            InitFrom(**given),
+            "model.safetensors: its SHA-256 is not the one in train.init_from, but ",
+        ),
+        (InitFrom(folder="none"), "none: no such folder, but init_from of micro names it"),
         (
             InitFrom(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
@@ -239,7 +244,7 @@ def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch
 
     add_weight_hashes(recorded := runs())
     Path("start").rename("elsewhere")
-    with pytest.raises(UserError, match=r"start: no such folder; small starts there"):
+    with pytest.raises(UserError, match=r"start: no such folder, but init_from of small"):
         add_weight_hashes(runs())
     Path("reports").mkdir()
     params = "systems:\n  small:\n    train:\n      init_from: {folder: start}\n"
@@ -282,7 +287,9 @@ def test_releases(tmp_path, corpora, monkeypatch):
     one = InitFrom(folder="release/models/small/own/1/averaged")
     found = init_files(one, RUN)
     assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
-    with pytest.raises(UserError, match=r"has 2 models: name one, such as .*/large/own/1/averaged"):
+    with pytest.raises(
+        UserError, match=r"contains 2 models. Name one of them, such as .*/large/own/1/averaged"
+    ):
         init_files(InitFrom(folder="release"), RUN)
     (release / "models/large").rename(tmp_path / "large")
     assert init_files(InitFrom(folder="release"), RUN).weights == found.weights

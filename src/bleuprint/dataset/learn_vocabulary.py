@@ -144,8 +144,8 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Pa
         allowed = most_frequent(subword_counts, settings.threshold)
         if not allowed:
             raise UserError(
-                f"corpora.{corpus}.vocabulary.bpe.threshold is {settings.threshold}: "
-                f"no subword of {language} occurs that often in train"
+                f"corpora.{corpus}.vocabulary.bpe.threshold is {settings.threshold}, but no "
+                f"subword of {language} occurs that often in train. Lower threshold"
             )
         write_counts(folder / f"allowed.{language}", allowed)
 
@@ -175,8 +175,8 @@ def _word_vocabulary(corpus: str, settings: Words, group: WordCounts) -> Vocabul
     highest_count = max(counts.values(), default=0)
     if highest_count < settings.min_count:
         raise UserError(
-            f"corpora.{corpus}.vocabulary.words.min_count is {settings.min_count}: no word is as "
-            "frequent"
+            f"corpora.{corpus}.vocabulary.words.min_count is {settings.min_count}, but no word "
+            "occurs that often in train. Lower min_count"
         )
     return Vocabulary.from_counts(counts, settings.max_size, settings.min_count)
 

@@ -94,7 +94,9 @@ class InitFiles:
             for path in sorted(searched_folder.glob("vocabulary.*")):
                 if sha256_of(path) == expected.sha256:
                     return path
-        raise UserError(f"{folder}: no vocabulary.* here is that of the {side} in {DESCRIPTION}")
+        raise UserError(
+            f"{folder}: no vocabulary.* has the SHA-256 of the {side} vocabulary in {DESCRIPTION}"
+        )
 
 
 def init_files(init_from: InitFrom, run: Run) -> InitFiles:
@@ -140,17 +142,21 @@ def _files_in(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
     if init_from.sha256 is not None:
         sha256 = sha256_of(weights)
         if sha256 != init_from.sha256:
-            raise UserError(f"{weights}: not the SHA-256 in train.init_from: {sha256}")
+            raise UserError(
+                f"{weights}: its SHA-256 is not the one in train.init_from, but {sha256}"
+            )
     return files
 
 
 def _model_folder(folder: Path, run: Run) -> Path:
     """Return the folder itself, or the folder of the only model if it is an unpacked release."""
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; {run.system} starts there (init_from)")
+        raise UserError(f"{folder}: no such folder, but init_from of {run.system} names it")
     models = sorted(folder.glob("models/*/*/*/averaged"))
     if len(models) > 1:
-        raise UserError(f"{folder}: has {len(models)} models: name one, such as {models[0]}")
+        raise UserError(
+            f"{folder}: contains {len(models)} models. Name one of them, such as {models[0]}"
+        )
     return models[0] if models else folder
 
 
@@ -293,7 +299,7 @@ def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFil
     difference = model.settings.difference(files.description().model)
     if difference:
         path = files.weights.with_name(DESCRIPTION)
-        raise UserError(f"{path}: another architecture: {difference}")
+        raise UserError(f"{path}: the first weights have another architecture: {difference}")
     tokens_by_side = {
         "source": _shared_tokens(corpus, corpus.source, files.vocabulary("source")),
         "target": _shared_tokens(corpus, corpus.target, files.vocabulary("target")),

@@ -217,7 +217,7 @@ def test_a_whole_word_ends_with_its_token_whatever_its_mark():
 
 
 def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):
-    with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999: no subword of de"):
+    with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999, but no subword of de"):
         learn(tokens, tmp_path / "bpe", bpe(threshold=99999))
     assert list(tmp_path.iterdir()) == []
 
