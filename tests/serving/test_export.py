@@ -42,7 +42,9 @@ def test_an_ensemble_is_refused(tmp_path):
     several = copy(tiny)  # whose training kept one
     object.__setattr__(several, "average", Average(last=3, ensemble=True))
     settings = with_systems(settings, {"tiny": several})
-    with pytest.raises(UserError, match=r"^average.ensemble: an exported folder has one model"):
+    with pytest.raises(
+        UserError, match=r"^cannot export an ensemble\. Set average\.ensemble: false$"
+    ):
         export(settings, run, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()
 

@@ -54,7 +54,7 @@ def test_a_word_that_text_or_vocabulary_lack_is_unknown(tmp_path, monkeypatch):
     assert known.unknown_words(given) == ["rare", "cow", "cat", "unk"]
     assert str(known) == "2 pairs of own, with 3 different source words"
     # a large text is not read
-    monkeypatch.setattr(known_words, "_MOST", 8)
+    monkeypatch.setattr(known_words, "_MAX_TOKENS", 8)
     known = KnownWords(corpus)
     assert known.unknown_words(given) == ["rare", "cat", "unk"]
     assert str(known) == "2 pairs of own"

@@ -75,7 +75,7 @@ def test_it_translates_as_the_command_does(server, translator):
     lines = ["be ba", "", "du be\u2028gi"]
     status, found = server.translate(text="\n".join(lines) + "\n", n_best=2)
     assert status == 200
-    for line, expected in zip(found["lines"], translator(lines, best=2), strict=True):
+    for line, expected in zip(found["lines"], translator(lines, n_best=2), strict=True):
         assert line["attention"] is None
         assert line["warnings"] == expected.warnings and line["unknown"] == []
         for one, other in zip(line["translations"], expected.translations, strict=True):
@@ -131,7 +131,7 @@ def test_attention_comes_if_asked_for(server):
 def test_attention_that_is_too_much_is_left_out(translator, monkeypatch):
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.tokens) + 1) for line in lines for p in line.pieces)
-    monkeypatch.setattr("bleuprint.serving.server._WEIGHTS", first)
+    monkeypatch.setattr("bleuprint.serving.server._MAX_WEIGHTS", first)
     request = TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True)
     found = answer(translator, request)
     there = [line["attention"] is not None for line in found["lines"]]

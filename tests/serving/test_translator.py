@@ -23,7 +23,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import sha256_of
-from bleuprint.serving.translator import Translator, load_translator
+from bleuprint.serving.translator import Translator, _PreparedSentence, load_translator
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from trainings import environment
 
@@ -275,7 +275,8 @@ def test_outputs_of_one_text_are_one_translation(translator):
         Hypothesis([6], -2.0, -3.0),
         Hypothesis([5], -4.0, -6.0),
     ]
-    found = translator._join([[5, EOS]], ["ba"], [outputs])
+    prepared = _PreparedSentence(["ba"], token_count=1, pieces=[[5, EOS]])
+    found = translator._translations(prepared, [outputs])
     assert [one.score for one in found] == [-1.0, -2.0]
     assert len({one.text for one in found}) == 2
 
@@ -387,6 +388,6 @@ def test_an_export_overwrites_no_folder(toy, exported):
     before = contents(exported)
     again = export(toy, exported, exported.name)
     assert again.returncode == 1
-    message = f"{exported}: exists already: name another folder"
+    message = f"{exported} exists already. Name another folder"
     assert again.stderr.decode() == f"bleuprint: error: {message}\n"
     assert contents(exported) == before

@@ -1,8 +1,8 @@
-"""The stage back_translate: the side of a training text that a system translates from the other.
+"""The stage back_translate: translates one side of a training text from the other side.
 
-It searches as `bleuprint translate` does, with the system's own `decode`, or draws translations. An
-empty line has an empty translation, and clean drops the pair. Noise in the translations is that of
-Edunov et al. (2018), section 3.1.
+It searches as `bleuprint translate` does, with the system's own `decode`, or samples translations
+from the model. An empty line has an empty translation, and the stage clean drops the pair. Noise is
+added to translations as by Edunov et al. (2018), section 3.1.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,118 +20,162 @@ from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import Pair, TextFolder, pack_pairs
 from bleuprint.text.tokenizers import Tokenizer
 
-# What stands for a replaced word: one token for every tokenizer, and rare in texts.
+# Noise replaces words by this character: one token for every tokenizer, and rare in texts.
 FILLER = "□"
 
 
 def back_translate(settings: Settings, name: str) -> None:
-    """Translate a text of params.yaml by its system; raises UserError if there is none."""
+    """Write a synthetic text of params.yaml: its given side, and translations as its other side.
+
+    Args:
+        settings: The settings of the experiment.
+        name: The name of the text.
+
+    Raises:
+        UserError: params.yaml has no such text, or all translations are empty.
+    """
     synthetic = settings.synthetic_text(name)
     corpus = settings.corpus(synthetic.part_of)
     text = corpus.files.train[name]
-    run = Run(synthetic.system, synthetic.corpus, settings.seeds[0])
-    decode = settings.system_on(synthetic.system, synthetic.corpus).decode
-    seed = f"{settings.seeds[0]} {name}"
-    sampler = Sampler(seed, synthetic.sampling.top_k) if synthetic.sampling else None
-    translator = load_translator(run, decode, sampler=sampler)
-    tokenizer = translator.corpus.tokenizer(corpus.source)
-    given = TextFolder(
-        paths.download_folder(synthetic.part_of) / name, corpus.source, corpus.target
+    first_seed = settings.seeds[0]
+    random_seed = f"{first_seed} {name}"
+    sampler = None
+    if synthetic.sampling is not None:
+        sampler = Sampler(random_seed, synthetic.sampling.top_k)
+    translator = load_translator(
+        run=Run(synthetic.system, synthetic.corpus, first_seed),
+        decode=settings.system_on(synthetic.system, synthetic.corpus).decode,
+        sampler=sampler,
     )
+    tokenizer = translator.corpus.tokenizer(corpus.source)
 
-    def with_noise(sentence: str, line: int) -> str:
+    def with_noise(sentence: str, line_number: int) -> str:
+        """Add noise to a translation, if the settings ask for it; it depends only on the line."""
         if synthetic.noise is None:
             return sentence
-        random = Random(f"{seed} {line}")
+        random = Random(f"{random_seed} {line_number}")
         return add_noise_to_sentence(sentence, tokenizer, synthetic.noise, random)
 
+    given_text = TextFolder(
+        path=paths.download_folder(synthetic.part_of) / name,
+        source=corpus.source,
+        target=corpus.target,
+    )
     with atomic_folder(synthetic_folder(synthetic.part_of, name)) as partial:
-        output = given.with_path(partial)
-        is_source = text.synthetic_side == "source"
-        translate_side(translator, given, output, is_source, text.tag, with_noise)
+        translate_side(
+            translator,
+            given_text,
+            output=given_text.with_path(partial),
+            is_source=text.synthetic_side == "source",
+            tag=text.tag,
+            change=with_noise,
+        )
+
+
+def _unchanged(sentence: str, line_number: int) -> str:  # noqa: ARG001
+    """Return a translation as it is."""
+    return sentence
 
 
 def translate_side(
     translator: Translator,
-    given: TextFolder,
+    given_text: TextFolder,
     output: TextFolder,
     is_source: bool,
     tag: str | None,
-    change: Callable[[str, int], str] = lambda text, _: text,
+    change: Callable[[str, int], str] = _unchanged,
 ) -> None:
-    """Write the pairs of a text with translations in place of one side.
+    """Write the pairs of a text, with translations as its empty side.
 
     Args:
-        translator: What translates.
-        given: The text, of which one side is empty.
-        output: Where the pairs are written.
-        is_source: Whether the source is translated from the target, or the reverse.
-        tag: Put before each source but empty ones, as a word (Caswell et al. 2019).
-        change: Gives for a translation and its line, counted from 0, what is written.
+        translator: Translates the side that is not empty.
+        given_text: The text, of which one side is empty.
+        output: The folder to write to.
+        is_source: Whether the source is translated from the target; otherwise the target is
+            translated from the source.
+        tag: If given, a word that is put before each source sentence that is not empty, so that the
+            model can tell synthetic text from other text (Caswell et al. 2019).
+        change: Returns what is written for a translation and its line, counted from 0.
 
     Raises:
         UserError: All translations are empty.
     """
-    name = given.path.name
-    total = given.count("train")
+    name = given_text.path.name
+    pair_count = given_text.count("train")
     line_number = 0
-    empty = 0
-    progress = Progress(f"translate {name}", total, "pairs")
+    empty_count = 0
+    progress = Progress(f"translate {name}", pair_count, "pairs")
     with output.writer("train") as writer, progress:
-        for block in given.blocks("train"):
-            pairs = block.pairs()
-            lines = [pair.target if is_source else pair.source for pair in pairs]
-            new_pairs = []
+        for block in given_text.blocks("train"):
+            source_lines, target_lines = block.sides()
+            lines = target_lines if is_source else source_lines
+            pairs = []
             for line, translated in zip(lines, translator(lines), strict=True):
-                text = change(translated.translations[0].text, line_number)
+                translation = change(translated.translations[0].text, line_number)
                 line_number += 1
-                if not text.strip():
-                    empty += 1
-                pair = Pair(text, line) if is_source else Pair(line, text)
-                new_pairs.append(_tagged(pair, tag))
-            writer.write_packed(*pack_pairs(new_pairs))
-            progress.advance(len(lines))
-    if empty == total:
-        raise UserError(f"{name}: all {total:,} translations are empty")
-    if empty:
+                if not translation.strip():
+                    empty_count += 1
+                pair = Pair(translation, line) if is_source else Pair(line, translation)
+                pairs.append(_with_tag(pair, tag))
+            writer.write_packed(*pack_pairs(pairs))
+            progress.advance(len(pairs))
+    if empty_count == pair_count:
+        raise UserError(f"{name}: all {pair_count:,} translations are empty")
+    if empty_count:
         print_message(
-            f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note"
+            f"{name}: {empty_count:,} of {pair_count:,} translations are empty; clean drops them",
+            "note",
         )
 
 
-def _tagged(pair: Pair, tag: str | None) -> Pair:
-    """A pair with the tag before its source."""
+def _with_tag(pair: Pair, tag: str | None) -> Pair:
+    """Return a pair with a tag before its source, unless the source is empty."""
     if tag is None or not pair.source.strip():
         return pair
     return Pair(f"{tag} {pair.source}", pair.target)
 
 
 def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
-    """Return the sentence with noise in the words that `tokenizer` finds."""
+    """Return a sentence with noise in its words.
+
+    Args:
+        sentence: The sentence.
+        tokenizer: Finds its words.
+        noise: How much noise is added.
+        random: The source of random numbers.
+    """
     words = add_noise(tokenizer.tokenize(sentence), noise, random)
-    # a mark after another word than before would become part of it
-    apart = " ".join(words)
-    return apart if tokenizer.tokenize(apart) == words else tokenizer.detokenize(words)
+    # Words are joined by spaces, if the tokenizer then finds the same words. Detokenizing could
+    # attach a punctuation mark to the word that now stands before it, as a part of that word.
+    spaced = " ".join(words)
+    if tokenizer.tokenize(spaced) == words:
+        return spaced
+    return tokenizer.detokenize(words)
 
 
 def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
-    """Return the words that are not left out, some as FILLER, in another order.
+    """Drop words, replace words by FILLER, and shuffle words.
 
-    At least one word stays, if there is any. The order is that of i + u, i a word's position and u
-    uniform in [0, shuffle + 1), so that no word moves by more than `shuffle` positions (Lample et
-    al. 2018, section 2.3).
+    At least one word stays, if there is any. Words are sorted by i + u, for the position i of a
+    word and a random u in [0, shuffle + 1), so that no word moves by more than `shuffle` positions
+    (Lample et al. 2018, section 2.3).
+
+    Args:
+        words: The words of a sentence.
+        noise: The probabilities to drop and to replace a word, and the largest move.
+        random: The source of random numbers.
     """
-    kept = []
+    kept_words = []
     for word in words:
         if random.random() >= noise.drop:
-            kept.append(word)
-    if not kept:
-        kept = list(words[:1])
-    for position in range(len(kept)):
+            kept_words.append(word)
+    if not kept_words:
+        kept_words = list(words[:1])
+    for position in range(len(kept_words)):
         if random.random() < noise.blank:
-            kept[position] = FILLER
-    words_by_key = []
-    for position, word in enumerate(kept):
-        key = position + (noise.shuffle + 1) * random.random()
-        words_by_key.append((key, position, word))
-    return [word for _, _, word in sorted(words_by_key)]
+            kept_words[position] = FILLER
+    keyed_words = []
+    for position, word in enumerate(kept_words):
+        sort_key = position + (noise.shuffle + 1) * random.random()
+        keyed_words.append((sort_key, position, word))
+    return [word for _, _, word in sorted(keyed_words)]

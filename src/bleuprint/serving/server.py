@@ -1,6 +1,6 @@
-"""A page and a JSON endpoint for trying a trained system, reachable from this machine only.
+"""Serves a page and a JSON endpoint for trying a trained system, for this machine only.
 
-A request reads no file and nothing is stored. The server listens on 127.0.0.1 only; a page of
+Requests read no files, and nothing is stored. The server listens on 127.0.0.1 only. A page of
 another site cannot read its answers (there is no CORS) and is refused by its Host header.
 """
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import uvicorn
 from starlette.applications import Starlette
@@ -30,16 +30,17 @@ from starlette.routing import Route
 
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
+from bleuprint.decoding.attention_maps import AttentionMap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, validate_document
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
-# The longest body of a request.
-_MOST_BYTES = 64 * 1024
-# Attention weights of one answer, at most: some megabytes.
-_WEIGHTS = 300_000
+# The body of a request may have so many bytes.
+_MAX_BODY_BYTES = 64 * 1024
+# An answer contains so many attention weights at most, some megabytes of JSON.
+_MAX_WEIGHTS = 300_000
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -52,24 +53,25 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
     """Serve a trained run until SIGINT or SIGTERM ends the process, with status 0.
 
     Args:
-        run: The training whose model translates.
-        decode: How it searches.
-        port: Where it listens; 0 is any free port. The address is printed once it answers.
+        run: The run whose model translates.
+        decode: The settings of the search.
+        port: The port to listen on; 0 is any free port. The address is printed once it answers.
         languages: The source and the target language.
 
     Raises:
-        UserError: The port is taken or not permitted.
+        UserError: The port is in use or not permitted.
     """
     try:
-        listening = socket.create_server((_HOST, port))
+        # Before the model is loaded, which takes seconds.
+        listening_socket = socket.create_server((_HOST, port))
     except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
+        reason = os.strerror(error.errno or 0)
+        raise UserError(f"--port {port}: {reason}; choose another, or 0 for a free one") from None
     translator = load_translator(run, decode, languages)
-    page, policy = _page(translator, run)
+    page = _render_page(translator, run)
     config = uvicorn.Config(
-        application(translator, page),
-        headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
+        application(translator, page.html),
+        headers=[("Content-Security-Policy", page.content_security_policy), *_HEADERS.items()],
         http="h11",
         ws="none",
         lifespan="off",
@@ -79,45 +81,67 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    # uvicorn's own handler, also before its loop starts and when it raises the signal again
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, server.handle_exit)
-    print(f"http://{_HOST}:{listening.getsockname()[1]}", flush=True)
-    server.run([listening])
+    # uvicorn installs this handler only while its loop runs, and raises the signal again at the
+    # end. Here it also handles signals before and after.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, server.handle_exit)
+    actual_port = listening_socket.getsockname()[1]
+    print(f"http://{_HOST}:{actual_port}", flush=True)
+    server.run([listening_socket])
     sys.stdout.flush()
-    # without waiting for the sentence that is being translated, which may take minutes
+    # End at once, without waiting for a sentence that is being translated, which may take minutes.
     os._exit(0)
 
 
 def application(translator: Translator, page: str) -> Starlette:
-    """GET / is the page, POST /translate the endpoint (see `answer`); there is nothing else."""
-    thread = ThreadPoolExecutor(1)  # one request at a time
+    """Create the web application: GET / returns the page, POST /translate the JSON of `answer`.
 
-    async def show(_: Request) -> Response:
+    Args:
+        translator: Translates the text of requests.
+        page: The page as HTML.
+    """
+    # One thread, so that one request is translated at a time.
+    translation_thread = ThreadPoolExecutor(1)
+
+    async def show_page(_: Request) -> Response:
+        """Answer GET / with the page."""
         return HTMLResponse(page)
 
     async def translate(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        """Answer POST /translate with the translations of the text in its JSON body."""
+        content_type = request.headers.get("content-type", "").partition(";")[0]
+        if content_type != "application/json":
             raise HTTPException(415, "the body must be application/json")
-        parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
+        body = await _read_body(request)
+        parsed_request = TranslationRequest.parse(body, translator.decode.beam)
         loop = asyncio.get_running_loop()
         try:
-            return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
-        except UserError as error:  # a sentence that the model cannot read
+            content = await loop.run_in_executor(
+                translation_thread, answer, translator, parsed_request
+            )
+        except UserError as error:  # a sentence contains what the model cannot read
             raise HTTPException(422, str(error)) from None
+        return JSONResponse(content)
 
     app = Starlette(
-        routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
+        routes=[Route("/", show_page), Route("/translate", translate, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
-        exception_handlers={HTTPException: _refused, Exception: _failed},
+        exception_handlers={HTTPException: _answer_refusal, Exception: _answer_failure},
     )
+    # Other paths, /translate/ included, are not found.
     app.router.redirect_slashes = False
     return app
 
 
 @dataclass(frozen=True)
 class TranslationRequest:
-    """Text to translate line by line, how many translations of each, and whether with attention."""
+    """The body of a request to translate.
+
+    Attributes:
+        text: The text to translate, line by line.
+        n_best: The number of translations of each line.
+        attention: Whether the answer contains attention maps.
+    """
 
     text: str
     n_best: Count = 1
@@ -125,13 +149,19 @@ class TranslationRequest:
 
     @classmethod
     def parse(cls, body: bytes, beam: int) -> Self:
-        """Read a JSON object of these fields; only the text is required.
+        """Read a JSON object with these fields, of which only the text is required.
 
-        Raises HTTPException: status 400 if it is not JSON, 422 if a key or value is invalid.
+        Args:
+            body: The body of the request.
+            beam: The size of the beam, which limits `n_best`.
+
+        Raises:
+            HTTPException: The body is not JSON (status 400), or a key or value is invalid (422).
         """
         try:
             content = json.loads(body)
-            json.dumps(content, ensure_ascii=False).encode()  # half of a surrogate pair is refused
+            # JSON may contain one half of a surrogate pair, which UTF-8 cannot encode.
+            json.dumps(content, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
         try:
@@ -144,65 +174,85 @@ class TranslationRequest:
 
 
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
-    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "unknown", ...}, ...]}.
+    """Translate the text of a request, and return the JSON of the answer.
 
-    For each line of the text, which is one sentence: its translations, best first; the attention
-    maps of the best one, several for a line beyond the model's length (null if not requested, or if
-    the weights of the lines so far are too many); its words that are `unknown`, since they were not
-    in the training text; and `warnings` of text that was probably lost.
+    It is `{"lines": [LINE, ...]}`, with an object for each line of the text, which is one sentence:
+
+    - `translations`: its translations, best first, each with `text` and `score`;
+    - `attention`: the attention maps of the best one, one for each piece of a line that is too long
+      for the model; null if they were not requested or are too large for the answer;
+    - `unknown`: its words that are not in the training text;
+    - `warnings`: warnings of text that the translation may have lost.
     """
     lines = []
     for line in request.text.removesuffix("\n").split("\n"):
         lines.append(line.removesuffix("\r"))
-    room = _WEIGHTS
+    weights_left = _MAX_WEIGHTS
     answers = []
     for translated in translator(lines, request.n_best):
-        maps: list[dict[str, Any]] | None = None
-        if request.attention and room >= 0:
-            maps = []
-            for of_piece in translator.attention(translated):
-                attention = of_piece["cross"]
-                weights = attention.weights.astype(float).round(4).tolist()
-                maps.append({**vars(attention), "weights": weights})
-                room -= attention.weights.size
-            if room < 0:
-                maps = None
+        maps = None
+        if request.attention and weights_left >= 0:
+            all_maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
+            weights_left -= sum(attention_map.weights.size for attention_map in all_maps)
+            if weights_left >= 0:
+                maps = [_map_as_json(attention_map) for attention_map in all_maps]
+        unknown_words = translator.known_words.unknown_words(translated.words)
+        warnings = translated.warnings
+        if translator.is_far_longer(translated):
+            warnings.append(f"the line is {translator.long_line_note()}")
         translations = []
         for translation in translated.translations:
             score = round(translation.score, 6)
             translations.append({"text": translation.text, "score": score})
-        warnings = translated.warnings
-        if translator.is_far_longer(translated):
-            warnings.append(f"the line is {translator.long_line_note()}")
         answers.append(
             {
                 "translations": translations,
                 "attention": maps,
-                "unknown": list(
-                    dict.fromkeys(translator.known_words.unknown_words(translated.words))
-                ),
+                "unknown": list(dict.fromkeys(unknown_words)),
                 "warnings": warnings,
             }
         )
     return {"lines": answers}
 
 
-async def _body(request: Request) -> bytes:
-    """The body, whatever length its header gives; raises status 413."""
+def _map_as_json(attention_map: AttentionMap) -> dict[str, Any]:
+    """Return an attention map with its weights as lists of rounded numbers."""
+    weights = attention_map.weights.astype(float).round(4).tolist()
+    return {**vars(attention_map), "weights": weights}
+
+
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a request, whatever length its header states.
+
+    Raises:
+        HTTPException: The body is too large (status 413).
+    """
     body = b""
     with suppress(ClientDisconnect):
         async for part in request.stream():
             body += part
-            if len(body) > _MOST_BYTES:
-                raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
+            if len(body) > _MAX_BODY_BYTES:
+                raise HTTPException(413, f"the body has more than {_MAX_BODY_BYTES:,} bytes")
     return body
 
 
-def _page(translator: Translator, run: Run) -> tuple[str, str]:
-    """The page, and the policy that lets a browser run only the script and style in it."""
+class _Page(NamedTuple):
+    """The page for trying a system.
+
+    Attributes:
+        html: The page.
+        content_security_policy: The header that lets a browser run only the script and style in it.
+    """
+
+    html: str
+    content_security_policy: str
+
+
+def _render_page(translator: Translator, run: Run) -> _Page:
+    """Render the page of a run, and allow its script and style by the hashes of their content."""
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
-    page = template.render(
+    html = template.render(
         run=run,
         known=translator.known_words,
         source=translator.source,
@@ -210,21 +260,28 @@ def _page(translator: Translator, run: Run) -> tuple[str, str]:
         beam=beam,
         n_best=min(4, beam),
     )
-    policy = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
-    policy += ["form-action 'none'", "frame-ancestors 'none'"]
-    for tag in ("script", "style"):  # allowed by the hash of their content
-        content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+    directives = [
+        "default-src 'none'",
+        "connect-src 'self'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+    for tag in ("script", "style"):
+        content = html.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
         digest = b64encode(sha256(content.encode()).digest()).decode()
-        policy.append(f"{tag}-src 'sha256-{digest}'")
-    return page, "; ".join(policy)
+        directives.append(f"{tag}-src 'sha256-{digest}'")
+    return _Page(html, "; ".join(directives))
 
 
-def _refused(_: Request, error: Exception) -> Response:
+def _answer_refusal(_: Request, error: Exception) -> Response:
+    """Answer a request that is refused with its error as JSON."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-def _failed(_: Request, error: Exception) -> Response:
-    """A bug: its traceback goes to the server's stderr."""
+def _answer_failure(_: Request, error: Exception) -> Response:
+    """Answer a request that failed by a bug, and print the traceback in the server's terminal."""
     traceback.print_exception(error)
     return JSONResponse({"error": "the server failed; the traceback is in its terminal"}, 500)

@@ -1,13 +1,17 @@
-"""Translating any sentences with a trained system: text in, text out."""
+"""Translates any sentences with a trained system: text in, text out.
+
+`load_translator` opens a trained run as a `Translator`, which cleans, tokenizes, encodes, searches
+and detokenizes as the pipeline does with test sets. `translate_lines` does so for files.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BufferedReader
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -31,17 +35,23 @@ from bleuprint.runtime.wording import counted
 from bleuprint.serving.known_words import KnownWords
 from bleuprint.text.tokenizers import tokenize_to_line
 
-# Lines that are translated together, at most: a test set as a whole, in the pipeline's batches,
-# since native arithmetic may round otherwise in others.
-_LINES = 8192
-# A line is far longer than the training text with more than _FAR times as many tokens as _SHARE of
-# the training sentences have at most.
-_FAR, _SHARE = 1.5, 0.999
+# So many lines are translated together at most. A test set fits into one call, so that its batches
+# are those of the pipeline: in other batches, native arithmetic may round differently.
+_LINES_AT_ONCE = 8192
+# A line is far longer than the training text if it has _FAR_LONGER times as many tokens as most
+# training sentences have at most: the share _USUAL_SHARE of them.
+_FAR_LONGER = 1.5
+_USUAL_SHARE = 0.999
 
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a sentence, and its score (see beam_search.Hypothesis)."""
+    """One translation of a sentence.
+
+    Attributes:
+        text: The translation.
+        score: Its score, by which translations are ranked; see `beam_search.Hypothesis`.
+    """
 
     text: str
     score: float
@@ -49,7 +59,12 @@ class Translation:
 
 @dataclass(frozen=True)
 class Piece:
-    """Tokens translated at once: ids of the source with EOS, of the best translation without."""
+    """The part of a sentence that was translated at once; usually it is the whole sentence.
+
+    Attributes:
+        source: The token ids of the source, with its tag and EOS.
+        tokens: The token ids of its best translation, without EOS.
+    """
 
     source: list[int]
     tokens: list[int]
@@ -57,11 +72,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class Translated:
-    """The translations of a sentence, best first.
+    """A sentence after its translation.
 
-    `beyond`: by how many tokens it is too long for the model. `pieces`: those of the first
-    translation; none if the sentence is empty. `words`: those that the tokenizer found in it.
-    `is_cut`: whether the maximum length ended the first translation, or that of one of its pieces.
+    Attributes:
+        translations: Its translations, best first.
+        excess_tokens: The number of tokens by which the sentence is too long for the model; 0 if it
+            fits.
+        pieces: The pieces of the sentence with their best translations; empty if the sentence is.
+        words: The words that the tokenizer found in the sentence.
+        is_cut: Whether the best translation, or that of one of its pieces, ended at its maximum
+            length.
     """
 
     translations: list[Translation]
@@ -72,31 +92,35 @@ class Translated:
 
     @property
     def length(self) -> int:
-        """The tokens of the sentence, each piece with its EOS."""
+        """The number of tokens of the sentence, with an EOS for each piece."""
         return sum(len(piece.source) for piece in self.pieces)
 
     @property
     def warnings(self) -> list[str]:
-        """What may have been lost."""
-        found = list[str]()
+        """Warnings of text that the translation may have lost."""
+        warnings = []
         if self.excess_tokens:
-            found.append(
+            warnings.append(
                 f"the line is {counted(self.excess_tokens, 'token')} too long for the model: "
                 "split into pieces"
             )
         elif self.pieces and not self.translations[0].text:
-            found.append("the translation is empty")
+            warnings.append("the translation is empty")
         if self.is_cut:
-            found.append(
+            warnings.append(
                 "the translation is cut off at its maximum length (decode.max_len_a, "
                 "decode.max_len_b)"
             )
-        return found
+        return warnings
 
 
 @dataclass(frozen=True)
-class _Cleaned:
-    """How the text was cleaned that a model has learned from."""
+class _CleaningSettings:
+    """How the training text of a model was cleaned.
+
+    Attributes:
+        clean: The edits in the order in which they are applied.
+    """
 
     clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)]
 
@@ -110,26 +134,45 @@ def load_translator(
     """Load the translator of a trained run.
 
     Args:
-        run: The training whose model translates.
-        decode: How it searches.
+        run: The run whose averaged model translates.
+        decode: The settings of the search.
         languages: The source and the target language; by default those of the corpus.
-        sampler: Draws translations, instead of beam search.
+        sampler: If given, translations are sampled from the model instead of searched.
     """
     corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model_or_ensemble(run.models_folder / "averaged", corpus).to(device)
-    # not those of params.yaml, which may have been edited since
-    edits = validate_document(_Cleaned, {"clean": corpus.clean}, corpus.folder / CORPUS).clean
-    return Translator(model, corpus, edits, decode, sampler, languages)
+    # The corpus records the edits of the training text. Those in params.yaml may have been changed
+    # since.
+    recorded = {"clean": corpus.clean}
+    cleaning = validate_document(_CleaningSettings, recorded, corpus.folder / CORPUS)
+    return Translator(model, corpus, cleaning.clean, decode, sampler, languages)
+
+
+class _PreparedSentence(NamedTuple):
+    """A sentence as the model reads it.
+
+    Attributes:
+        words: The words that the tokenizer found.
+        token_count: The number of its tokens, without tag and EOS.
+        pieces: The token ids of each piece, with tag and EOS.
+    """
+
+    words: list[str]
+    token_count: int
+    pieces: list[list[int]]
 
 
 class Translator:
     """Translates each line as one sentence, exactly as the pipeline translates test sets.
 
-    Cleaning, tokenizer, subwords and search are those of the test sets.
-
-    `sampler`: draws translations, instead of beam search. `languages`: of the text and of its
-    translation; by default those of the corpus.
+    Attributes:
+        model: The model or ensemble.
+        corpus: The corpus, for vocabularies and tokenizers.
+        decode: The settings of the search.
+        source: The language of the sentences.
+        target: The language of the translations.
+        known_words: The words of the training text.
     """
 
     def __init__(
@@ -141,83 +184,133 @@ class Translator:
         sampler: Sampler | None = None,
         languages: tuple[str, str] | None = None,
     ) -> None:
-        self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
-        self.source, self.target = languages or (corpus.source, corpus.target)
-        self._aligner = WordAligner(model, corpus, decode)
-        self._prefix = corpus.source_prefix(self.target)
-        self._engine = create_engine(model, decode, sampler)
-        self._most = self._engine.max_source_length
-        self.known_words = KnownWords(corpus, self.source)
+        """Create a translator.
 
-    def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
-        """The `best` translations of each sentence, or fewer if search found fewer.
+        Args:
+            model: The model or ensemble.
+            corpus: The corpus that it was trained on.
+            edits: The edits by which the training text was cleaned.
+            decode: The settings of the search.
+            sampler: If given, translations are sampled from the model instead of searched.
+            languages: The source and the target language; by default those of the corpus.
+        """
+        if languages is None:
+            languages = (corpus.source, corpus.target)
+        self.model = model
+        self.corpus = corpus
+        self.decode = decode
+        self.source, self.target = languages
+        self.known_words = KnownWords(corpus, self.source)
+        self._edits = edits
+        self._aligner = WordAligner(model, corpus, decode)
+        # The tag of the target language, if the corpus has several directions.
+        self._tag_ids = corpus.source_prefix(self.target)
+        self._engine = create_engine(model, decode, sampler)
+        self._max_source_length = self._engine.max_source_length
+
+    def __call__(self, sentences: Sequence[str], n_best: int = 1) -> list[Translated]:
+        """Translate sentences.
 
         A sentence beyond the model's maximum length is split into pieces, whose translations are
-        joined. An empty one has an empty translation.
+        joined. An empty sentence has an empty translation.
+
+        Args:
+            sentences: The sentences.
+            n_best: The number of translations of each sentence; search may find fewer.
         """
-        words = []
-        ids = []
-        sources = []
-        for sentence in sentences:
-            words.append(self._words(sentence))
-            ids.append(self._encode(words[-1]))
-            sources.append(self._pieces(ids[-1]))
-        flat = list(chain.from_iterable(sources))
-        lengths = np.array(list(map(len, flat)), dtype=np.int64)
-        # outputs that differ in tokens, but not as text, are merged below
-        n_best = best if best == 1 else self.decode.beam
-        hypotheses = iter(self._engine.search(flat, lengths, n_best))
-        translations = []
-        for text, whole, parts in zip(words, ids, sources, strict=True):
-            outputs = list(islice(hypotheses, len(parts)))
-            firsts = []
-            if whole:
-                for part, output in zip(parts, outputs, strict=True):
-                    firsts.append(Piece(part, output[0].tokens))
-            beyond = max(0, len(self._prefix) + len(whole) + 1 - self._most)
-            joined = self._join(parts, text, outputs)[:best]
-            is_cut = any(of_piece[0].is_cut for of_piece in outputs)
-            translations.append(Translated(joined, beyond, firsts, text, is_cut))
-        return translations
+        prepared_sentences = [self._prepare(sentence) for sentence in sentences]
+        pieces = []
+        for prepared in prepared_sentences:
+            pieces += prepared.pieces
+        lengths = np.array([len(piece) for piece in pieces], dtype=np.int64)
+        # Outputs with different tokens may have the same text; they become one translation. So the
+        # complete beam is needed to find n different ones.
+        outputs_per_piece = 1 if n_best == 1 else self.decode.beam
+        all_outputs = iter(self._engine.search(pieces, lengths, outputs_per_piece))
+        translated_sentences = []
+        for prepared in prepared_sentences:
+            outputs_of_pieces = list(islice(all_outputs, len(prepared.pieces)))
+            translated_sentences.append(self._finish(prepared, outputs_of_pieces, n_best))
+        return translated_sentences
+
+    def _prepare(self, sentence: str) -> _PreparedSentence:
+        """Clean, tokenize and encode a sentence, and split it into pieces if it is too long."""
+        words = self._words(sentence)
+        ids = self._encode(words)
+        return _PreparedSentence(words, len(ids), self._split_into_pieces(ids))
+
+    def _finish(
+        self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]], n_best: int
+    ) -> Translated:
+        """Turn the outputs of a sentence's pieces into its translations.
+
+        Args:
+            prepared: The sentence.
+            outputs_of_pieces: The outputs of each piece, best first.
+            n_best: The number of translations at most.
+        """
+        translations = self._translations(prepared, outputs_of_pieces)
+        pieces = []
+        if prepared.token_count > 0:
+            for source, outputs in zip(prepared.pieces, outputs_of_pieces, strict=True):
+                pieces.append(Piece(source, outputs[0].tokens))
+        length_with_tag_and_eos = len(self._tag_ids) + prepared.token_count + 1
+        return Translated(
+            translations=translations[:n_best],
+            excess_tokens=max(0, length_with_tag_and_eos - self._max_source_length),
+            pieces=pieces,
+            words=prepared.words,
+            is_cut=any(outputs[0].is_cut for outputs in outputs_of_pieces),
+        )
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
-        """The maps of the best translation by kind, for each piece; an ensemble's last model's."""
-        by = models_of(self.model)[-1], self.corpus
-        return [
-            compute_attention_maps(*by, piece.source, piece.tokens) for piece in translated.pieces
-        ]
+        """Return the attention maps of each piece with its best translation, by kind of attention.
+
+        The maps of an ensemble are those of its last model.
+        """
+        model = models_of(self.model)[-1]
+        maps_of_pieces = []
+        for piece in translated.pieces:
+            maps = compute_attention_maps(model, self.corpus, piece.source, piece.tokens)
+            maps_of_pieces.append(maps)
+        return maps_of_pieces
 
     def alignment(self, translated: Translated) -> WordAlignment:
-        """The words of a sentence and of its best translation, and which translate which."""
+        """Return the words of a sentence and of its best translation, and how they are aligned."""
         pieces = [(piece.source, piece.tokens) for piece in translated.pieces]
         return self._aligner.align(translated.words, pieces)
 
     def ids(self, sentence: str) -> list[int]:
-        """The tokens of a sentence, without EOS."""
+        """Return the token ids of a sentence, without tag and EOS."""
         return self._encode(self._words(sentence))
 
     @cached_property
     def usual_length(self) -> int:
-        """The tokens, EOS included, that 99.9% of the training sentences have at most."""
+        """The number of tokens, with EOS, that 99.9% of the training sentences have at most."""
         lengths = self.corpus.side("train", self.corpus.source).lengths
-        at_most = np.bincount(lengths).cumsum()
-        return int(np.searchsorted(at_most, _SHARE * len(lengths)))
+        sentences_up_to_length = np.bincount(lengths).cumsum()
+        return int(np.searchsorted(sentences_up_to_length, _USUAL_SHARE * len(lengths)))
 
     def is_far_longer(self, translated: Translated) -> bool:
-        """Whether a line is far longer than the sentences that the system was trained on."""
-        return translated.length > _FAR * self.usual_length
+        """Return whether a line is far longer than the sentences of the training text."""
+        return translated.length > _FAR_LONGER * self.usual_length
 
     def long_line_note(self) -> str:
-        """What to say of lines that are far longer than the training sentences."""
+        """Return what a message says of lines that are far longer than the training sentences."""
         return (
             f"far longer than the training sentences (99.9% have at most {self.usual_length:,} "
             "tokens). A line is translated as one sentence: put each sentence on a line of its own"
         )
 
     def _words(self, sentence: str) -> list[str]:
-        """Clean and tokenize a sentence; raises UserError at one that the model cannot read."""
+        """Clean and tokenize a sentence.
+
+        Raises:
+            UserError: The sentence contains what the model cannot read, such as a tag as a word.
+        """
         text = sentence
-        # Without edits, the pipeline does not normalize white space either, which spaCy may count.
+        # Without edits, the pipeline keeps runs of white space, which spaCy makes tokens of. They
+        # must reach the tokenizer here, too.
         if self._edits:
             text = apply_edits(sentence, self.source, self._edits)
         line = tokenize_to_line(self.corpus.tokenizer(self.source), text)
@@ -228,85 +321,126 @@ class Translator:
         return words
 
     def _encode(self, words: list[str]) -> list[int]:
+        """Return the token ids of words, without EOS."""
         segmentation = self.corpus.segmentation(self.corpus.source)
         ids: list[int] = segmentation.encode([" ".join(words)]).tolist()
-        return ids[:-1]
+        return ids[:-1]  # EOS is last
 
-    def _pieces(self, ids: list[int]) -> list[list[int]]:
-        """Pieces within the model's length, each with prefix and EOS; split between words if any.
+    def _split_into_pieces(self, ids: list[int]) -> list[list[int]]:
+        """Split a sentence into pieces that fit into the model, if possible between two words.
 
-        Of an empty sentence EOS alone, which engines do not search.
+        Args:
+            ids: The token ids of the sentence, without tag and EOS.
+
+        Returns:
+            The token ids of each piece, with tag and EOS; for an empty sentence EOS alone, which
+            engines do not search.
         """
         if not ids:
             return [[EOS]]
-        ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
-        room, pieces = self._most - 1 - len(self._prefix), list[list[int]]()
-        while len(ids) > room:
-            end = next((end for end in range(room, 0, -1) if ends_word[end - 1]), room)
-            pieces.append([*self._prefix, *ids[:end], EOS])
-            ids, ends_word = ids[end:], ends_word[end:]
-        return [*pieces, [*self._prefix, *ids, EOS]]
+        segmentation = self.corpus.segmentation(self.corpus.source)
+        ends_word = segmentation.ends_word(np.array([*ids, EOS]))
+        max_tokens = self._max_source_length - len(self._tag_ids) - 1
+        pieces = []
+        start = 0
+        while len(ids) - start > max_tokens:
+            stop = start + max_tokens
+            # Go back to the last token that ends a word. A word longer than the piece is cut.
+            while stop > start and not ends_word[stop - 1]:
+                stop -= 1
+            if stop == start:
+                stop = start + max_tokens
+            pieces.append([*self._tag_ids, *ids[start:stop], EOS])
+            start = stop
+        pieces.append([*self._tag_ids, *ids[start:], EOS])
+        return pieces
 
-    def _join(
-        self, sources: list[list[int]], words: list[str], parts: list[list[Hypothesis]]
+    def _translations(
+        self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]]
     ) -> list[Translation]:
-        """Return the translations of a sentence.
+        """Return the translations of a sentence, best first; of several pieces only the best one.
 
         Args:
-            sources: The tokens of each piece of the sentence, with prefix and EOS.
-            words: The words of the sentence.
-            parts: The hypotheses of each piece, the best first.
+            prepared: The sentence.
+            outputs_of_pieces: The outputs of each piece, best first.
         """
-        if len(parts) == 1:
-            return self._distinct(sources[0], words, parts[0])
+        if len(outputs_of_pieces) > 1:
+            best_outputs = [outputs[0] for outputs in outputs_of_pieces]
+            return [self._join_pieces(prepared, best_outputs)]
+        (source,) = prepared.pieces
+        scores_by_text: dict[str, float] = {}
+        for output in outputs_of_pieces[0]:
+            text = self._text(source, prepared.words, output.tokens)
+            scores_by_text.setdefault(text, output.score)  # the first output has the best score
+        return [Translation(text, score) for text, score in scores_by_text.items()]
+
+    def _join_pieces(self, prepared: _PreparedSentence, outputs: list[Hypothesis]) -> Translation:
+        """Join the best outputs of all pieces; the score is that of one output of their length."""
         texts = []
         log_prob = 0.0
-        tokens = 0
+        token_count = 0
         first_word = 0
-        for source, hypotheses in zip(sources, parts, strict=True):
-            best = hypotheses[0]
-            # Words are only read with replace_unk, where each token is one: but for prefix and EOS.
-            words_of_piece = len(source) - len(self._prefix) - 1
-            end = first_word + words_of_piece
-            texts.append(self._text(source, words[first_word:end], best.tokens))
-            first_word = end
-            log_prob += best.log_prob
-            tokens += len(best.tokens) + 1  # with EOS
-        text = " ".join(filter(None, texts))
-        return [Translation(text, log_prob / length_penalty(tokens, self.decode))]
-
-    def _distinct(
-        self, source: list[int], words: list[str], hypotheses: list[Hypothesis]
-    ) -> list[Translation]:
-        """Translations with different texts: hypotheses of other tokens may have the same."""
-        scores: dict[str, float] = {}
-        for hypothesis in hypotheses:
-            text = self._text(source, words, hypothesis.tokens)
-            scores.setdefault(text, hypothesis.score)
-        return [Translation(text, score) for text, score in scores.items()]
+        for source, output in zip(prepared.pieces, outputs, strict=True):
+            # Only replace_unk reads the words of a piece, and with it each word is one token.
+            words_in_piece = len(source) - len(self._tag_ids) - 1
+            words = prepared.words[first_word : first_word + words_in_piece]
+            first_word += words_in_piece
+            text = self._text(source, words, output.tokens)
+            if text:
+                texts.append(text)
+            log_prob += output.log_prob
+            token_count += len(output.tokens) + 1  # with EOS
+        score = log_prob / length_penalty(token_count, self.decode)
+        return Translation(" ".join(texts), score)
 
     def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
-        found = self._aligner.output_words(source, words, tokens)
-        return self.corpus.tokenizer(self.target).detokenize(found)
+        """Return the text of an output.
+
+        Args:
+            source: The token ids of the source piece, with tag and EOS.
+            words: The words of the source piece.
+            tokens: The token ids of the output.
+        """
+        output_words = self._aligner.output_words(source, words, tokens)
+        return self.corpus.tokenizer(self.target).detokenize(output_words)
+
+
+class TranslatedLine(NamedTuple):
+    """A line of a file after its translation.
+
+    Attributes:
+        location: The file and the number of the line, such as `news.de:3`.
+        translated: The line's translations.
+    """
+
+    location: str
+    translated: Translated
 
 
 def translate_lines(
-    translator: Translator, files: Sequence[str], best: int = 1
-) -> Iterator[list[tuple[str, Translated]]]:
-    """The lines of files, one after the other, or of standard input, with `best` translations.
+    translator: Translator, files: Sequence[str], n_best: int = 1
+) -> Iterator[list[TranslatedLine]]:
+    """Translate the lines of files, one after the other, or of standard input without files.
 
-    Yields them as soon as they are translated, some together: place (file and number), and what the
-    line was translated to.
+    Args:
+        translator: The translator.
+        files: The paths of the files.
+        n_best: The number of translations of each line.
+
+    Yields:
+        Batches of lines, as soon as they are translated: typed lines are answered one by one.
     """
-    for stream, name in _opened(files):
-        for lines in read_line_batches(stream, name, _LINES):
-            numbers, texts = zip(*lines, strict=True)
-            places = [f"{name}:{number}" for number in numbers]
-            yield list(zip(places, translator(texts, best), strict=True))
+    for stream, name in _open_streams(files):
+        for batch in read_line_batches(stream, name, _LINES_AT_ONCE):
+            texts = [text for _, text in batch]
+            translated_lines = []
+            for (number, _), translated in zip(batch, translator(texts, n_best), strict=True):
+                translated_lines.append(TranslatedLine(f"{name}:{number}", translated))
+            yield translated_lines
 
 
-def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
-    """Each of the files with its name, or standard input."""
+def _open_streams(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
+    """Yield the bytes of each file with its name; without files those of standard input."""
     if not files:
         if sys.stdin is None:
             raise UserError("standard input is closed")
