@@ -30,7 +30,7 @@ from bleuprint.dataset.binarized import (
     SetSize,
     write_header,
 )
-from bleuprint.dataset.subwords.segmentation import Segmentation, read_about
+from bleuprint.dataset.subwords.segmentation import Segmentation, read_segmentation_file
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK
 from bleuprint.rules.rule import Edits
 from bleuprint.runtime.files import atomic_folder
@@ -210,7 +210,7 @@ class Binarizing(Step):
         header = {
             "source": self.input_text.source,
             "target": self.input_text.target,
-            "joint": read_about(self.segmentation)["joint"],
+            "joint": read_segmentation_file(self.segmentation)["joint"],
             "clean": edit_settings,
             "tokenize": asdict(self.tokenize),
             "sets": {name: asdict(size) for name, size in sizes.items()},

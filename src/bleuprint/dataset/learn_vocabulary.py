@@ -15,7 +15,7 @@ from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.dataset.count_units import Splitter, count_units
 from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
-from bleuprint.dataset.subwords.segmentation import ABOUT, read_bpe
+from bleuprint.dataset.subwords.segmentation import SEGMENTATION_FILE, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_folder, write_json
@@ -58,8 +58,8 @@ def learn_segmentation(
         UserError: The text has too few words for the settings.
     """
     with atomic_folder(folder) as unfinished_folder:
-        about = {"kind": _token_kind(settings), "joint": settings.joint}
-        write_json(unfinished_folder / ABOUT, about)
+        description = {"kind": _token_kind(settings), "joint": settings.joint}
+        write_json(unfinished_folder / SEGMENTATION_FILE, description)
         if settings.sentencepiece is not None:
             learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished_folder, workers)
             return
@@ -117,7 +117,8 @@ def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[
     """
     counts = {}
     for word, count in word_counts.items():
-        # subword-nmt loses the \r at the start of a line of its input, so it learns from none.
+        # subword-nmt drops an \r at the start of a line of its input: it would learn from another
+        # word than this one.
         if not word.startswith("\r"):
             counts[word] = count
     merges = track(

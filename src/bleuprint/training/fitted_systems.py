@@ -191,7 +191,7 @@ def _length_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -
 
 def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
     """Return how many epochs of a text a training of some updates has."""
-    epochs = updates * _update_pairs(train, text) / text.pairs
+    epochs = updates * _mean_pairs_per_update(train, text) / text.pairs
     if train.max_epochs is None:
         return epochs
     # The last update of an epoch may be smaller than the others.
@@ -216,12 +216,12 @@ def training_seconds(
     train = system.train
     # A validation is spread over the updates of its interval.
     validated_pairs = valid_pairs / train.validate_interval
-    pairs_per_update = _update_pairs(train, text) + _VALIDATION_COST * validated_pairs
+    pairs_per_update = _mean_pairs_per_update(train, text) + _VALIDATION_COST * validated_pairs
     cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
     return updates * pairs_per_update * cost * seconds_per_pair(system, text, threads)
 
 
-def _update_pairs(train: Train, text: TextSize) -> float:
+def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
     """Return the mean number of sentence pairs of an update."""
     if train.tokens_per_update is not None:
         return train.tokens_per_update / text.target_length

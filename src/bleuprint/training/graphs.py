@@ -102,6 +102,7 @@ class Graphs:
 
         replay: Callable[[], None] = compute
         if device.type == "cuda":
+            # The passes before a recording add to the gradient.
             gradient_before = self._gradient.clone()
             replay = self._record_cuda(compute).replay
             self._gradient.copy_(gradient_before)

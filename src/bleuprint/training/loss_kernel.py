@@ -107,8 +107,7 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
             gradient = tl.where(in_vocabulary, tl.exp(x - log_sum) - expected, 0.0)
             stored = gradient.to(logits.dtype.element_ty)
             tl.store(logits + column, stored, mask=column < columns)
-    else:
-        # The row does not count.
+    else:  # The row does not count.
         tl.store(losses + row, 0.0)
         for start in range(0, columns, block):
             column = start + tl.arange(0, block)

@@ -1,1 +1,1 @@
-"""Words to token ids and back: BPE, vocabularies, segmentation."""
+"""Words to token ids and back: byte-pair encoding, vocabularies, and the segmentation of a line."""

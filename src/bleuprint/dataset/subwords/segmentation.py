@@ -22,7 +22,7 @@ from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import replace_white_space
 
 # The file that describes a segmentation.
-ABOUT = "segmentation.json"
+SEGMENTATION_FILE = "segmentation.json"
 # The name of a SentencePiece model, before the language.
 MODEL = "sentencepiece"
 # Marks the end of a line among words; a line feed cannot occur in a word.
@@ -61,7 +61,7 @@ class Segmentation:
     def read(cls, folder: Path, language: str) -> "Segmentation":
         """Read the segmentation of a language from a folder that `learn_segmentation` wrote."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
-        kind = read_about(folder)["kind"]
+        kind = read_segmentation_file(folder)["kind"]
         if kind == "sentencepiece":
             return PieceSegmentation(language, vocabulary, folder / f"{MODEL}.{language}")
         if kind == "words":
@@ -210,7 +210,7 @@ class PieceSegmentation(Segmentation):
         return np.append(next_is_word_start, True)
 
 
-def read_about(folder: Path) -> dict[str, Any]:
+def read_segmentation_file(folder: Path) -> dict[str, Any]:
     """Read segmentation.json.
 
     It is checked by hand, since exported systems contain this module and need no pydantic.
@@ -221,13 +221,15 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         UserError: The file is missing or damaged.
     """
-    path = folder / ABOUT
-    about = read_json_object(path, ("kind", "joint"))
-    if about["kind"] not in ("bpe", "words", "sentencepiece"):
-        raise DamagedFile(path, f"field kind: {about['kind']!r} is not bpe, words or sentencepiece")
-    if not isinstance(about["joint"], bool):
-        raise DamagedFile(path, f"field joint: {about['joint']!r} is not true or false")
-    return about
+    path = folder / SEGMENTATION_FILE
+    content = read_json_object(path, ("kind", "joint"))
+    if content["kind"] not in ("bpe", "words", "sentencepiece"):
+        raise DamagedFile(
+            path, f"field kind: {content['kind']!r} is not bpe, words or sentencepiece"
+        )
+    if not isinstance(content["joint"], bool):
+        raise DamagedFile(path, f"field joint: {content['joint']!r} is not true or false")
+    return content
 
 
 def read_bpe(folder: Path, language: str) -> Bpe:
