@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.cli import translate
-from bleuprint.cli.translate import _checked, _Notes
+from bleuprint.cli.translate import _check_arguments, _LineNotes
 from bleuprint.runtime.errors import UserError
 
 
@@ -40,10 +40,10 @@ class Line:
 
 
 def notes(capsys, lines):
-    found = _Notes(StandInTranslator())
+    found = _LineNotes(StandInTranslator())
     for number, line in enumerate(lines, 1):
         found.add(f"text:{number}", line)
-    found.end()
+    found.print_summary()
     return capsys.readouterr().err.splitlines()
 
 
@@ -68,7 +68,7 @@ def test_each_warning_of_a_line_is_printed(capsys):
 
 def test_without_a_line_that_is_said(capsys):
     (said,) = notes(capsys, [])
-    assert said.startswith("bleuprint: note: nothing to translate: ")
+    assert said.startswith("bleuprint: note: no input. Pass FILE")
 
 
 def test_without_anything_to_say_nothing_is_said(capsys):
@@ -115,28 +115,28 @@ def given(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("n_best", [None, 1, 4])
 def test_as_many_outputs_as_the_beam_can_be_asked_for(given, n_best):
-    chosen = _checked(given(n_best=n_best))
+    chosen = _check_arguments(given(n_best=n_best))
     assert chosen.run == "run"
     assert chosen.decode.beam == 4
 
 
 def test_the_languages_are_those_of_the_direction(given):
-    assert _checked(given()).languages == ("en", "de")
-    assert _checked(given(direction="en-fr")).languages == ("en", "fr")
+    assert _check_arguments(given()).languages == ("en", "de")
+    assert _check_arguments(given(direction="en-fr")).languages == ("en", "fr")
 
 
 def test_more_outputs_than_the_beam_are_refused(given):
     with pytest.raises(UserError, match=r"^--n-best 5 is beyond the beam of 4$"):
-        _checked(given(n_best=5))
+        _check_arguments(given(n_best=5))
 
 
 def test_every_file_must_be_there(given, tmp_path):
     (tmp_path / "text").touch()
     (tmp_path / "folder").mkdir()
-    assert _checked(given(files=["text"]))
+    assert _check_arguments(given(files=["text"]))
     for wrong in ("nowhere", "folder"):
         with pytest.raises(UserError, match=f"^{wrong}: "):
-            _checked(given(files=["text", wrong]))
+            _check_arguments(given(files=["text", wrong]))
 
 
 def test_alignments_do_not_replace_a_text(given, tmp_path):
@@ -144,14 +144,14 @@ def test_alignments_do_not_replace_a_text(given, tmp_path):
     (tmp_path / "b").touch()
     (tmp_path / "links").touch()
     (tmp_path / "same").symlink_to("b")
-    assert _checked(given(files=["a", "b"], alignment="links"))
-    assert _checked(given(files=["a", "b"], alignment="new"))
+    assert _check_arguments(given(files=["a", "b"], alignment="links"))
+    assert _check_arguments(given(files=["a", "b"], alignment="new"))
     for text in ("a", "b", "same"):
         with pytest.raises(UserError, match=f"^--alignment {text}: is the text to translate$"):
-            _checked(given(files=["a", "b"], alignment=text))
+            _check_arguments(given(files=["a", "b"], alignment=text))
 
 
 def test_a_closed_standard_output_is_refused(given, monkeypatch):
     monkeypatch.setattr(translate, "is_stdout_closed", lambda: True)
     with pytest.raises(UserError, match=r"^standard output is closed$"):
-        _checked(given())
+        _check_arguments(given())

@@ -20,20 +20,20 @@ from root import ROOT
 def test_a_stage_is_one_line_with_its_number_and_what_it_took():
     planned = {"clean@a": None, "train@x-a-1": 90.0, "average@x-a-1": 1.0}
     lines = StageLines(planned)
-    assert lines.next("clean@a", restored=False) == "[1/3] clean@a"
-    assert lines.next("new@b", restored=False) == "new@b"
-    assert lines.next("train@x-a-1", restored=False) == "[2/3] train@x-a-1"  # it says so itself
+    assert lines.next("clean@a", is_restored=False) == "[1/3] clean@a"
+    assert lines.next("new@b", is_restored=False) == "new@b"
+    assert lines.next("train@x-a-1", is_restored=False) == "[2/3] train@x-a-1"  # it says so itself
     from_cache = "[3/3] average@x-a-1: outputs from the run cache"
-    assert lines.next("average@x-a-1", restored=True) == from_cache
-    took = StageLines({"dedup@a": 90.0}).next("dedup@a", restored=False)
+    assert lines.next("average@x-a-1", is_restored=True) == from_cache
+    took = StageLines({"dedup@a": 90.0}).next("dedup@a", is_restored=False)
     assert took == "[1/1] dedup@a (took 0:01:30 before)"
-    assert StageLines({"dedup@a": 4.0}).next("dedup@a", restored=False) == "[1/1] dedup@a"
+    assert StageLines({"dedup@a": 4.0}).next("dedup@a", is_restored=False) == "[1/1] dedup@a"
 
 
 def test_stages_are_numbered_in_the_order_in_which_they_begin():
     """The longest training begins first, wherever params.yaml has its system."""
     lines = StageLines({"train@tiny-a-1": None, "train@large-a-1": None})
-    began = [lines.next(f"train@{name}-a-1", restored=False) for name in ("large", "tiny")]
+    began = [lines.next(f"train@{name}-a-1", is_restored=False) for name in ("large", "tiny")]
     assert began == ["[1/2] train@large-a-1", "[2/2] train@tiny-a-1"]
 
 
@@ -93,7 +93,7 @@ def test_files_to_commit_are_named_from_the_projects_folder(project, monkeypatch
 
 
 def test_an_experiment_is_compared_with_the_committed_results_of_its_name(project):
-    none = "No result of this experiment is committed: there is none to compare with."
+    none = "Nothing to compare with: no results of this experiment are committed."
     own = replace(project, experiment="mine")
     Path("params.yaml").write_text("experiment: mine\n")
     assert ending(own)[0] == none

@@ -168,6 +168,6 @@ def test_reproduce_ends_with_the_scores_and_what_to_commit(reproduced):
     assert stages and report.startswith("[2/2] report")
     rows = [line.split()[0] for line in table if line.startswith(("tiny", "wide"))]
     assert set(rows) == {"tiny", "wide"} and len(table) <= 40
-    assert committed.startswith("No result of this experiment is committed")
+    assert committed.startswith("Nothing to compare with: no results")
     assert changed.startswith("Changed: ") and "To keep it: git add params.yaml" in changed
     assert page.startswith("Next: open reports/index.html")

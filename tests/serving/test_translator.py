@@ -85,11 +85,11 @@ def test_a_terminal_is_told_what_to_type(toy):
     os.close(typed)
     os.close(terminal)
     assert done.stdout == b"\n"
-    assert done.stderr == b"bleuprint: note: type a sentence a line; Ctrl-D ends\n"
+    assert done.stderr == b"bleuprint: note: Type one sentence per line. Press Ctrl-D to finish.\n"
 
 
 def test_no_text_is_said(toy):
-    said = "bleuprint: note: nothing to translate: give a sentence a line, in FILE or on standard "
+    said = "bleuprint: note: no input. Pass FILE, or one sentence per line on standard "
     assert run(toy) == ("", f"{said}input\n")
 
 

@@ -12,49 +12,77 @@ from bleuprint.runtime.foreign_text import print_escaped
 
 
 def add_commands(commands: Commands) -> None:
+    """Declare the commands cite, inspect and new-corpus."""
     add_command(commands, _cite, "cite > references.bib")
-    add = add_command(commands, _inspect, "inspect phrasebook-en-de")
-    add("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    help_ = "pairs to draw from the training texts (%(default)s)"
-    add("--pairs", type=count, default=100_000, help=help_)
-    add("--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)")
-    add("--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)")
+    _add_inspect(commands)
+    _add_new_corpus(commands)
+
+
+def _add_inspect(commands: Commands) -> None:
+    """Declare the command inspect."""
+    add_argument = add_command(commands, _inspect, "inspect phrasebook-en-de")
+    add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    add_argument(
+        "--pairs",
+        type=count,
+        default=100_000,
+        help="pairs to sample from the training texts (%(default)s)",
+    )
+    add_argument("--seed", type=whole_number(0), default=1, help="sampling seed (%(default)s)")
+    add_argument(
+        "--samples",
+        type=whole_number(1, 5),
+        default=3,
+        help="samples of each rule (%(default)s)",
+    )
+
+
+def _add_new_corpus(commands: Commands) -> None:
+    """Declare the command new-corpus."""
     example = "new-corpus inputs/mine.de inputs/mine.en"
-    add = add_command(commands, new_corpus, example, computes=True)
-    help_ = "the source text, then the target text; or one .tsv or .tmx file with both"
-    add("files", nargs="+", type=Path, metavar="FILE", help=help_)
-    help_ = "their languages, such as de en (the ends of their names)"
-    add("--languages", nargs=2, metavar="CODE", help=help_)
-    help_ = (
+    add_argument = add_command(commands, new_corpus, example, computes=True)
+    add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="the source text, then the target text; or one .tsv or .tmx file with both",
+    )
+    add_argument(
+        "--languages",
+        nargs=2,
+        metavar="CODE",
+        help="their languages, such as de en (the ends of their names)",
+    )
+    columns_help = (
         "columns of source and target in a .tsv file: two numbers, or two names in its first line"
     )
-    add("--columns", nargs=2, metavar="COLUMN", help=help_)
+    add_argument("--columns", nargs=2, metavar="COLUMN", help=columns_help)
 
 
 def _cite(_: argparse.Namespace) -> None:
-    """The BibTeX of what the experiment uses."""
+    """Print the BibTeX of what the experiment uses."""
     from bleuprint.report.citations import citations
 
     print(citations(load_settings()), end="")
 
 
-def _inspect(given: argparse.Namespace) -> None:
-    """What each rule would drop, with samples."""
+def _inspect(arguments: argparse.Namespace) -> None:
+    """Show what each rule would drop, with samples."""
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import downloads_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 
-    settings, sample = load_settings(), Sample(given.pairs, given.seed)
-    scratch = environment.work_folder() / "inspect"
+    scratch_folder = environment.work_folder() / "inspect"
     inspection = inspect_corpus(
-        given.corpus,
-        settings,
-        sample,
+        arguments.corpus,
+        load_settings(),
+        Sample(arguments.pairs, arguments.seed),
         downloads_of_environment(),
-        scratch,
+        scratch_folder,
         environment.worker_count(),
     )
-    for line in inspection_lines(inspection, given.samples):
+    for line in inspection_lines(inspection, arguments.samples):
         print_escaped(line)
     for note in inspection.notes:
         print_message(note, "note")

@@ -1,4 +1,7 @@
-"""Commands that prepare, use and compare what the pipeline computes."""
+"""The command `bleuprint`: it finds the command that the command line names, and runs it.
+
+Each group of commands has a module, whose `add_commands` declares their options.
+"""
 
 import argparse
 import difflib
@@ -16,8 +19,8 @@ from bleuprint.runtime.environment import set_missing_user_variables
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.interrupts import block_interrupts
 
-# The names of commands in bleuprint 1.0, and their names now.
-_OLD_NAMES = {"record": "sync"}
+# Commands of bleuprint 1.0 that have a new name, with this name.
+_NEW_NAMES = {"record": "sync"}
 _START = """\
 start here:
   make reproduce            run the experiment of params.yaml, print its table
@@ -31,14 +34,16 @@ start here:
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Each command in a line with its help, below their title."""
+    """The format of the help: below a title, a line for each command."""
 
     def __init__(self, prog: str) -> None:
+        """Set the widths of the columns; `prog` is the name of the program."""
         super().__init__(prog, max_help_position=16)
-        self._action_max_length = 14  # argparse forgets by how much commands are indented
+        # By default, argparse makes the first column too narrow for indented commands.
+        self._action_max_length = 14
 
     def format_help(self) -> str:
-        """Without the line that argparse leaves for the names of the commands."""
+        """Return the help without the empty line that argparse puts before the commands."""
         return super().format_help().replace("\n  \n", "\n")
 
 
@@ -48,28 +53,40 @@ def main() -> None:
 
 
 def _run_command() -> None:
+    """Parse the command line and run its command; exit with status 2 at a mistake in it."""
     _run_code_of_project()
     set_missing_user_variables()
     parser, commands = command_parser()
     _refuse_empty_argument(parser, commands)
     _check_name(parser, commands.choices)
-    given, unknown = parser.parse_known_args()
-    if unknown:  # with the usage of the command, which argparse would not print
-        commands.choices.get(given.name, parser).error(
-            f"unrecognized arguments: {' '.join(unknown)}"
-        )
-    if given.command is None:
+    arguments, unknown_arguments = parser.parse_known_args()
+    if unknown_arguments:
+        # argparse would print the usage of bleuprint, instead of the command's usage.
+        command_or_main = commands.choices.get(arguments.name, parser)
+        command_or_main.error(f"unrecognized arguments: {' '.join(unknown_arguments)}")
+    if arguments.command is None:
         parser.print_help(sys.stderr)
         sys.exit(2)
-    if given.computes:  # before torch is imported
-        named = vars(given)
-        run = (named["system"], named["corpus"]) if "system" in named else ()
-        restart(*run)
-    given.command(given)
+    if arguments.computes:
+        _restart_for_torch(arguments)
+    arguments.command(arguments)
+
+
+def _restart_for_torch(arguments: argparse.Namespace) -> None:
+    """Restart the process with the environment variables that torch reads when it is imported.
+
+    Args:
+        arguments: The parsed command line, which may name a system and a corpus.
+    """
+    values = vars(arguments)
+    if "system" in values:
+        restart(values["system"], values["corpus"])
+    else:
+        restart()
 
 
 def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) -> None:
-    """Exit if an argument is empty, with the usage of the command and the command line."""
+    """Exit with status 2 if an argument is empty, as by a shell variable that is not set."""
     words = sys.argv[1:]
     name = words[0] if words else ""
     if name in commands.choices:
@@ -81,22 +98,33 @@ def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) 
 
 
 def _run_code_of_project() -> None:
-    """Restart with the code of src/, as stages do, if this is the code of another project.
+    """Restart with the code below src/ of the current folder, if other code is running.
 
-    A .venv that was copied, or that clones and worktrees share, has the address of one of them.
+    Stages run this code, too. A .venv that was copied, or that several clones share, has the path
+    of another clone's code.
     """
-    source, given = Path.cwd() / "src", os.environ.get("PYTHONPATH")
-    own = Path(__file__).resolve().parents[2]
-    if (source / "bleuprint" / "__main__.py").is_file() and source.resolve() != own:
-        os.environ["PYTHONPATH"] = f"{source}{os.pathsep}{given}" if given else str(source)
-        block_interrupts()
-        os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
+    project_source = Path.cwd() / "src"
+    running_source = Path(__file__).resolve().parents[2]
+    has_code = (project_source / "bleuprint" / "__main__.py").is_file()
+    if not has_code or project_source.resolve() == running_source:
+        return
+    python_path = os.environ.get("PYTHONPATH")
+    if python_path:
+        os.environ["PYTHONPATH"] = f"{project_source}{os.pathsep}{python_path}"
+    else:
+        os.environ["PYTHONPATH"] = str(project_source)
+    block_interrupts()
+    os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
-    """The parser of the command line, and its commands."""
-    usage = "bleuprint COMMAND ..."
-    parser = argparse.ArgumentParser("bleuprint", usage, _START, formatter_class=_Help)
+    """Return the parser of the command line, and its commands."""
+    parser = argparse.ArgumentParser(
+        prog="bleuprint",
+        usage="bleuprint COMMAND ...",
+        description=_START,
+        formatter_class=_Help,
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="", dest="name", prog="bleuprint")
@@ -106,11 +134,20 @@ def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
 
 
 def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Exit if the first argument is no command, naming the most similar one."""
-    given = "".join(sys.argv[1:2])
-    if given in _OLD_NAMES:
-        parser.error(f"the command {given} is called {_OLD_NAMES[given]} now")
-    if given and not given.startswith("-") and given not in names:
-        similar = difflib.get_close_matches(given, names, n=1)
-        hint = f": do you mean {similar[0]}?" if similar else "; bleuprint --help lists all"
-        parser.error(f"unknown command {given}{hint}")
+    """Exit with status 2 if the command line names an unknown command, with the most similar one.
+
+    Args:
+        parser: The parser of the command line.
+        names: The names of all commands.
+    """
+    if len(sys.argv) < 2:
+        return
+    name = sys.argv[1]
+    if name in _NEW_NAMES:
+        parser.error(f"the command {name} is called {_NEW_NAMES[name]} now")
+    if name.startswith("-") or name in names:
+        return
+    similar_names = difflib.get_close_matches(name, names, n=1)
+    if similar_names:
+        parser.error(f"unknown command {name}: do you mean {similar_names[0]}?")
+    parser.error(f"unknown command {name}; bleuprint --help lists all")

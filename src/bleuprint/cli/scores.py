@@ -24,91 +24,114 @@ _MORE = (
 
 
 def add_commands(commands: Commands) -> None:
-    add = add_command(commands, _table, "table")
-    help_ = "all scores and costs, with notes, however long"
-    add("--all", action="store_true", help=help_)
-    add = add_command(commands, _compare, "compare tiny small")
-    help_ = (
+    """Declare the commands table, compare and verify."""
+    add_argument = add_command(commands, _table, "table")
+    all_help = "all scores and costs, with notes, however long"
+    add_argument("--all", action="store_true", help=all_help)
+
+    add_argument = add_command(commands, _compare, "compare tiny small")
+    first_help = (
         "SYSTEM, SYSTEM@REVISION or @REVISION: a Git commit or a DVC experiment; SYSTEM may be "
         "'SYSTEM, CORPUS', a row of corpora with the same test sets"
     )
-    add("first", metavar="A", help=help_)
-    add("second", metavar="B", help="what to compare it with, in the same form")
-    add("--corpus", help="one corpus, with sentences")
-    help_ = "how many better and how many worse sentences to show (%(default)s)"
-    add("--sentences", type=count, default=10, help=help_)
-    add = add_command(commands, _verify, "verify HEAD~1")
-    help_ = (
+    add_argument("first", metavar="A", help=first_help)
+    add_argument("second", metavar="B", help="what to compare it with, in the same form")
+    add_argument("--corpus", help="one corpus, with sentences")
+    sentences_help = "how many better and how many worse sentences to show (%(default)s)"
+    add_argument("--sentences", type=count, default=10, help=sentences_help)
+
+    add_argument = add_command(commands, _verify, "verify HEAD~1")
+    other_help = (
         "results.json, a release, a folder with reports/, a Git commit or a DVC experiment; "
         "exit status: 0 same bytes, 5 different"
     )
-    add("other", metavar="OTHER", help=help_)
+    add_argument("other", metavar="OTHER", help=other_help)
 
 
-def print_overview(after: Callable[[Settings], Sequence[str]] = lambda _: [_MORE]) -> None:
-    """Print the scores of the last report on a screen, and lines `after` them."""
+def _lines_about_more(_: Settings) -> list[str]:
+    """Return the line that says where more of the results is shown."""
+    return [_MORE]
+
+
+def print_overview(
+    closing_lines: Callable[[Settings], Sequence[str]] = _lines_about_more,
+) -> None:
+    """Print the scores of the last report so that they fit a screen.
+
+    Args:
+        closing_lines: Returns the lines that follow the scores, from the settings.
+    """
     from bleuprint.report.overview import one_screen
     from bleuprint.report.terminal import show
 
     with show_elapsed_time("reading the results"):
-        settings, records = _results()
-        after_them = [*_cautions(settings, records), *after(settings)]
-        parts = one_screen(records, after_them)
+        settings, records = _read_results()
+        lines = [*_weak_points(settings, records), *closing_lines(settings)]
+        parts = one_screen(records, lines)
     show(parts)
 
 
-def _cautions(settings: Settings, records: "Records") -> list[str]:
-    """What makes the results weak, in a line; the page has the evidence."""
+def _weak_points(settings: Settings, records: "Records") -> list[str]:
+    """Return a line with what weakens the results; no line if nothing does.
+
+    The HTML report shows the evidence.
+    """
     from bleuprint.report.page.cautions import cautions
     from bleuprint.report.page.context import ReportContext
 
-    titles = [each.title for each in cautions(ReportContext(settings, records))]
-    return [f"Weak points (see reports/index.html): {'; '.join(titles)}."] if titles else []
+    titles = [caution.title for caution in cautions(ReportContext(settings, records))]
+    if not titles:
+        return []
+    return [f"Weak points (see reports/index.html): {'; '.join(titles)}."]
 
 
-def _results() -> tuple[Settings, "Records"]:
-    """The settings and the records of the last report, which must be of these settings.
+def _read_results() -> tuple[Settings, "Records"]:
+    """Return the settings, and the records of the last report.
 
-    The page is written if it is older than they are.
+    The HTML report is written if it is older than the records.
+
+    Raises:
+        UserError: There is no report, or it was made with other settings.
     """
     from bleuprint.pipeline.dvc_lock import note_unrecorded
     from bleuprint.report import frame
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    settings = load_settings()  # first: in another folder than the root this is what is missing
+    # Outside of a project, the missing params.yaml is the message that helps.
+    settings = load_settings()
     records = load_checked(settings)
     note_unrecorded(frame.RESULTS)
     try:
         write_html_report_if_outdated(settings, records)
-    except OSError as error:  # the scores can be printed in any case
+    except OSError as error:  # The scores can be printed without the HTML report.
         print_message(f"reports/index.html is not written: {error.strerror}", "note")
     return settings, records
 
 
-def _table(given: argparse.Namespace) -> None:
-    """The experiment's scores and costs, on one screen; writes reports/index.html if outdated."""
-    if not given.all:
+def _table(arguments: argparse.Namespace) -> None:
+    """Print scores and costs on one screen; writes reports/index.html if outdated."""
+    if not arguments.all:
         print_overview()
         return
     from bleuprint.report.overview import everything
     from bleuprint.report.terminal import show
 
     with show_elapsed_time("reading the results"):
-        _, records = _results()
+        _, records = _read_results()
         parts = everything(records)
     show(parts)
 
 
-def _compare(given: argparse.Namespace) -> None:
+def _compare(arguments: argparse.Namespace) -> None:
     """Compare two systems or revisions: settings, scores, translations."""
     from bleuprint.report.compare import compare
     from bleuprint.report.terminal import show
 
-    show(compare(given.first, given.second, given.corpus, given.sentences))
+    show(compare(arguments.first, arguments.second, arguments.corpus, arguments.sentences))
 
 
-def _verify(given: argparse.Namespace) -> None:
+def _verify(arguments: argparse.Namespace) -> None:
     """Compare results with another report: the first stage that differs."""
     from bleuprint.pipeline import verify
     from bleuprint.text.unicode import replace_unprintable
@@ -116,9 +139,9 @@ def _verify(given: argparse.Namespace) -> None:
     if not Path("params.yaml").exists():
         raise UserError("params.yaml: no such file; run from the project's root")
     with show_elapsed_time("verify: reading both reports"):
-        verification = verify.compare_reports(
-            verify.open_own_report(), verify.open_report(given.other)
-        )
+        own_report = verify.open_own_report()
+        other_report = verify.open_report(arguments.other)
+        verification = verify.compare_reports(own_report, other_report)
     for line in verification.lines:
         print_escaped(replace_unprintable(line))
     if not verification.is_same:
