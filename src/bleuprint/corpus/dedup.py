@@ -176,6 +176,7 @@ class Deduplication(Step):
             The number of the rule in `rules`, from 1, or 0 for a pair that is kept; shape (pairs,).
         """
         held_out_sides = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
+        # The rules of the two held-out sides follow the rules of the keys.
         key_count = len(self.keys)
         dropped_by = np.where(held_out_sides, key_count + held_out_sides, 0).astype(np.uint8)
         groups_of_keys = []

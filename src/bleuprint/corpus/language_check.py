@@ -54,6 +54,7 @@ def check_languages(
         )
     unknown_languages = sorted(set(user_text.languages) - set(LanguageId.known_languages))
     if unknown_languages:
+        # Text in these languages cannot be identified, so there is nothing more to check.
         print_message(
             f"{join_with_and(unknown_languages)}: not a language that the filter language_id knows",
             "note",

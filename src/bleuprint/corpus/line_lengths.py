@@ -77,6 +77,7 @@ def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
     differences_after = np.abs(longer[surplus:] - shorter)
     # For each place i: the sum of the differences of lines before i, and of lines from i on.
     sums_before = np.append(0, differences_before.cumsum())
+    # Reversed twice, so that the sums are cumulated from the end.
     sums_after = np.append(differences_after[::-1].cumsum()[::-1], 0)
     return int((sums_before + sums_after).argmin())
 
@@ -98,7 +99,10 @@ def _find_unrelated_window(first: _Lengths, second: _Lengths) -> int | None:
 
 
 def _rank_correlation(first: _Lengths, second: _Lengths) -> float:
-    """Compute Spearman's rank correlation; 1 if all lengths of one side are equal."""
+    """Compute Spearman's rank correlation of the lengths of lines.
+
+    If all lengths of one side are equal, the result is 1, so that the lines count as related.
+    """
     from scipy.stats import rankdata  # Loading SciPy takes half a second.
 
     first_ranks = rankdata(first)

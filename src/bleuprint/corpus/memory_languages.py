@@ -220,7 +220,8 @@ def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
         tag: The tag of the language.
         code_sets: The units of the file.
     """
-    name_of_variant = dict[str, str]()
+    # The code under which each variant is listed, by its normalized code.
+    listed_code = dict[str, str]()
     units = Counter[str]()
     has_unit_with_several = False
     for codes, unit_count in code_sets.items():
@@ -231,7 +232,8 @@ def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
         if len(code_of_variant) > 1:
             has_unit_with_several = True
         for variant, code in code_of_variant.items():
-            has_region = variant != language_of(code)
-            name = name_of_variant.setdefault(variant, code if has_region else variant)
-            units[name] += unit_count
+            if variant not in listed_code:
+                has_region_or_script = variant != language_of(code)
+                listed_code[variant] = code if has_region_or_script else variant
+            units[listed_code[variant]] += unit_count
     return _Variants(units, has_unit_with_several)

@@ -254,9 +254,10 @@ def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
 def _has_same_source(first: Text, second: Text) -> bool:
     """Return whether the sources of two texts are the same file, or the same column of one file."""
     if first.both is not None and second.both is not None:
-        first_column = _columns(first)[0]
-        second_column = _columns(second)[0]
-        return first_column == second_column and _has_same_content(first.both, second.both)
+        first_source_column, _ = _columns(first)
+        second_source_column, _ = _columns(second)
+        has_same_column = first_source_column == second_source_column
+        return has_same_column and _has_same_content(first.both, second.both)
     return _has_same_content(first.source, second.source)
 
 
@@ -264,7 +265,9 @@ def _has_same_target(first: Text, second: Text) -> bool:
     """Return whether two texts with the same source also have the same target."""
     if first.both is not None:
         # Both texts read the same file.
-        return _columns(first)[1] == _columns(second)[1]
+        _, first_target_column = _columns(first)
+        _, second_target_column = _columns(second)
+        return first_target_column == second_target_column
     return _has_same_content(first.target, second.target)
 
 

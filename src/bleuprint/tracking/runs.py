@@ -139,7 +139,9 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
     params = flatten_settings({**run._asdict(), "parameters": parameters, **system_settings})
     corpus = settings.corpus(run.corpus)
     corpus_settings = corpus.deciding_settings()
+    # In place of the files: what is taken of each text, and what made its synthetic side.
     corpus_settings["files"] = {"train": settings.text_params(run.corpus)}
+    # For a corpus of several language pairs: on which of them the model is trained.
     corpus_settings.update(corpus.facts_of_pairs())
     for key, value in flatten_settings(corpus_settings).items():
         params[f"corpus.{key}"] = value
@@ -289,11 +291,13 @@ def complete_run(
     updates_by_metric = logged_updates(client, run, {point.name for point in points})
     for point in points:
         if point.update not in updates_by_metric.get(point.name, set()):
-            time_of_point = run.info.start_time + point.time
-            new_metrics.append(Metric(point.name, point.value, time_of_point, point.update))
-    now = int(time.time() * 1000)
-    for name, value in sorted(scores.items() - run.data.metrics.items()):
-        new_metrics.append(Metric(name, value, now, 0))
+            milliseconds = run.info.start_time + point.time
+            new_metrics.append(Metric(point.name, point.value, milliseconds, point.update))
+    # Without the names and values that are logged, the new and the changed scores remain.
+    new_scores = sorted(scores.items() - run.data.metrics.items())
+    now_milliseconds = int(time.time() * 1000)
+    for name, value in new_scores:
+        new_metrics.append(Metric(name, value, now_milliseconds, step=0))
     new_tags = []
     for tag, text in sorted(tags.items() - run.data.tags.items()):
         if text != UNKNOWN or tag not in run.data.tags:
