@@ -95,9 +95,9 @@ def _run_of(stage: Stage) -> Run:
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     """Return the stages that would run, in their order.
 
-    A stage after a changed one runs only if the changed one writes other outputs than before. A
-    stage whose outputs are only missing is left out if DVC's cache contains them. The same is true
-    of a stage that ran with the same inputs before, but only DVC knows that when it runs.
+    A stage after a changed one runs only if the changed one writes other outputs than before. The
+    list omits stages whose outputs are missing but in DVC's cache, since DVC restores them. When a
+    listed stage has run with the same inputs before, DVC will restore its outputs, too.
 
     Args:
         root: The project's folder.

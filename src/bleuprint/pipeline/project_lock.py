@@ -228,7 +228,7 @@ def _entered_as_writer(repo: Any) -> Iterator[None]:
 def _dvc_runners(root: Path) -> list[Runner]:
     """Return the other processes of this machine that DVC's list names as writers of outputs.
 
-    A killed process stays in the list. It is left out, even if another process has its id now.
+    DVC's list still names killed processes. They are omitted, even if their id has been reused.
     """
     try:
         content = json.loads((root / _DVC_RWLOCK).read_text(encoding="utf-8"))

@@ -114,9 +114,10 @@ class Jobs:
         from snakemake.io import ancient
 
         def inputs_of_job(wildcards: Mapping[str, str]) -> list[Any]:
-            """Return the input files; those of stages that do not run are marked as old.
+            """Return the input files of a job.
 
-            Snakemake ignores the modification time of an input that is marked as `ancient`.
+            If no running stage writes an input, it is marked as `ancient`, so that Snakemake
+            ignores its modification time.
             """
             paths = rule.inputs(wildcards)
             if not self._workflow.is_main_process:

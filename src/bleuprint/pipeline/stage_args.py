@@ -157,7 +157,7 @@ def _note_start() -> None:
 def _write_duration() -> None:
     """Record how long this process took, for `bleuprint plan`.
 
-    A training is left out: it may have several processes, and records its own duration.
+    A training records its own duration, since it may have several processes.
     """
     if Path(sys.argv[0]).stem == "train":
         return

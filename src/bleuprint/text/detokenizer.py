@@ -200,7 +200,7 @@ class Detokenizer:
         if not quotes:
             return {}
         stand_ins: dict[str, str] = {}
-        # « and ‹ have no low form; the space stands for none.
+        # « and ‹ have no low form. Their place has a space, which never is a quote of the sentence.
         for low, left, right in ("„“”", "‚‘’", " «»", " ‹›"):
             if low in quotes:
                 stand_ins[low] = _OPENING

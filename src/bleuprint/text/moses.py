@@ -24,12 +24,14 @@ from bleuprint.text.unicode import replace_white_space
 
 Tokens = list[str]
 
-# The cache key of a chunk with a final period ends with a space and the kind of the next chunk:
-# does it begin with a lower-case letter, with a digit, or with another character? At the end of the
-# sentence, the kind is "other", too.
-_BEFORE_LOWER_CASE = " x"
-_BEFORE_DIGIT = " 1"
-_BEFORE_OTHER = " A"
+# The kinds of a chunk, by its first character, each written as a character of that kind: a
+# lower-case letter, a digit, or another character. The cache key of a chunk with a final period
+# ends with a space and the kind of the next chunk: "etc. x".
+_LOWER_CASE = "x"
+_DIGIT = "1"
+_OTHER = "A"
+# The end of the key of a chunk at the end of the sentence, which is treated as before "other".
+_KEY_END_AT_SENTENCE_END = f" {_OTHER}"
 
 # sacremoses replaces several dots by this name while it tokenizes.
 _DOTS_NAME = "DOTMULTI"
@@ -98,22 +100,23 @@ class Moses:
         if first_period == len(text) - 1:
             # Most sentences end like this: the only period is the last character.
             if chunks:
-                chunks[-1] += _BEFORE_OTHER
+                chunks[-1] += _KEY_END_AT_SENTENCE_END
             return chunks
         if first_period < 0:
             return chunks
-        # "A" stands for the end of the sentence. `pairwise` goes over a copy of the chunks.
-        for index, (chunk, next_chunk) in enumerate(pairwise([*chunks, "A"])):
+        # The chunk after the last one is of the kind "other". `pairwise` goes over a copy of the
+        # chunks, since they are changed.
+        for index, (chunk, next_chunk) in enumerate(pairwise([*chunks, _OTHER])):
             if chunk[-1] == ".":
-                chunks[index] = chunk + self._kind_of(next_chunk)
+                chunks[index] = f"{chunk} {self._kind_of(next_chunk)}"
         return chunks
 
     def _kind_of(self, next_chunk: str) -> str:
-        """Return the kind of the chunk that follows a chunk with a final period."""
+        """Return the kind of a chunk that follows a chunk with a final period."""
         first_character = next_chunk[0]
         if first_character in self._lower_case:
-            return _BEFORE_LOWER_CASE
-        return _BEFORE_DIGIT if first_character in _DIGITS else _BEFORE_OTHER
+            return _LOWER_CASE
+        return _DIGIT if first_character in _DIGITS else _OTHER
 
     def _chunk_tokens(self, key: str) -> tuple[str, ...]:
         """Return the tokens of a chunk.
@@ -131,12 +134,12 @@ class Moses:
         mark = chunk[-1]
         if word and mark in ",." and self._unsplit.issuperset(word):
             keeps_period = mark == "." and (
-                next_kind == "x"
+                next_kind == _LOWER_CASE
                 or word in self._abbreviations
-                or (next_kind == "1" and word in self._number_abbreviations)
+                or (next_kind == _DIGIT and word in self._number_abbreviations)
             )
             return (chunk,) if keeps_period else (word, mark)
-        return self._split_by_library(chunk, next_kind or "x")
+        return self._split_by_library(chunk, next_kind or _LOWER_CASE)
 
     def _split_by_library(self, chunk: str, next_word: str) -> tuple[str, ...]:
         """Return the tokens into which the library splits a chunk.

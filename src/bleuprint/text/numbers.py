@@ -108,7 +108,7 @@ def number_readings(sentence: str) -> list[list[Parts]]:
     text = replace_unprintable(sentence)
     if not text.isascii():
         text = _BROKEN_LETTER.sub("", text)
-        text = text.translate(_PLAIN)
+        text = text.translate(_ASCII_IN_NUMBER)
     return [_readings(match, text) for match in _NUMBER.finditer(text)]
 
 
@@ -196,7 +196,7 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
     rest = match["rest"]
     readings: list[Parts] = [(_normal_whole(whole_number),)]
     if rest is not None:
-        readings = _with_rest(whole_number, match["mark"], rest)
+        readings = _readings_with_rest(whole_number, match["mark"], rest)
 
     readings = _with_hour_of_24(readings, match, text)
 
@@ -236,7 +236,7 @@ def _clock_readings(fields: list[str]) -> list[Parts]:
     all_fields = _normal_wholes(fields)
     if int(second) > 0:
         return [all_fields]
-    return [*_with_rest(hour, ":", minute), all_fields]
+    return [*_readings_with_rest(hour, ":", minute), all_fields]
 
 
 def _date_readings(fields: list[str]) -> list[Parts]:
@@ -278,7 +278,7 @@ def _fraction_readings(whole_number: str | None, numerator: int, denominator: in
     return readings
 
 
-def _with_rest(whole_number: str, mark: str, rest: str) -> list[Parts]:
+def _readings_with_rest(whole_number: str, mark: str, rest: str) -> list[Parts]:
     """Read a whole number, a mark and more digits: decimals, minutes, or another number.
 
     Args:
@@ -320,7 +320,7 @@ def _normal_wholes(numbers: Iterable[str]) -> Parts:
     return tuple(_normal_whole(number) for number in numbers)
 
 
-def _plain(character: str) -> str:
+def _ascii_in_number(character: str) -> str:
     """Write a character as ASCII where it belongs to a number.
 
     Digits of any script become 0 to 9, ½ becomes 1/2 after a space, ² becomes ^2, full-width marks
@@ -344,4 +344,4 @@ def _plain(character: str) -> str:
     return character
 
 
-_PLAIN = CharacterTable(_plain)
+_ASCII_IN_NUMBER = CharacterTable(_ascii_in_number)
