@@ -8,18 +8,18 @@ LaTeX in `report/render.py`.
 import re
 from typing import TypeVar
 
-from bleuprint.runtime.streams import printable
+from bleuprint.runtime.streams import (
+    DIRECTION_MARKS,
+    LINE_SEPARATORS,
+    TERMINAL_CONTROLS,
+    printable,
+)
 
 T = TypeVar("T")
 
-# The control characters that a terminal obeys: C0 except tab and line feed, DEL, and C1.
-_CONTROLS = [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]
-_LINE_SEPARATORS = [0x2028, 0x2029]
-# The bidirectional controls of Unicode's UAX #9.
-_DIRECTION_MARKS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-# What replaces each of them in a document: a space, or nothing.
-_REPLACEMENTS: dict[int, str | None] = dict.fromkeys(_CONTROLS + _LINE_SEPARATORS, " ")
-_REPLACEMENTS |= dict.fromkeys(_DIRECTION_MARKS)
+# What replaces each invisible character in a document: a space, or nothing.
+_REPLACEMENTS: dict[int, str | None] = dict.fromkeys(TERMINAL_CONTROLS | LINE_SEPARATORS, " ")
+_REPLACEMENTS |= dict.fromkeys(DIRECTION_MARKS)
 _REPLACED = re.compile(f"[{''.join(map(chr, _REPLACEMENTS))}]")
 # The first characters of formulas, also in the wide form that East Asian keyboards write.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
