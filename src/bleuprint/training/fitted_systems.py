@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from bleuprint.config.system import Model, System, Train
 from bleuprint.dataset.batch import PairIds, Sentence
+from bleuprint.dataset.batching import PlannedBatch, PlannedUpdate, Position
+from bleuprint.dataset.packed_batch import TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.training.data_loader import batch_class
+from bleuprint.training.data_loader import LocalUpdate, batch_class
 from bleuprint.training.train_step import TrainStep
 
 # The time of one core for the updates of each training. Preparation, validation, translation and
@@ -250,21 +253,26 @@ def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
     model = Transformer(system.model, text.vocabulary_size, text.vocabulary_size).train()
     step = TrainStep(model, system.train, 1, group)
     pairs = _random_pairs(text, min(system.train.max_tokens, _MAX_TIMED_TOKENS))
-    pair_count = len(pairs.source)
     batch = batch_class(system.model, system.train, group.device).from_ids(pairs)
+    update = _one_batch_update(batch)
     update_seconds = []
     for number in range(1, _TIMED_UPDATES + 1):
         start_time = time.process_time()
-        step.optimizer.zero_grad()
-        step.accumulate_gradient(
-            [batch],
-            number=number,
-            index=0,
-            tokens=round(pair_count * text.target_length),
-        )
-        step.optimizer.step(learning_rate=0.0, grad_norm=step.optimizer.grad_norm())
+        step.update(number, update)
         update_seconds.append((time.process_time() - start_time) / threads)
-    return min(update_seconds) / pair_count
+    return min(update_seconds) / len(pairs.source)
+
+
+def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
+    """Return an update that consists of one batch, for a single process."""
+    rows = np.arange(len(batch.lengths))
+    target_tokens = int(batch.lengths[:, 1].sum())
+    return LocalUpdate(
+        update=PlannedUpdate([PlannedBatch(epoch=0, rows=rows)], target_tokens),
+        batch_indices=range(1),
+        batches=[[batch]],
+        position=Position(),
+    )
 
 
 def _random_pairs(text: TextSize, max_tokens: int) -> PairIds:
