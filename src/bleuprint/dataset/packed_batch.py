@@ -19,9 +19,8 @@ from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 
 # The numbers of tokens and of sentences are rounded up to numbers with this many significant bits,
-# so that they grow by at most 1/16 and 1/2. With 400,000 pairs whose lengths are like those of
-# WMT14, 3% of the tokens are PAD, and batches of 3,400, 13,000 and 25,000 tokens have 300, 183 and
-# 138 shapes.
+# so that they grow by at most 1/16 and 1/2. With 400,000 pairs of lengths like in WMT14, 3% of the
+# tokens are PAD, and batches of 3,400, 13,000 and 25,000 tokens have 300, 183 and 138 shapes.
 _TOKEN_BITS = 5
 _SENTENCE_BITS = 2
 # Flash attention computes this many positions at once, and the programs of our kernels end beyond a
@@ -166,7 +165,7 @@ def _round_up_to_bits(numbers: NDArray[np.int64], bits: int) -> Any:
 
 def _divide_rounding_up(numerator: Any, denominator: Any) -> Any:
     """Divide integers, or arrays of integers, and round up."""
-    # Floor division rounds down, so that of the negative numerator rounds up.
+    # Floor division rounds down; with a negative numerator, this means away from 0.
     return -(-numerator // denominator)
 
 

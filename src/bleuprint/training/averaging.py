@@ -112,7 +112,7 @@ def _update_number(path: Path) -> int:
 def mean_tensors(paths: list[Path]) -> Tensors:
     """Return the mean of the tensors of each name in some files, as float32.
 
-    The memory needed is that of all sums and one tensor.
+    This needs the memory of all sums and of one tensor.
     """
     sums: Tensors = {}
     for path in paths:

@@ -232,7 +232,7 @@ def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None 
         path: The file to write.
         metadata: The entries of the file's header.
     """
-    # Copies, since safetensors refuses tensors that share memory, and those of an optimizer do.
+    # Copies, since safetensors refuses tensors that share memory, as an optimizer's do.
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     with name_in_errors(path):
         save_file(copies, path, metadata)

@@ -197,7 +197,7 @@ def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
     epochs = updates * _mean_pairs_per_update(train, text) / text.pairs
     if train.max_epochs is None:
         return epochs
-    # The last update of an epoch may be smaller than the others.
+    # The last update of an epoch may be smaller than the updates before.
     return min(epochs, float(train.max_epochs))
 
 
@@ -235,8 +235,8 @@ def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
 def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
     """Measure how long training takes for a sentence pair, in the fastest of some updates.
 
-    The weights are random, and so are the sentences, which have the mean length of the text. The
-    time is that of the processor, divided by the threads, because other programs that run now may
+    The weights are random, and so are the sentences, which have the mean length of the text.
+    Processor time is measured and divided by the threads, because other programs that run now may
     not run during the training.
 
     Args:

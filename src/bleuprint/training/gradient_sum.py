@@ -39,7 +39,7 @@ class GradientSum:
         # The number of parameters in each bucket whose gradient is not complete. None except
         # during the last backward pass of an update.
         self._missing_counts: list[int] | None = None
-        # The sums that have begun, which are those of the first buckets.
+        # The sums that have begun: one for each of the first buckets.
         self._pending_sums: list[PendingSum] = []
         self._divide_into_buckets(optimizer)
 

@@ -1,9 +1,9 @@
 """The weights that a training starts from: their files, and how they are copied into a model.
 
-`init_from` in the settings names a run of the same experiment, or a folder. The vocabularies may
-differ from those of the training, so the rows of embeddings and of the projection are copied token
-by token. Torch is loaded only to copy weights: other stages use the files without it in a tenth of
-the time.
+`init_from` in the settings names a run of the same experiment, or a folder. Its vocabularies may
+differ from the vocabularies of the training, so the rows of embeddings and of the projection are
+copied token by token. Torch is loaded only to copy weights: other stages use the files without it
+in a tenth of the time.
 """
 
 import dataclasses
@@ -225,8 +225,8 @@ def _starts_from_folders(
 def _check_release_checksums(files: Sequence[Path]) -> None:
     """Compare files with the SHA256SUMS of the release that contains them, if there is one.
 
-    SHA256SUMS is searched in the folders above the files. If its folder is no release, it may list
-    other files: then files that it does not list pass.
+    SHA256SUMS is searched in the folders above the files. Only the list of a release must contain
+    these files; another SHA256SUMS may belong to other files.
 
     Raises:
         UserError: A file is not the one that is listed; or the list of a release is damaged, or

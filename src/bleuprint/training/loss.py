@@ -64,7 +64,7 @@ def batch_loss(
     if isinstance(batch, PackedBatch):
         hidden = model.packed_hidden_states(batch)
         labels = batch.labels
-        # On GPUs, PAD is left out by the loss: selecting rows would mean waiting for their number.
+        # On GPUs, the loss ignores PAD: selecting rows here would mean waiting for their number.
         if labels.device.type == "cpu":
             is_counted = labels != PAD
             hidden = hidden[is_counted]
@@ -346,7 +346,7 @@ def _gradient(
 def _target_distribution(
     vocabulary_size: int, smoothing: float, smoothing_target: SmoothingTarget
 ) -> TargetDistribution:
-    """Return the target distribution of a label; PAD is a token like others for `uniform`."""
+    """Return the target distribution of a label; with `uniform`, PAD is an ordinary token."""
     if smoothing_target == "uniform":
         other = smoothing / vocabulary_size
         return TargetDistribution(other=other, label=1 - smoothing + other, pad=other)

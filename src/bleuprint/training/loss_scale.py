@@ -1,7 +1,7 @@
 """Dynamic loss scaling for float16 (Micikevicius et al. 2018, Mixed Precision Training).
 
 Gradients fall below the smallest numbers of float16. So losses are multiplied by a scale, and
-gradients divided by it. An update whose gradient is not finite is left out and the scale halved;
+gradients divided by it. An update whose gradient is not finite is skipped and the scale halved;
 after 2,000 updates with finite gradients it is doubled. All computations stay on the device.
 """
 

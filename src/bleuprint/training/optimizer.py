@@ -20,7 +20,7 @@ from bleuprint.training.loss_scale import LossScale
 
 # On CPUs, parameters begin at multiples of this many elements. The gaps are 0 and stay 0.
 _ALIGNED_ELEMENTS = 64
-# The types of activations and matrix products, if they are not those of the parameters.
+# The types of activations and matrix products, where they differ from the parameters' float32.
 ACTIVATIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 # The names of state vectors: the velocity of SGD, the two moments of Adam, and the moving average
 # of the weights before its bias is corrected.

@@ -205,8 +205,8 @@ class TrainStep:
     def read_stats(self, pending: PendingUpdate) -> UpdateStats:
         """Return the statistics of an update, after waiting until the device has computed it.
 
-        In float16 the gradient may be not finite: then the update was left out (see `LossScale`),
-        and its norm is that of the update before.
+        In float16 the gradient may be not finite: then the update was skipped (see `LossScale`),
+        and the statistics contain the norm of the update before.
 
         Raises:
             UserError: The loss is not finite, or the gradient is not and float16 is no reason.

@@ -128,7 +128,7 @@ class Trainer:
         """
         with self._observed(), _on_sigterm() as signals:
             if self.state.is_finished(self._settings):
-                # It was killed after its last checkpoint, before the others were removed.
+                # It was killed after its last checkpoint, before superfluous ones were removed.
                 self._prune(is_finished=True)
                 self._report_early_end()
                 return
@@ -180,7 +180,7 @@ class Trainer:
             Whether a checkpoint is due.
         """
         is_begun = self._begin_update(local)
-        # The number of the update; if it was skipped, that of the update before.
+        # The number of this update, or of the update before, if this one was skipped.
         update = self.state.update
         if self._uncounted is not None:
             update += 1
@@ -408,7 +408,7 @@ class Trainer:
             checkpoint.prune(self._folder, self._settings, ranking, is_finished)
 
     def _resume(self) -> None:
-        """Continue from the newest intact checkpoint that rank 0 finds; otherwise, start.
+        """Continue from the newest intact checkpoint that rank 0 finds, or start without one.
 
         Raises:
             UserError: Another process does not find the same checkpoint.
