@@ -127,7 +127,11 @@ class Detokenizer:
         return _put_back(characters, joined)
 
     def _stand_ins(self, words: list[str], keeps_french_spaces: bool) -> list[str]:
-        """Return the stand-ins for the words of a sentence, each with the length of its word."""
+        """Return the stand-ins for the words of a sentence, each with the length of its word.
+
+        A stand-in is a word or mark that the library knows and that it spaces as the language
+        spaces the original.
+        """
         quote_stand_ins = self._quote_stand_ins(words, keeps_french_spaces)
         stand_ins = []
         previous_word = ""
@@ -145,6 +149,9 @@ class Detokenizer:
         self, word: str, previous_word: str, next_word: str, keeps_french_spaces: bool
     ) -> str:
         """Return the stand-in for a word that is not a quote of the sentence.
+
+        A stand-in is a word or mark that the library knows and that it spaces as the language
+        spaces the original. The letter x, repeated, has a space on both sides.
 
         Args:
             word: The word, perhaps with the sign of a space.

@@ -149,9 +149,9 @@ class RoundTripMoses(Moses):
             # The library has changed characters: it writes a name for several dots.
             return (chunk,)
         tokens = _with_characters_of(chunk, plain_tokens)
-        # The words around the chunk show whether the detokenizer would join it to a neighbour.
-        with_neighbours = self._joinable_chunk_tokens([("x",), tokens, ("x",)])
-        return tuple(with_neighbours[1:-1])
+        # The words around the chunk show whether the detokenizer would join it to a neighbor.
+        with_neighbors = self._joinable_chunk_tokens([("x",), tokens, ("x",)])
+        return tuple(with_neighbors[1:-1])
 
     def _joinable_chunk_tokens(self, chunks: Sequence[Sequence[str]]) -> Tokens:
         """Make tokens of a chunk one where the detokenizer would put a space inside the chunk.
@@ -206,7 +206,8 @@ class RoundTripMoses(Moses):
     def _wrong_gaps(self, spaced: "_SpacedTokens") -> set[int]:
         """Return the gaps in which the detokenizer puts a wrong space or forgets one.
 
-        The spaces of French marks do not count, since `detokenize` puts them in.
+        A gap is the position between two tokens; gap i follows token i. The spaces of French marks
+        do not count, since `detokenize` puts them in.
         """
         wrong = spaced.wrong_gaps(self._joiner.join_without_french_spaces(spaced.tokens))
         if self._is_french:
@@ -260,7 +261,9 @@ class _SpacedTokens:
         return cls(tokens, spaces[:-1])
 
     def wrong_gaps(self, joined: str) -> set[int]:
-        """Return the gaps in which the sentence of the detokenizer has other spaces.
+        """Return the gaps in which the detokenizer's sentence has other spaces than the original.
+
+        A gap is the position between two tokens; gap i follows token i.
 
         Args:
             joined: The tokens as the detokenizer joins them.
@@ -297,7 +300,10 @@ class _SpacedTokens:
         return gaps
 
     def gaps_after_commas(self) -> set[int]:
-        """Return the gaps after , ; ? ! inside a chunk, where the writer has forgotten a space."""
+        """Return the gaps after , ; ? ! inside a chunk, where the writer has forgotten a space.
+
+        A gap is the position between two tokens; gap i follows token i.
+        """
         gaps = set[int]()
         for gap, token in enumerate(self.tokens):
             if token in (",", ";", "?", "!"):
@@ -316,8 +322,8 @@ class _SpacedTokens:
     def repaired(self, wrong: Sequence[int], only_first: bool) -> Self | None:
         """Return changed tokens, which the detokenizer may join with the right spaces.
 
-        A wrong gap is repaired by making the tokens on both sides of a gap one, or else by marking
-        a token with the sign of a space.
+        A gap is the position between two tokens. A wrong one is repaired by making the tokens on
+        both sides of a gap one, or else by marking a token with the sign of a space, ␠.
 
         Args:
             wrong: The wrong gaps, in their order.
@@ -355,7 +361,9 @@ class _SpacedTokens:
         return type(self)(tokens, spaces)
 
     def _gap_to_close(self, gap: int) -> int | None:
-        """Return the gap to close, so that the space of a wrong gap becomes right.
+        """Return the gap to close, so that the detokenizer's space in a wrong gap becomes right.
+
+        A gap is the position between two tokens. To close it means to make both tokens one.
 
         Returns:
             None if closing a gap does not help.
@@ -364,8 +372,8 @@ class _SpacedTokens:
             # The detokenizer puts a space here. A split hyphen cannot be part of a longer token.
             is_at_hyphen = HYPHEN in self.tokens[gap : gap + 2]
             return None if is_at_hyphen else gap
-        # The detokenizer leaves out a space, since it joins a mark to the wrong neighbour. The mark
-        # stays at its other neighbour if the sentence has no space between them.
+        # The detokenizer leaves out a space, since it joins a mark to the wrong neighbor. The mark
+        # stays at its other neighbor if the sentence has no space between them.
         next_gap = gap + 1
         if self._is_without_space(next_gap) and not _has_letter(self.tokens[gap + 1]):
             return next_gap
@@ -379,7 +387,7 @@ class _SpacedTokens:
         return 0 <= gap < len(self.spaces) and not self.spaces[gap]
 
     def _token_to_mark(self, gap: int) -> int | None:
-        """Return the token to mark with the sign of a space, so that a wrong gap keeps its space.
+        """Return the token to mark with the sign ␠, so that the gap beside it keeps its space.
 
         That is a mark alone between two spaces that is not ASCII, or a word whose apostrophe is at
         the gap. The token after the gap comes first.
