@@ -173,7 +173,7 @@ class _StageRunner:
                     self._changed.append(dvc_stage)
                 else:
                     self._unblock(dvc_stage)
-        # The longest training starts first. Other stages keep the order of dvc.yaml.
+        # Stages other than trainings have no cost and keep the order in which they became ready.
         self._changed.sort(
             key=lambda dvc_stage: _training_cost(self._stages[dvc_stage.name]), reverse=True
         )
@@ -201,7 +201,7 @@ class _StageRunner:
 
     def _save_outputs(self, dvc_stage: Any) -> None:
         """Store the outputs in DVC's cache, and the run in its run cache, as `dvc repro` does."""
-        # The run cache refers to files in DVC's cache. It can restore a stage only if all are there.
+        # The run cache refers to files in DVC's cache, so all outputs must be there.
         can_be_restored = all(
             output.use_cache or output.is_metric or output.is_plot for output in dvc_stage.outs
         )
