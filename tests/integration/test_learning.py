@@ -70,6 +70,6 @@ def test_bleu_tells_a_sound_model(text, tmp_path, monkeypatch, low, high):
         split_folder=text.root / "split",
         code_fingerprint="code",
     )
-    assert BinaryCorpus(job.corpus).sets["train"].pairs > 12_000
+    assert BinaryCorpus(job.corpus_folder).sets["train"].pairs > 12_000
     _, state, _ = train_here(job, tmp_path / "work")
     assert low <= state.validations[-1]["bleu"] <= high
