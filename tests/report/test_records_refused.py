@@ -176,5 +176,5 @@ def test_results_of_other_settings_are_refused(copy):
     tiny = settings.system_settings("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
     changed = with_systems(settings, {"tiny": smoothed})
-    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run"):
+    with pytest.raises(UserError, match=r"1/training\.json: out of date: params\.yaml has changed"):
         Results.open(changed, run, root)

@@ -1,7 +1,7 @@
-"""What the stages leave of a run, opened by one class that checks once that it belongs together.
+"""The files that the stages leave of a run, opened by one class that checks that they fit together.
 
-DVC compares outputs with what it recorded; what is checked here is that they are of the same
-training, translations and texts, which outputs that were copied or committed by force are not.
+DVC compares outputs with what it has recorded. Here it is checked that they are of one training,
+its translations and their texts. Outputs that were copied, or committed by force, may not be.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,15 @@ from bleuprint.training.history import Curves, TrainingFacts
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a run's stages.
+    """The outputs of a run's stages; each file is read when it is first used.
 
-    A system that is not trained here has no training, no curves, and one score for all seeds.
+    An external system has no training and no curves, and the scores of its first seed count for all
+    seeds.
+
+    Attributes:
+        settings: The settings of the experiment.
+        run: The run.
+        root: The project's folder.
     """
 
     settings: Settings
@@ -38,7 +44,11 @@ class Results:
 
     @classmethod
     def open(cls, settings: Settings, run: Run, root: Path = Path()) -> Self:
-        """Raises UserError if the run was not trained, or with other settings."""
+        """Return the results of a run.
+
+        Raises:
+            UserError: The run was not trained, or with other settings.
+        """
         results = cls.find(settings, run, root)
         if results is not None:
             return results
@@ -47,13 +57,13 @@ class Results:
         if not path.exists():
             raise _missing(path, run)
         raise UserError(
-            f"{path}: not run with these settings; run: make reproduce, or if it runs nothing: "
-            f"dvc repro --force --single-item {stage}"
+            f"{path}: out of date: params.yaml has changed since. Run: make reproduce. If that "
+            f"runs nothing: dvc repro --force --single-item {stage}"
         )
 
     @classmethod
     def find(cls, settings: Settings, run: Run, root: Path = Path()) -> Self | None:
-        """None if the run was not trained, or with other settings."""
+        """Return the results of a run; None if it was not trained, or with other settings."""
         results = cls(settings, run, root)
         if not results.is_trained:
             return results
@@ -70,25 +80,27 @@ class Results:
 
     @property
     def path(self) -> Path:
-        """The folder of its results, that of the seed with which the system translates."""
+        """The folder of the results; for an external system, that of the first seed."""
         return self.root / self.settings.scored_run(self.run).results_folder
 
     @cached_property
     def training(self) -> TrainingFacts:
+        """What is recorded of the training."""
         return TrainingFacts.read(self.path / "training.json")
 
     @cached_property
     def translation(self) -> TranslationRecord:
+        """What is recorded of the translation of the test sets."""
         return TranslationRecord.read(self.path / TRANSLATION)
 
     @cached_property
     def curves(self) -> Curves | None:
-        """None if there are no curves."""
+        """The losses and validations of the training; None if there are none."""
         return Curves.read(self.path / "curves.json")
 
     @cached_property
     def texts(self) -> TextFolder:
-        """The split corpus."""
+        """The training, validation and test texts of the corpus."""
         corpus = self.settings.corpus(self.run.corpus)
         split = corpus_folder(self.run.corpus, "split", self.root)
         return TextFolder(split, corpus.source, corpus.target)
@@ -100,53 +112,90 @@ class Results:
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
-        """What was measured, by test set; raises UserError if it is not of one set of texts."""
+        """The scores by test set, with those of metric models.
+
+        Raises:
+            UserError: A file is missing, damaged, or of other translations than the other files.
+        """
         path = self.path / SCORES_FILE
         if not path.exists():
             raise _missing(path, self.run)
         return read_scores(self.settings, self.run, self.path)
 
     def scores_of(self, test: str) -> SetScores:
-        """The scores on a test set; raises UserError if there are none."""
+        """Return the scores on a test set.
+
+        Raises:
+            UserError: There are none.
+        """
         if test not in self.scores:
             path = self.path / SCORES_FILE
             raise UserError(f"{path}: no test set {test!r} for {self.run}; run: make reproduce")
         return self.scores[test]
 
     def metrics(self, test: str) -> Mapping[tuple[str, str], MetricValue]:
-        """What was measured on a test set, by metric and group of lines."""
-        return {(each["metric"], each["group"]): each for each in self.scores_of(test)["metrics"]}
+        """Return the values of all metrics on a test set, by metric and group of lines."""
+        values = {}
+        for value in self.scores_of(test)["metrics"]:
+            values[value["metric"], value["group"]] = value
+        return values
 
     def check(self) -> Self:
-        """Raise UserError unless the scores are of these translations, by this training's model.
+        """Check that scores, translations and training belong together; return the results.
 
-        Texts of the corpus are compared where they exist: results may have been pulled alone.
+        Texts of the corpus are compared only if they exist, since results may have been pulled
+        alone.
+
+        Raises:
+            UserError: A file belongs to another training, translation or text.
         """
-        record = self.path / TRANSLATION
-        facts = self.path / "training.json"
+        record_file = self.path / TRANSLATION
         if not self.is_trained:
-            CopiedTranslations.read(record).check(record, self.settings, self.run)
+            CopiedTranslations.read(record_file).check(record_file, self.settings, self.run)
         for test, scores in self.scores.items():
-            files = self.files(test)
-            if not (hypotheses := files["hypotheses"]).exists():
-                raise UserError(f"{hypotheses}: no such file; run: make reproduce, or dvc pull")
-            for name, file in files.items():
-                if file.exists() and sha256_of(file) != scores[name]:  # type: ignore[literal-required]
-                    raise UserError(
-                        f"{file}: has changed since {self.run} was scored; run: make reproduce"
-                    )
+            self._check_scored_files(test, scores)
             if self.is_trained:
-                system = self.settings.system_on(self.run.system, self.run.corpus)
-                made_by = self.training.fingerprint, facts
-                self.translation.check(record, system, hypotheses, *made_by)
+                self.translation.check(
+                    record_file,
+                    system=self.settings.system_on(self.run.system, self.run.corpus),
+                    hypotheses=self.files(test)["hypotheses"],
+                    fingerprint=self.training.fingerprint,
+                    training=self.path / "training.json",
+                )
         return self
 
-    def checked_scores(self) -> tuple[dict[str, SetScores], str]:
-        """The scores by test set if they belong to these files; otherwise none, and why not.
+    def _check_scored_files(self, test: str, scores: SetScores) -> None:
+        """Raise UserError if a text of a test set has changed since it was scored.
 
-        Nothing is said of a run that is not translated or not scored.
+        Args:
+            test: The test set.
+            scores: Its scores, with the SHA-256 of each text.
         """
-        if not all((self.path / name).exists() for name in (SCORES_FILE, TRANSLATION)):
+        files = self.files(test)
+        hypotheses = files["hypotheses"]
+        if not hypotheses.exists():
+            raise UserError(f"{hypotheses}: no such file; run: make reproduce, or dvc pull")
+        expected_hashes = {
+            "sources": scores["sources"],
+            "references": scores["references"],
+            "hypotheses": scores["hypotheses"],
+        }
+        for name, file in files.items():
+            if file.exists() and sha256_of(file) != expected_hashes[name]:
+                raise UserError(
+                    f"{file}: has changed since {self.run} was scored; run: make reproduce"
+                )
+
+    def checked_scores(self) -> tuple[dict[str, SetScores], str]:
+        """Return the scores, or why they cannot be used.
+
+        Returns:
+            The scores by test set and an empty message; or no scores and the message of the error.
+            If the run is not translated or not scored yet, there is neither.
+        """
+        is_translated = (self.path / TRANSLATION).exists()
+        is_scored = (self.path / SCORES_FILE).exists()
+        if not is_translated or not is_scored:
             return {}, ""
         try:
             return self.check().scores, ""
@@ -154,20 +203,30 @@ class Results:
             return {}, str(error)
 
     def files(self, test: str) -> dict[str, Path]:
-        """Sources, references and hypotheses, named as in scores.json."""
+        """Return the texts of a test set: `sources`, `references` and `hypotheses`."""
         sources, references = self.texts.files(f"test.{test}")
         hypotheses = self.path / "hypotheses" / references.name
         return {"sources": sources, "references": references, "hypotheses": hypotheses}
 
     def source_lines(self, test: str) -> list[str]:
+        """Return the source sentences of a test set."""
         return list(read_lines(self.files(test)["sources"]))
 
     def references_and_translations(self, test: str) -> tuple[list[str], list[str]]:
-        """References and translations of a test set."""
+        """Return the references and the translations of a test set.
+
+        Raises:
+            UserError: The files have different numbers of lines.
+        """
         files = self.files(test)
-        pairs = list(read_pairs(files["references"], files["hypotheses"]))
-        return [pair.source for pair in pairs], [pair.target for pair in pairs]
+        references = []
+        translations = []
+        for reference, translation in read_pairs(files["references"], files["hypotheses"]):
+            references.append(reference)
+            translations.append(translation)
+        return references, translations
 
 
 def _missing(path: Path, run: Run) -> UserError:
+    """Return the error of a run without a result."""
     return UserError(f"{path}: no such file: no result yet for {run}; run: make reproduce")

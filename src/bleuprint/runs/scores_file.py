@@ -1,4 +1,4 @@
-"""Reads what the stages have measured of translations, and checks it."""
+"""The scores of a run: what stages have written of them, read, checked and joined."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ from bleuprint.scoring.metric import MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 
-# Statistics of a line; numbers of at most 18 digits fit into 64 bits.
-_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
+# The statistics of a line: whole numbers. Those of at most 18 digits fit into 64 bits.
+_WHOLE_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
 def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScores]:
-    """Return all metrics of a run by test set: those of scores.json, then those of models.
+    """Return the scores of a run by test set: those of scores.json, then those of metric models.
 
     Args:
         settings: The settings of the experiment.
@@ -31,67 +31,106 @@ def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScor
         UserError: A file is missing or damaged, or a model scored other translations than the
             stage score, or is another model than that of params.yaml.
     """
-    scores = _read(folder / SCORES_FILE)
+    scores = _read_file(folder / SCORES_FILE)
     for metric in METRICS.values():
         for name, model in settings.metric_models(metric.key).items():
-            path = folder / f"{metric.stage}.json"
+            # DVC names a stage of one model score@MODEL-SYSTEM-CORPUS-SEED.
             stage = settings.stage(metric.stage, *run).replace("@", f"@{name}-")
-            _add(scores, path, model.sha256, stage)
+            path = folder / f"{metric.stage}.json"
+            _add_model_scores(scores, path, model.sha256, stage)
     return scores
 
 
-def _add(scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str) -> None:
-    """Add the metrics of the file that `stage` wrote to those of scores.json."""
-    of_model = _read(path)
-    for test, of_test in scores.items():
-        found = of_model.get(test)
-        differing = _first_difference(found, of_test, model_sha256)
-        if found is None or differing:
+def _add_model_scores(
+    scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str
+) -> None:
+    """Add the metrics of a model's scores to the scores of the stage score.
+
+    Args:
+        scores: The scores by test set, which are changed.
+        path: The file of the model's scores.
+        model_sha256: The SHA-256 of the model in params.yaml.
+        stage: The stage that wrote the file, for messages.
+
+    Raises:
+        UserError: The file scores other translations, or another model wrote it.
+    """
+    model_scores = _read_file(path)
+    for test, set_scores in scores.items():
+        scores_of_set = model_scores.get(test)
+        differing_field = _first_difference(scores_of_set, set_scores, model_sha256)
+        if scores_of_set is None or differing_field:
             raise UserError(
-                f"{path}: {test} has other {differing} than {SCORES_FILE} or params.yaml; run: "
-                f"dvc repro --force --single-item {stage}"
+                f"{path}: {test} has other {differing_field} than {SCORES_FILE} or params.yaml; "
+                f"run: dvc repro --force --single-item {stage}"
             )
-        of_test["metrics"] += found["metrics"]
+        set_scores["metrics"] += scores_of_set["metrics"]
 
 
-def _first_difference(found: SetScores | None, scores: SetScores, model_sha256: str) -> str:
-    """The first field in which a model's scores are not of these translations; "" if they are."""
-    expected: dict[str, Any] = {**scores, "scored_with": model_sha256}
-    of_model: dict[str, Any] = {} if found is None else {**found}
-    for key in ("sources", "references", "hypotheses", "scored_with"):
-        if of_model.get(key) != expected[key]:
-            return key
+def _first_difference(model_scores: SetScores | None, scores: SetScores, model_sha256: str) -> str:
+    """Return the first field by which a model's scores are of other translations, or model.
+
+    Args:
+        model_scores: The model's scores of a test set; None if there are none.
+        scores: The scores of the stage score.
+        model_sha256: The SHA-256 of the model in params.yaml.
+
+    Returns:
+        The name of the field; an empty text if the scores fit.
+    """
+    expected_fields: dict[str, Any] = {**scores, "scored_with": model_sha256}
+    actual_fields: dict[str, Any] = {}
+    if model_scores is not None:
+        actual_fields = {**model_scores}
+    for field in ("sources", "references", "hypotheses", "scored_with"):
+        if actual_fields.get(field) != expected_fields[field]:
+            return field
     return ""
 
 
-def _read(path: Path) -> dict[str, SetScores]:
-    """Read a file of scores; raises UserError if it is damaged."""
+def _read_file(path: Path) -> dict[str, SetScores]:
+    """Read a file of scores by test set.
+
+    Raises:
+        UserError: The file is missing.
+        DamagedFile: A field is damaged.
+    """
     scores = read_record(dict[str, SetScores], path)
-    for test, of_test in scores.items():
-        for number, each in enumerate(of_test["metrics"]):
-            problem = _wrong_statistics(each)
+    for test, set_scores in scores.items():
+        for position, value in enumerate(set_scores["metrics"]):
+            problem = _problem_of_statistics(value)
             if problem:
-                raise DamagedFile(path, f"field {test}.metrics.{number}.statistics: {problem}")
+                field = f"{test}.metrics.{position}.statistics"
+                raise DamagedFile(path, f"field {field}: {problem}")
     return scores
 
 
-def _wrong_statistics(measured: MetricValue) -> str:
-    """What is wrong with the statistics of a metric; "" if nothing is."""
-    rows = measured["statistics"]
-    if not rows:
+def _problem_of_statistics(value: MetricValue) -> str:
+    """Return what is wrong with the statistics of a metric's value.
+
+    A metric has as many numbers on each line, such as n-gram counts. The value of a metric is
+    computed from their sums.
+
+    Returns:
+        A message; an empty text if nothing is wrong.
+    """
+    lines = value["statistics"]
+    if not lines:
         return ""
-    if measured["metric"] not in METRICS:
-        return f"{measured['metric']!r} is a metric without statistics"
-    for number, row in enumerate(rows):
-        if not _NUMBERS.fullmatch(row):
+    if value["metric"] not in METRICS:
+        return f"{value['metric']!r} is a metric without statistics"
+    for number, line in enumerate(lines):
+        if not _WHOLE_NUMBERS.fullmatch(line):
             return f"row {number} is not a list of whole numbers"
-        if row.count(" ") != rows[0].count(" "):
+        if line.count(" ") != lines[0].count(" "):
             return f"row {number} has another length than row 0"
+    metric = METRICS[value["metric"]]
+    first_line: MetricValue = {**value, "statistics": lines[:1]}
     try:
+        # The sums of one line may be 0, by which a value divides.
         with np.errstate(all="ignore"):
-            METRICS[measured["metric"]].overall_value(
-                parse_statistics({**measured, "statistics": rows[:1]})
-            )
+            metric.overall_value(parse_statistics(first_line))
     except (ValueError, LookupError):
-        return f"rows of {rows[0].count(' ') + 1} numbers are not those of {measured['metric']}"
+        length = lines[0].count(" ") + 1
+        return f"rows of {length} numbers are not those of {value['metric']}"
     return ""
