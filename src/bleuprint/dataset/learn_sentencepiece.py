@@ -51,7 +51,7 @@ def learn_sentencepiece(
     Raises:
         UserError: A vocabulary of `settings.vocab_size` cannot be learned.
     """
-    groups = _language_groups(settings, tokens)
+    groups = language_groups(tokens.languages, settings.joint)
     for languages in groups:
         model = _learn_group_model(corpus, settings, tokens, languages)
         for language in languages:
@@ -64,11 +64,11 @@ def learn_sentencepiece(
             vocabulary.write(folder / f"vocabulary.{language}")
 
 
-def _language_groups(settings: SentencePiece, tokens: TextFolder) -> list[list[str]]:
-    """Return the languages of each model to learn: both in one, or one each."""
-    if settings.joint:
-        return [list(tokens.languages)]
-    return [[language] for language in tokens.languages]
+def language_groups(languages: Sequence[str], is_joint: bool) -> list[list[str]]:
+    """Return the languages of each vocabulary to learn: of a joint one all, otherwise one each."""
+    if is_joint:
+        return [list(languages)]
+    return [[language] for language in languages]
 
 
 def _learn_group_model(

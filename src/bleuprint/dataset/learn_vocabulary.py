@@ -13,7 +13,7 @@ from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.config.corpus import Units, Words
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.dataset.count_units import Splitter, count_units
-from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece
+from bleuprint.dataset.learn_sentencepiece import language_groups, learn_sentencepiece
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import SEGMENTATION_FILE, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
@@ -64,7 +64,8 @@ def learn_segmentation(
             learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished_folder, workers)
             return
         word_counts = count_words(corpus, tokens, workers)
-        for group in _language_groups(word_counts, settings.joint):
+        for languages in language_groups(tokens.languages, settings.joint):
+            group = {language: word_counts[language] for language in languages}
             if settings.bpe is not None:
                 _learn_bpe(corpus, settings.bpe, group, unfinished_folder)
             vocabulary = _group_vocabulary(corpus, settings.words, group, unfinished_folder)
@@ -79,13 +80,6 @@ def _token_kind(settings: Units) -> str:
     if settings.words:
         return "words"
     return "sentencepiece"
-
-
-def _language_groups(word_counts: WordCounts, joint: bool) -> list[WordCounts]:
-    """Return the word counts for each vocabulary to learn: of both languages, or of one each."""
-    if joint:
-        return [word_counts]
-    return [{language: counts} for language, counts in word_counts.items()]
 
 
 def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
