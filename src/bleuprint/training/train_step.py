@@ -144,9 +144,7 @@ class TrainStep:
         self._last_norm = 0.0
         model.activation_dtype = ACTIVATIONS.get(settings.precision)
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
-        model.is_compiled = settings.compile or False
-        if settings.compile is None:
-            model.is_compiled = compiles(group.device)
+        model.is_compiled = compiles(group.device) if settings.compile is None else settings.compile
         if model.is_compiled:
             # One by one: the layers of a side are equal, so only the first one is compiled.
             for layer in chain(model.encoder, model.decoder):
@@ -180,6 +178,7 @@ class TrainStep:
         loss_scale = self.optimizer.loss_scale
         scale = norm if loss_scale is None else loss_scale.value
         figures = torch.stack((loss, norm.double(), scale.double()))
+        # On a GPU, the copy has only been ordered now; the event tells when it has arrived.
         figures = figures.to("cpu", non_blocking=True)
         arrived = None
         if self._group.device.type == "cuda":
