@@ -116,7 +116,7 @@ def test_what_the_readme_says(project, capsys):
         run(line)
     new_corpus(project, GOOD, ("b.en", "b.de"))  # another one
     run("bleuprint new-corpus inputs/b.en inputs/b.de")
-    assert "the systems of params.yaml stay, which were not fitted" in capsys.readouterr().err
+    assert "params.yaml keeps its systems, whose sizes do not fit" in capsys.readouterr().err
 
 
 def test_text_that_the_tokenizer_changes_is_noted(project, capsys):

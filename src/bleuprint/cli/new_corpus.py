@@ -1,7 +1,7 @@
 """The command new-corpus: it adds a user's text to params.yaml and prints what to expect of it."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +47,13 @@ _ADVICE_ON_RULES = {
 
 @dataclass(frozen=True)
 class _RemainingPairs:
-    """The number of pairs in each set that remain after the rules of a corpus."""
+    """The number of pairs in each set that remain after the rules of a corpus.
+
+    Attributes:
+        train: The training pairs.
+        valid: The validation pairs.
+        test: The test pairs.
+    """
 
     train: int
     valid: int
@@ -61,70 +67,116 @@ class _RemainingPairs:
 
 @dataclass(frozen=True)
 class _AppliedRules:
-    """A new corpus, what its rules drop, and the folder with the outputs of the stages."""
+    """A new corpus after its rules were tried.
+
+    Attributes:
+        new: The corpus.
+        inspection: What the rules drop.
+        folder: The folder with the outputs of the stages.
+    """
 
     new: "NewCorpus"
     inspection: "Inspection"
     folder: Path
 
 
+@dataclass(frozen=True)
+class _MeasuredCorpus:
+    """A new corpus, and what was measured of its text.
+
+    Attributes:
+        new: The corpus, with the size of its vocabulary.
+        inspection: What the rules drop.
+        remaining: The pairs that remain.
+        text: The size of the training text, by which systems are fitted.
+        bleu_ceiling: The BLEU ceiling of the test set, as the end of a message; None if it is 100.
+    """
+
+    new: "NewCorpus"
+    inspection: "Inspection"
+    remaining: _RemainingPairs
+    text: "TextSize"
+    bleu_ceiling: str | None
+
+
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml."""
     from bleuprint.corpus.insert_corpus import Example, insert_corpus
     from bleuprint.corpus.new_corpus import NewCorpus
-    from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
+    from bleuprint.training.fitted_systems import fitted_systems_yaml
 
     # Report errors in params.yaml before the files are read, which may take minutes.
     load_settings()
     params = Path("params.yaml")
     recipe = Path("recipes", "own.yaml")
-    new = NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
+    measured = _measure(
+        NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
+    )
+    example = Example.from_recipe(recipe) if recipe.exists() else None
+    fitted_systems = fitted_systems_yaml(measured.text, is_portable=not environment.has_gpu())
+    insertion = insert_corpus(params, measured.new, example, fitted_systems)
+
+    for line in measured.new.about:
+        print_escaped(line)
+    _print_entry(measured.new, params, insertion.has_replaced_example)
+    _print_remaining_pairs(measured.new, measured.inspection, measured.remaining)
+    if not insertion.has_replaced_systems:
+        print_message(
+            f"{params} keeps its systems, whose sizes do not fit this text. To get systems sized "
+            "for your text: make recipe NAME=own, then new-corpus",
+            "note",
+        )
+    for note in _notes_on_text(measured):
+        print_message(note, "note")
+    for line in _training_forecast(measured.new.name, measured.text, measured.remaining.valid):
+        print(line)
+    for line in _expectations(measured.remaining):
+        print(line)
+    for line in _next_steps(measured.new):
+        print(line)
+
+
+def _measure(new: "NewCorpus") -> _MeasuredCorpus:
+    """Prepare a sample of a new corpus in a temporary folder, and measure its text.
+
+    Raises:
+        UserError: The rules leave nothing to train or test on.
+    """
+    from bleuprint.training.fitted_systems import TextSize
+
     with _scratch_folder() as scratch:
         applied = _apply_fitting_rules(new, scratch)
-        new = applied.new
-        inspection = applied.inspection
-        if new.language_note:
-            print_message(new.language_note, "note")
-        remaining = _remaining_pairs(new, inspection)
-        pieces = _fit_pieces(new, applied.folder)
-        bleu_ceiling = _bleu_ceiling(new, applied.folder)
-    new = replace(new, vocab_size=pieces.size)
+        if applied.new.language_note:
+            print_message(applied.new.language_note, "note")
+        remaining = _remaining_pairs(applied.new, applied.inspection)
+        pieces = _fit_pieces(applied.new, applied.folder)
+        bleu_ceiling = _bleu_ceiling(applied.new, applied.folder)
     text = TextSize(
         pairs=remaining.train,
         source_length=pieces.source_length,
         target_length=pieces.target_length,
         vocabulary_size=pieces.size,
     )
-    example = Example.from_recipe(recipe) if recipe.exists() else None
-    fitted_systems = fitted_systems_yaml(text, is_portable=not environment.has_gpu())
-    insertion = insert_corpus(params, new, example, fitted_systems)
+    return _MeasuredCorpus(
+        new=replace(applied.new, vocab_size=pieces.size),
+        inspection=applied.inspection,
+        remaining=remaining,
+        text=text,
+        bleu_ceiling=bleu_ceiling,
+    )
 
-    for line in new.about:
-        print_escaped(line)
-    _print_entry(new, params, insertion.has_replaced_example)
-    _print_remaining_pairs(new, inspection, remaining)
-    if not insertion.has_replaced_systems:
-        print_message(
-            f"the systems of {params} stay, which were not fitted to this text; those of "
-            "make recipe NAME=own are, if new-corpus follows at once",
-            "note",
+
+def _notes_on_text(measured: _MeasuredCorpus) -> Iterator[str]:
+    """Yield notes on rules that drop much, on a small test set, and on the BLEU ceiling."""
+    yield from _rule_warnings(measured.new, measured.inspection)
+    test_pairs = measured.remaining.test
+    if test_pairs < _MIN_TEST_PAIRS:
+        yield (
+            f"the test set has only {test_pairs} pairs, and systems are compared from "
+            f"{_MIN_TEST_PAIRS} on. Add text, or name a test set of your own in files.tests"
         )
-    for warning in _rule_warnings(new, inspection):
-        print_message(warning, "note")
-    if remaining.test < _MIN_TEST_PAIRS:
-        print_message(
-            f"the test set has only {remaining.test} pairs, and systems are compared from "
-            f"{_MIN_TEST_PAIRS} on. Add text, or name a test set of your own in files.tests",
-            "note",
-        )
-    if bleu_ceiling:
-        print_message(f"BLEU ceiling of the test set is {bleu_ceiling}", "note")
-    for line in _training_forecast(new.name, text, remaining.valid):
-        print(line)
-    for line in _expectations(remaining):
-        print(line)
-    for line in _next_steps(new):
-        print(line)
+    if measured.bleu_ceiling:
+        yield f"BLEU ceiling of the test set is {measured.bleu_ceiling}"
 
 
 def _print_entry(new: "NewCorpus", params: Path, replaces_example: bool) -> None:
@@ -293,14 +345,17 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     """Yield how long each system trains, and how long all stages may take on this machine.
 
     The times are forecast for processors only, not for GPUs.
+
+    Args:
+        corpus_name: The name of the corpus in params.yaml.
+        text: The size of the training text.
+        valid_pairs: The number of validation pairs.
     """
     from bleuprint.training import fitted_systems
 
-    cores = environment.worker_count()
-    # Portable trainings use one thread each and run at the same time; the other trainings use all
-    # cores and run one after another. Both lists are in seconds.
+    # The forecast seconds of each training, by whether its arithmetic is portable.
     portable_seconds: list[float] = []
-    multithreaded_seconds: list[float] = []
+    native_seconds: list[float] = []
     for name, system in load_settings().trained_systems_on(corpus_name).items():
         max_updates = system.train.update_limit(round(text.tokens), text.pairs)
         if max_updates is None:
@@ -311,7 +366,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
         line = f"{name} trains for at most {updates}, {epochs:,.1f} epochs"
         if not environment.has_gpu():
             is_portable = system.arithmetic == "portable"
-            threads = 1 if is_portable else cores
+            threads = 1 if is_portable else environment.worker_count()
             seconds = fitted_systems.training_seconds(
                 system,
                 text,
@@ -319,25 +374,39 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
                 max_updates,
                 threads,
             )
-            if is_portable:
-                portable_seconds.append(seconds)
-            else:
-                multithreaded_seconds.append(seconds)
+            seconds_of_kind = portable_seconds if is_portable else native_seconds
+            seconds_of_kind.append(seconds)
             line += f": {_minutes(seconds / 60)}"
         yield line
-    if portable_seconds or multithreaded_seconds:
-        # Trainings that share the cores take at least as long as the longest one of them.
-        longest_seconds = max(portable_seconds, default=0.0)
-        parallel_seconds = max(longest_seconds, sum(portable_seconds) / cores)
-        training_minutes = (parallel_seconds + sum(multithreaded_seconds)) / 60
-        preparation_minutes = text.pairs / _PAIRS_PREPARED_PER_MINUTE
-        total = _minutes(training_minutes + _FIXED_MINUTES + preparation_minutes)
-        idle_cores = counted(cores, "idle core")
+    if portable_seconds or native_seconds:
+        training_seconds = _seconds_of_all_trainings(portable_seconds, native_seconds)
+        preparation_minutes = _FIXED_MINUTES + text.pairs / _PAIRS_PREPARED_PER_MINUTE
+        total = _minutes(training_seconds / 60 + preparation_minutes)
+        idle_cores = counted(environment.worker_count(), "idle core")
         yield (
             f"forecast for {corpus_name}, without other corpora: {total}, "
             f"on {idle_cores} of this machine"
         )
     yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
+
+
+def _seconds_of_all_trainings(
+    portable_seconds: Sequence[float], native_seconds: Sequence[float]
+) -> float:
+    """Return how long several trainings take on this machine, in seconds.
+
+    Portable trainings use one thread each and share the cores. Native trainings use all cores and
+    run one after another.
+
+    Args:
+        portable_seconds: How long each training with portable arithmetic takes.
+        native_seconds: How long each training with native arithmetic takes.
+    """
+    seconds_shared_by_cores = sum(portable_seconds) / environment.worker_count()
+    # However many cores there are, one training is not divided among them.
+    longest_portable_seconds = max(portable_seconds, default=0.0)
+    parallel_seconds = max(longest_portable_seconds, seconds_shared_by_cores)
+    return parallel_seconds + sum(native_seconds)
 
 
 def _minutes(minutes: float) -> str:
