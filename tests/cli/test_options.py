@@ -202,7 +202,7 @@ def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, m
     run("release folder --system small --corpus news")
     assert released == [("settings", Path("folder"), "small", "news")]
     said = capsys.readouterr().out
-    assert said.startswith("folder: 2 files, 4 MB; README.md is their card\n")
+    assert said.startswith("folder: 2 files, 4 MB; README.md describes them\n")
     assert said.endswith("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY\n")
 
 

@@ -76,7 +76,7 @@ def _release(arguments: argparse.Namespace) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     megabytes = sum(path.stat().st_size for path in files) / 1e6
     print_escaped(
-        f"{folder}: {counted(len(files), 'file')}, {megabytes:,.0f} MB; README.md is their card"
+        f"{folder}: {counted(len(files), 'file')}, {megabytes:,.0f} MB; README.md describes them"
     )
-    print("Before it is published, read the terms of the texts there. To check a copy of it:")
+    print("Before you publish the folder, read the terms of its texts. To check a copy of it:")
     print("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY")

@@ -143,7 +143,7 @@ class _TranslationJob:
 
 
 def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
-    """Return what the arguments ask for.
+    """Check the arguments, and return the run to translate with, its search and the languages.
 
     Raises:
         UserError: There is a mistake in the arguments, or the run has not been trained.

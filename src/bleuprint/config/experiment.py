@@ -273,6 +273,7 @@ class Settings:
         values_by_corpus = {}
         for corpus, system in self.settings_by_corpus(name).items():
             values_by_corpus[corpus] = flatten_settings(system)
+        # First the settings that are the same on all corpora.
         first_values = next(iter(values_by_corpus.values()))
         settings = {}
         for key, value in first_values.items():
@@ -281,6 +282,7 @@ class Settings:
         shared_keys = set(settings)
         if len(values_by_corpus) < len(self.corpora):
             settings["corpora"] = ", ".join(values_by_corpus)
+        # Then the settings that differ, such as news-en-de.train.max_updates.
         for corpus, values in values_by_corpus.items():
             for key, value in values.items():
                 if key not in shared_keys:

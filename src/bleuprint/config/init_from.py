@@ -50,12 +50,9 @@ class InitFrom:
     sha256: Sha256 | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless exactly one start is named."""
-        has_parent = bool(self.system and self.corpus)
-        has_part_of_parent = bool(self.system or self.corpus)
-        names_parent_only = has_parent and not self.folder
-        names_folder_only = bool(self.folder) and not has_part_of_parent
-        if not names_parent_only and not names_folder_only:
+        """Raise ValueError unless either `system` and `corpus` are set, or only `folder`."""
+        set_keys = {key for key in ("system", "corpus", "folder") if getattr(self, key)}
+        if set_keys not in ({"system", "corpus"}, {"folder"}):
             raise ValueError("needs system and corpus, or a folder")
 
     @property

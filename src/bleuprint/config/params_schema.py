@@ -27,6 +27,7 @@ def params_schema() -> dict[str, Any]:
         _allow_null(definition)
     _describe_corpora(definitions)
     _describe_systems(definitions)
+    _describe_starts(definitions)
     properties = schema["properties"]
     del properties["runs"]
     del properties["external"]
@@ -61,8 +62,8 @@ def _describe_corpora(definitions: dict[str, Any]) -> None:
 def _describe_systems(definitions: dict[str, Any]) -> None:
     """Add systems of both kinds, and their settings on single corpora, to the definitions.
 
-    `Row` is an entry of `systems`, `OnCorpus` what it writes for one corpus, and `Parent` an entry
-    of the top-level `init_from`. A system itself may name only a folder to start from.
+    `Row` is an entry of `systems`, and `OnCorpus` what it writes for one corpus. Both may have
+    settings of trained and of external systems, but not of both kinds at once.
     """
     trained_properties = definitions["System"]["properties"]
     external_properties = definitions["ExternalSystem"]["properties"]
@@ -82,6 +83,14 @@ def _describe_systems(definitions: dict[str, Any]) -> None:
         },
         "not": _settings_of_both_kinds(),
     }
+
+
+def _describe_starts(definitions: dict[str, Any]) -> None:
+    """Add the two places that name the weights to start from to the schema's definitions.
+
+    `Parent` is an entry of the top-level `init_from`, which names a system and a corpus. A system
+    itself may name only a folder.
+    """
     start_properties = definitions["InitFrom"]["properties"]
     definitions["Parent"] = {
         **definitions["InitFrom"],

@@ -113,6 +113,7 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
     """
     side = text.synthetic_side
     assert side is not None, "a text of which a system translates one side"
+    # `steps` are parts of a sentence for the report, `methods` are keys of methods.bib.
     steps = [f"translated by {synthetic.system}, trained on {synthetic.corpus}"]
     methods = {f"made {side}"}
     if synthetic.method:
@@ -153,15 +154,7 @@ def check_synthetic_texts(
         corpora: The corpora by name.
         synthetic: The entries of `synthetic` by the name of the text.
     """
-    texts_by_key = {}
-    for corpus_name, corpus in corpora.items():
-        for text_name, text in corpus.files.synthetic_texts().items():
-            keys = ["corpora", corpus_name, "files", "train", text_name]
-            has_directions = list(corpus.language_pairs(corpus_name)) != [corpus_name]
-            if has_directions:
-                raise SettingError(keys, "made by a system: not in a corpus with directions")
-            _check_tag(text, corpus, [*keys, "tag"])
-            texts_by_key[f"{corpus_name}.files.train.{text_name}"] = text
+    texts_by_key = _synthetic_texts_by_key(corpora)
     keys_of_entries = set()
     for name, entry in synthetic.items():
         key = f"{entry.part_of}.files.train.{name}"
@@ -175,6 +168,27 @@ def check_synthetic_texts(
         if key not in keys_of_entries:
             message = f"has no {text.synthetic_side}, and no entry of synthetic"
             raise SettingError(["corpora", *key.split(".")], message)
+
+
+def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
+    """Return the training texts with a synthetic side by key, CORPUS.files.train.TEXT.
+
+    Args:
+        corpora: The corpora by name.
+
+    Raises:
+        SettingError: Such a text is in a corpus with directions, or its tag is not one token.
+    """
+    texts_by_key = {}
+    for corpus_name, corpus in corpora.items():
+        for text_name, text in corpus.files.synthetic_texts().items():
+            keys = ["corpora", corpus_name, "files", "train", text_name]
+            has_directions = list(corpus.language_pairs(corpus_name)) != [corpus_name]
+            if has_directions:
+                raise SettingError(keys, "made by a system: not in a corpus with directions")
+            _check_tag(text, corpus, [*keys, "tag"])
+            texts_by_key[f"{corpus_name}.files.train.{text_name}"] = text
+    return texts_by_key
 
 
 def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:

@@ -56,6 +56,7 @@ class Results:
         stage = settings.stage("train", *run)
         if not path.exists():
             raise _missing(path, run)
+        # The run was trained, but with other settings.
         raise UserError(
             f"{path}: out of date: params.yaml has changed since. Run: make reproduce. If that "
             f"runs nothing: dvc repro --force --single-item {stage}"
@@ -70,8 +71,10 @@ class Results:
         if not (results.path / "training.json").exists():
             return None
         system = settings.system_on(run.system, run.corpus)
-        expected = training_settings_sha256(system, run.seed)
-        return results if results.training.settings == expected else None
+        expected_hash = training_settings_sha256(system, run.seed)
+        if results.training.settings != expected_hash:
+            return None
+        return results
 
     @property
     def is_trained(self) -> bool:
