@@ -94,7 +94,7 @@ def test_a_stage_of_ones_own_may_be_any_command_with_any_params(project):
     (rule,) = (rule for rule in rules if rule.name == "paper")
     assert (rule.files, rule.folders) == (["p.pdf"], [])
     project.edit("dvc.yaml", meta, "")
-    with pytest.raises(UserError, match=r"^dvc\.yaml: stage paper: meta has no threads, "):
+    with pytest.raises(UserError, match=r"^dvc\.yaml: stage paper: meta lacks threads, "):
         planned_stages(project.root)
 
 

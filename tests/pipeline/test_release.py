@@ -90,7 +90,7 @@ def test_code_that_differs_from_its_commit_is_not_released(by_dvc, tmp_path):
 
 def test_a_release_is_the_same_result(copy):
     verification = verify.compare_reports(verify.open_own_report(), verify.open_report(str(copy)))
-    assert verification.is_same and "2 results the same bytes" in verification.lines[0]
+    assert verification.is_same and "2 results with the same bytes" in verification.lines[0]
     (copy / WEIGHTS).write_bytes(b"other")
     for of_release in (copy, copy / "reports" / "results.json"):
         with pytest.raises(

@@ -90,7 +90,7 @@ def test_the_same_bytes_from_a_file_and_a_folder(tmp_path):
     for other in (there, there / RESULTS, (there / RESULTS).parent):
         text, is_same = compared(here, other)
         assert is_same
-        assert text == [f"{here} and {other}: 2 results the same bytes"]
+        assert text == [f"{here} and {other}: 2 results with the same bytes"]
 
 
 def test_results_that_differ_are_named_with_their_stage(tmp_path):
@@ -98,7 +98,7 @@ def test_results_that_differ_are_named_with_their_stage(tmp_path):
     text, is_same = compared(here, there)
     assert not is_same
     assert text == [
-        f"{here} and {there}: 1 result the same bytes, 1 different",
+        f"{here} and {there}: 1 result with the same bytes, 1 different",
         "different: small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU",
         "  from train on: code of the training",
     ]
@@ -274,7 +274,10 @@ def test_the_exit_status_and_a_revision(tmp_path):
         ["git", "commit", "--quiet", "--message", "first"],
     ):
         subprocess.run(command, cwd=root, env=kept, check=True)
-    same, alone = "here and HEAD: 2 results the same bytes\n", "here, reports/ is as committed: "
+    same, alone = (
+        "here and HEAD: 2 results with the same bytes\n",
+        "here, reports/ is as committed: ",
+    )
     status, output, _ = bleuprint(root, "HEAD")
     assert status == 0 and output.startswith(f"{same}{alone}nothing has run since. To run: make")
     (folder := root / Run("tiny", "news-en-de", 1).results_folder).mkdir(parents=True)
@@ -283,7 +286,7 @@ def test_the_exit_status_and_a_revision(tmp_path):
     write(root, 33.4, **OTHER)
     write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
     status, output, _ = bleuprint(root, "HEAD")
-    counts = "1 result the same bytes, 1 different\n"
+    counts = "1 result with the same bytes, 1 different\n"
     assert status == 5 and output.startswith(f"here and HEAD: {counts}")
     assert (
         "from train on: settings runs.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"

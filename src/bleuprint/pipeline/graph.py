@@ -19,6 +19,7 @@ from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json_object
+from bleuprint.runtime.wording import join_with_and
 
 WORK = Path("work", "snakemake")
 FINISHED = WORK / "finished"
@@ -218,7 +219,8 @@ def _check_resources(stage_name: str, resources: Mapping[str, Any]) -> None:
     missing = [name for name in ("threads", "memory_gb", "hours") if name not in resources]
     if missing:
         raise UserError(
-            f"dvc.yaml: stage {stage_name}: meta has no {', '.join(missing)}, to reserve for it"
+            f"dvc.yaml: stage {stage_name}: meta lacks {join_with_and(missing)}: "
+            "name what a job of this stage needs"
         )
 
 

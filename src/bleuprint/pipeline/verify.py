@@ -159,7 +159,7 @@ def compare_reports(first: Report, second: Report) -> Verification:
     differing = [pair for pair in pairs if not pair.is_same]
     same_count = counted(len(pairs) - len(differing), "result")
     different_count = f", {len(differing)} different" if differing else ""
-    lines = [f"{first.name} and {second.name}: {same_count} the same bytes{different_count}"]
+    lines = [f"{first.name} and {second.name}: {same_count} with the same bytes{different_count}"]
     if first.name == _OWN_NAME and _is_only_committed():
         lines.append(
             "here, reports/ is as committed: nothing has run since. To run: make reproduce"
