@@ -9,7 +9,7 @@ import pandas as pd
 
 from bleuprint.report.frame import read_without_costs
 from bleuprint.report.page.chart import chart, legend, line_styles
-from bleuprint.report.page.curves import over_seeds
+from bleuprint.report.page.curves import mean_over_seeds
 from bleuprint.report.score_frame import bleu_rows, score_frame
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _curves(results: Path) -> str:
     for (system, corpus), of_seeds in points.groupby(["system", "corpus"], sort=False):
         name = system if points.corpus.nunique() == 1 else f"{system}, {corpus}"
         tables = [seed[["update", "loss"]].to_numpy() for _, seed in of_seeds.groupby("seed")]
-        lines[name] = over_seeds(tables)
+        lines[name] = mean_over_seeds(tables)
     styles = line_styles(list(lines))
 
     def draw(axes: "Axes") -> None:

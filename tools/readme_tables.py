@@ -16,6 +16,7 @@ from bleuprint.config.published import Published
 from bleuprint.report import frame
 from bleuprint.report.score_frame import by_test_set, score_frame, select_metric
 from bleuprint.report.table import NONE
+from bleuprint.report.training_costs import one_row_per_training
 
 # The recipes of "On real text", in this order.
 REAL = ("multi30k", "multi30k-french", "course-multi30k", "table2-multi30k")
@@ -149,7 +150,7 @@ def recipe_row(line: str, recipe: str, root: Path) -> str:
 
 def _training_minutes(runs: pd.DataFrame) -> str:
     """Return the number of trainings, if there are several, and their mean time in minutes."""
-    trainings = frame.one_row_per_training(runs).drop_duplicates("training_sha256")
+    trainings = one_row_per_training(runs).drop_duplicates("training_sha256")
     minutes = trainings.train_seconds.mean() / 60
     if isnan(minutes):
         return NONE

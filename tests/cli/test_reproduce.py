@@ -12,7 +12,8 @@ from dvc.repo import Repo
 import result_trees as trees
 from bleuprint.cli.reproduce import StageLines, ending
 from bleuprint.config.experiment import load_settings
-from bleuprint.report.frame import RESULTS, costs_csv
+from bleuprint.report.frame import RESULTS
+from bleuprint.report.training_costs import costs_csv
 from result_rows import TWO_SYSTEMS, changed, frame, record
 from root import ROOT
 

@@ -203,13 +203,13 @@ from pathlib import Path
 import result_trees as trees
 from bleuprint.report.records import collect
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import by_test, measured_scores
+from bleuprint.report.score_tables import tables_by_test_set, measured_scores
 root = Path(sys.argv[1])
 settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
 trees.write_all(root, settings)
 records = collect(settings, root)
 scores = score_frame(records)
-(table,) = by_test(scores, measured_scores(scores)).values()
+(table,) = tables_by_test_set(scores, measured_scores(scores)).values()
 of_example = records.metrics[records.metrics.metric == "exact"]
 heads = [column.label for column in table.columns]
 print(json.dumps({"metrics": json.loads(of_example.to_json(orient="records")), "heads": heads}))

@@ -13,7 +13,8 @@ from bleuprint.config.paths import Run
 from bleuprint.pipeline import verify
 from bleuprint.pipeline.first_difference import Difference, first_difference
 from bleuprint.pipeline.verify import open_report
-from bleuprint.report.frame import RESULTS, costs_csv
+from bleuprint.report.frame import RESULTS
+from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, changed, frame, record

@@ -12,7 +12,8 @@ import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import trained_runs
-from bleuprint.report.compare import _Pair, _score, _Side, _tests
+from bleuprint.report.compare import p_values_by_metric, score_texts
+from bleuprint.report.compared_systems import ScoresPair, Side
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
@@ -120,12 +121,14 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     root, settings = one_seed
     monkeypatch.chdir(root)
     records = collect(settings, root)
-    tiny, small = (_Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
-    (before,), (after,) = (side.results((1,)).values() for side in (tiny, small))
-    p = _tests(tiny, small, _Pair(before, after))["comet"]
+    tiny, small = (Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
+    (before,), (after,) = (side.scores((1,)).values() for side in (tiny, small))
+    p = p_values_by_metric(tiny, small, ScoresPair(before, after))["comet"]
     tested = score_of(records, "small", "comet")
     assert p == pytest.approx(tested.p, abs=1e-4)
-    corpus, test, label, *scores, delta, shown_p, agree = _score("comet", _Pair(before, after), p)
+    corpus, test, label, *scores, delta, shown_p, agree = score_texts(
+        "comet", ScoresPair(before, after), p
+    )
     assert (corpus, test, label) == ("news-en-de", "first", "COMET")
     assert scores == [each.scores["comet"].value_text for each in (before, after)]
     assert delta == f"{tested.difference:+.1f}"

@@ -15,7 +15,13 @@ import processes
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import frame
-from bleuprint.report.compare import _compared, _Pair, _score, _Side, _tests, changes
+from bleuprint.report.compare import (
+    compare_sides,
+    p_values_by_metric,
+    score_texts,
+    sentence_bleu_changes,
+)
+from bleuprint.report.compared_systems import ScoresPair, Side
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
@@ -164,10 +170,10 @@ def test_several_seeds_are_paired(tmp_path):
     assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
     records = frame.load(tmp_path)
     sides = [
-        _Side(system, None, "", replace(settings, seeds=seeds), records, False)
+        Side(system, None, "", replace(settings, seeds=seeds), records, False)
         for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
     ]
-    both = [next(iter(side.results((3, 1, 2)).values())).runs.seed for side in sides]
+    both = [next(iter(side.scores((3, 1, 2)).values())).runs.seed for side in sides]
     assert [*both[0]] == [*both[1]] == [3, 1, 2]  # whatever the order of a report
 
 
@@ -210,7 +216,9 @@ def test_sentences_are_scored_in_the_language_of_the_test_set(copy):
     printed = re.findall(r"(?m)^line (\d+): .* from (.*) to (.*)$", output)
     by_words, by_characters = (
         [(n, f"{of.first[int(n)]:.1f}", f"{of.second[int(n)]:.1f}") for n, *_ in printed]
-        for of in (changes(first, second, references, language) for language in ("de", "zh"))
+        for of in (
+            sentence_bleu_changes(first, second, references, language) for language in ("de", "zh")
+        )
     )
     assert printed == by_characters != by_words
 
@@ -258,7 +266,9 @@ def side(tmp_path):
             for seed, bleu in scores.items()
         ]
         of_seeds = replace(settings, seeds=tuple(scores))
-        return _Side("tiny", None, revision, of_seeds, made_by_hand(*records), apart=False)
+        return Side(
+            "tiny", None, revision, of_seeds, made_by_hand(*records), on_different_corpora=False
+        )
 
     return side
 
@@ -267,9 +277,9 @@ def side(tmp_path):
 def test_revisions_with_other_references_have_no_p(side, references):
     first = side({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
     second = side({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256=references)
-    (before,) = first.results((1, 2, 3)).values()
-    (after,) = second.results((1, 2, 3)).values()
-    p = _tests(first, second, _Pair(before, after))["bleu"]
+    (before,) = first.scores((1, 2, 3)).values()
+    (after,) = second.scores((1, 2, 3)).values()
+    p = p_values_by_metric(first, second, ScoresPair(before, after))["bleu"]
     if references == "4e" * 32:
         assert p == pytest.approx(ttest_rel([30, 31, 32], [31, 31.5, 34]).pvalue)
     else:
@@ -278,12 +288,12 @@ def test_revisions_with_other_references_have_no_p(side, references):
 
 def test_seeds_that_one_side_lacks_are_left_out(side):
     one, both = side({1: 30.0}, revision="main"), side({2: 90.0, 1: 31.0})
-    *_, scores, note, _ = _compared(one, both, sentences=0)
+    *_, scores, note, _ = compare_sides(one, both, sentences=0)
     (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
     assert row[3:6] == ["30.0", "31.0", "+1.0"]
     assert note.startswith("Seeds: 1. p: ")
     with pytest.raises(UserError, match=r"^tiny@main and tiny: no seed in common$"):
-        list(_compared(one, side({2: 90.0}), sentences=0))
+        list(compare_sides(one, side({2: 90.0}), sentences=0))
 
 
 @pytest.mark.parametrize(
@@ -292,9 +302,9 @@ def test_seeds_that_one_side_lacks_are_left_out(side):
 )
 def test_people_agree_on_significant_differences_between_languages(side, p, target, agree):
     """88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6, by Kocmi et al. (2024)."""
-    (before,) = side({1: 20.0}, target=target).results((1,)).values()
-    (after,) = side({1: 20.4}, target=target).results((1,)).values()
-    assert _score("bleu", _Pair(before, after), p)[-1] == agree
+    (before,) = side({1: 20.0}, target=target).scores((1,)).values()
+    (after,) = side({1: 20.4}, target=target).scores((1,)).values()
+    assert score_texts("bleu", ScoresPair(before, after), p)[-1] == agree
 
 
 @pytest.mark.parametrize(
@@ -354,7 +364,7 @@ def test_sentence_scores_equal_the_command_line(tmp_path, language):
     ends = ["Ja", "so gut"], ["Ja", "gut so"], ["Nein", "so gut"]
     made = zip(text(language), ends, strict=True)
     references, good, worse = ([*lines, *end] for lines, end in made)
-    found = changes(good, worse, references, language)
+    found = sentence_bleu_changes(good, worse, references, language)
     assert list(found.index) == list(range(1, 63))
     for name, lines in (("references", references), ("good", good), ("worse", worse)):
         trees.write_lines(tmp_path / name, lines)

@@ -74,11 +74,11 @@ def test_results_of_which_a_row_cannot_be(saved):
     last_run, last_metric = len(whole["runs"]), len(whole["metrics"])
     second = whole["metrics"][1]["metric"]
     for change, problem in (
-        (second_run, f"field runs.{last_run}: a second row of its run"),
-        (second_metric, f"field metrics.{last_metric}: a second {second} of its run"),
-        (no_run, "field metrics.2: no row of runs is its run"),
+        (second_run, f"field runs.{last_run}: a second row of the same run"),
+        (second_metric, f"field metrics.{last_metric}: a second {second} of the same run"),
+        (no_run, "field metrics.2: runs contains no row of this run"),
         (no_updates, "field runs.1.updates is empty"),
-        (no_bleu, "field runs.0: metrics has no bleu of it"),
+        (no_bleu, "field runs.0: metrics contains no bleu of this run"),
     ):
         content = copies.deepcopy(whole)
         change(content)
@@ -97,4 +97,4 @@ def test_a_signature_that_is_not_one_of_comet(saved):
     place = f"field metrics.{len(content['metrics']) - 1}.signature"
     with pytest.raises(UserError) as raised:
         read_results(path, "REMEDY")
-    assert f"{place}: 'a|b' is no signature of COMET" in str(raised.value)
+    assert f"{place}: 'a|b' is not a signature of COMET" in str(raised.value)

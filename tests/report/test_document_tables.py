@@ -6,7 +6,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Run, corpus_folder, download_folder
-from bleuprint.report import score_tables
+from bleuprint.report import pivot_tables
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.notes import document_notes
 from bleuprint.report.page.context import ReportContext
@@ -60,7 +60,7 @@ def test_records_have_intervals_and_tests_by_document(made):
 def test_table_and_page_say_how_much_wider_it_is(made):
     root, settings, records = made
     by_line, by_document = (score_of(records, "tiny", "bleu", group) for group in GROUPS)
-    rows = rows_of(score_tables.documents(score_frame(records)))
+    rows = rows_of(pivot_tables.document_table(score_frame(records)))
     assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
     assert rows["tiny"]["BLEU"] == by_document.score_text and "[" in rows["tiny"]["d-BLEU"]
     times = f"{(by_document.ci_high - by_document.ci_low) / (by_line.ci_high - by_line.ci_low):.1f}"
@@ -82,7 +82,7 @@ def test_of_several_seeds_intervals_are_means():
         return record("tiny", CORPUS, TEST, 30, seed=seed, metrics=by_document)
 
     other = record("tiny", CORPUS, "second", 31)
-    grid = score_tables.documents(score_frame(frame(row(1, 40.0), row(2, 42.0), other)))
+    grid = pivot_tables.document_table(score_frame(frame(row(1, 40.0), row(2, 42.0), other)))
     assert len(grid.rows) == 2  # with the name of the test set
     shown = rows_of(grid)["tiny"]
     assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
@@ -90,7 +90,7 @@ def test_of_several_seeds_intervals_are_means():
 
 def test_nothing_is_shown_where_no_document_is_said():
     records = frame(record("tiny", CORPUS, TEST, 30))
-    assert score_tables.documents(score_frame(records)) is None and not list(
+    assert pivot_tables.document_table(score_frame(records)) is None and not list(
         document_notes(records)
     )
 
@@ -98,7 +98,7 @@ def test_nothing_is_shown_where_no_document_is_said():
 def test_a_single_document_has_a_score_and_no_finding():
     by_document = {("dbleu", "document"): measured("dbleu", 40, 40, 40, units=1)}
     records = frame(record("tiny", CORPUS, TEST, 30, metrics=by_document))
-    shown = rows_of(score_tables.documents(score_frame(records)))["tiny"]
+    shown = rows_of(pivot_tables.document_table(score_frame(records)))["tiny"]
     assert shown["d-BLEU"].startswith("40.0")
     assert "BLEU" not in shown
     assert list(document_notes(records)) == []

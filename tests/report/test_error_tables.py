@@ -7,12 +7,13 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Run, corpus_folder
-from bleuprint.report import score_tables
+from bleuprint.report import pivot_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.metric_rows import add_corrected_p_values
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import errors as errors_section
-from bleuprint.report.records import _correct, collect
+from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
@@ -68,7 +69,7 @@ def test_damaged_outputs_are_in_the_record(made):
 def test_damage_is_in_every_table(made, monkeypatch):
     root, settings = made
     records = load(root)
-    small = rows_of(score_tables.errors(score_frame(records)))["small"]
+    small = rows_of(pivot_tables.error_table(score_frame(records)))["small"]
     assert small["numbers"].startswith("12 [") and small["numbers"].endswith("]‡")
     assert small["numbers"] in table_md(settings, records, root)
     section = errors_section(ReportContext(settings, records, root))
@@ -96,7 +97,7 @@ def test_holms_correction_is_over_all_systems_and_errors():
         (each, [{"system": system, "metric": metric, "group": ""}])
         for (system, metric), each in p.items()
     ]
-    _correct(tested)
+    add_corrected_p_values(tested)
     corrected = {(row["system"], row["metric"]): row["p_holm"] for _, (row,) in tested}
     assert corrected["a", "any error"] == pytest.approx(0.045)
     assert corrected["a", "numbers"] == pytest.approx(0.08)
@@ -125,7 +126,7 @@ def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
     for table in (text, cut_text):
         notes, _, _ = table.partition("\n\n## Training cost\n")
         assert notes != table and not notes.endswith("\n")
-    assert "cut off" in labels_of(score_tables.errors(score_frame(records)))
-    assert "cut off" not in labels_of(score_tables.errors(score_frame(whole)))
+    assert "cut off" in labels_of(pivot_tables.error_table(score_frame(records)))
+    assert "cut off" not in labels_of(pivot_tables.error_table(score_frame(whole)))
     shown = errors_section(ReportContext(settings, records, root)).data
     assert shown["notes"][-1].endswith("where the model preferred to go on")

@@ -19,11 +19,11 @@ from bleuprint.report.notes import notes as notes_of
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.paired import largest_p
+from bleuprint.report.paired import largest_p_value
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import compare_records
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import across
+from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
@@ -139,7 +139,7 @@ def test_nothing_is_known_of_their_training(outside, records):
 
 def test_they_are_marked_wherever_they_are_shown(outside, records):
     root, _ = outside
-    row = rows_of(across(score_frame(records)))["as-small (external)"]
+    row = rows_of(wide_bleu_table(score_frame(records)))["as-small (external)"]
     assert row["news-en-de, first FLOPs"] == row["news-en-de, second BLEU"] == "–"
     assert row["news-en-de, first BLEU"].startswith(
         f"{of(records, 'small').value['bleu', '']:.1f} ["
@@ -219,9 +219,9 @@ def test_with_seeds_it_is_compared_with_each(made, tmp_path):
 
 
 def test_the_largest_p_is_that_of_all_seeds():
-    assert largest_p([1.0, 2.0, 0.5], [0.01, 0.03, 0.02]) == 0.03
-    assert largest_p([1.0, -2.0], [0.01, 0.01]) == 1
-    assert largest_p([0.0, 1.0], [1.0, 0.01]) == 1
+    assert largest_p_value([1.0, 2.0, 0.5], [0.01, 0.03, 0.02]) == 0.03
+    assert largest_p_value([1.0, -2.0], [0.01, 0.01]) == 1
+    assert largest_p_value([0.0, 1.0], [1.0, 0.01]) == 1
 
 
 def test_they_take_part_in_holms_correction_and_the_best_score():
@@ -232,7 +232,7 @@ def test_they_take_part_in_holms_correction_and_the_best_score():
     ]
     records = made_by_hand(*rows)
     assert values(records, column="p_holm")[1:] == [0.04, 0.04]
-    table = across(score_frame(records))
+    table = wide_bleu_table(score_frame(records))
     bleu = table.column("BLEU")
     assert [row.cell(bleu).is_best for row in table.rows] == [False, False, True]
     assert [row.kind for row in table.rows] == ["baseline", "", ""]

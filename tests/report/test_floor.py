@@ -50,7 +50,7 @@ def pair(lines, low=(), seeds=(1,), **facts):
 
 def text_of(records):
     """All that is shown of the scores, without how to read the marks and the names of test sets."""
-    tables = score_tables.by_test(score_frame(records), ["bleu", "chrf2"]).values()
+    tables = score_tables.tables_by_test_set(score_frame(records), ["bleu", "chrf2"]).values()
     shown = [markdown(table) for table in tables]
     shown += [part for part in one_screen(records) if isinstance(part, str)]
     shown += [markdown(part) for part in everything(records) if isinstance(part, Table)]

@@ -20,7 +20,7 @@ from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.published.literature import attach
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import across, by_test
+from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from bleuprint.report.terminal import show
 from bleuprint.runtime.foreign_text import print_escaped, remove_controls, spreadsheet_cell
@@ -65,7 +65,7 @@ def test_reports_hold_no_control_characters():
     records = records_of()
     texts = {
         "table.md": bullets(notes.notes(records)),
-        "table.tex": latex(across(score_frame(records)), " ".join(notes.notes(records))),
+        "table.tex": latex(wide_bleu_table(score_frame(records)), " ".join(notes.notes(records))),
         "table.csv": frames.csv_text(records),
     }
     for name, text in texts.items():
@@ -124,7 +124,7 @@ def test_markdown_shows_it_as_it_is():
 def test_a_definition_turns_no_interval_into_a_link():
     about = "]\n\n[19.0, 22.0]: javascript:alert(1)"
     records = records_of(about)
-    (table,) = by_test(score_frame(records)).values()
+    (table,) = tables_by_test_set(score_frame(records)).values()
     page = rendered(f"{markdown(table)}\n{bullets(notes.notes(records))}")
     assert "[19.0, 22.0]" in page and "javascript" in page
     assert "<a" not in page

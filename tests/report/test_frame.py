@@ -13,8 +13,9 @@ import pytest
 import bleuprint
 import processes
 from bleuprint.config.published import Published
-from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, costs_csv, csv_text, read_without_costs
+from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, csv_text, read_without_costs
 from bleuprint.report.published.literature import attach
+from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from result_rows import TWO_SYSTEMS, frame
 from root import ROOT

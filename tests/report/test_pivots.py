@@ -1,7 +1,7 @@
 """The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
 from bleuprint.config.published import Published
-from bleuprint.report import score_tables
+from bleuprint.report import pivot_tables, score_tables
 from bleuprint.report.published.literature import attach
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import GROUP, NONE
@@ -25,10 +25,10 @@ def test_losses_are_means_over_seeds():
         record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
     ]
     alone = record("tiny", "talks-en-zh", "only", 20.0, **NO_LOSS)
-    name, row = rows_of(score_tables.losses(score_frame(frame(*seeds, alone))))
+    name, row = rows_of(pivot_tables.loss_table(score_frame(frame(*seeds, alone))))
     assert name["System"] == "news-en-de, first"
     assert row == {"System": "tiny", "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"}
-    assert score_tables.losses(score_frame(frame(alone))) is None
+    assert pivot_tables.loss_table(score_frame(frame(alone))) is None
 
 
 def test_published_perplexities_stand_above_ours():
@@ -39,7 +39,7 @@ def test_published_perplexities_stand_above_ours():
         Published("No perplexity", "there", **known, metric="tokenized"),
         Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
-    table = score_tables.losses(score_frame(attach(frame(*RECORDS), numbers)))
+    table = pivot_tables.loss_table(score_frame(attach(frame(*RECORDS), numbers)))
     assert [row.kind for row in table.rows] == [GROUP, "published", "", "", GROUP, ""]
     _, first, ours, *_ = rows_of(table)
     printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": NONE}
@@ -54,7 +54,7 @@ def test_bleu_by_length_and_the_length_ratio():
         ("bleu", "length 11-20"): measured("bleu", 12.0, units=3),
     }
     del third["metrics"]["bleu", "length over 50"]
-    table = score_tables.by_length(score_frame(frame(*RECORDS[:2], third)))
+    table = pivot_tables.length_table(score_frame(frame(*RECORDS[:2], third)))
     assert [list(row.values()) for row in rows_of(table)] == [
         ["news-en-de, first (lines)", "400", "", "600", "1,000"],
         ["tiny", "33.0", NONE, "27.0", "0.980"],
@@ -69,14 +69,14 @@ def test_rare_words_in_percent_where_tokens_are_words():
     of_characters = record("tiny", "talks-en-zh", "only", 20.0)
     for bucket in ("0", "100+"):
         del of_characters["metrics"]["word_accuracy", f"count {bucket}"]
-    rows = rows_of(score_tables.by_count(score_frame(frame(*RECORDS[:2]))))
+    rows = rows_of(pivot_tables.word_recall_table(score_frame(frame(*RECORDS[:2]))))
     assert [list(row.values()) for row in rows] == [
         ["news-en-de, first (words)", "50", "1,200"],
         ["tiny", "20.0", "50.0"],
         ["small", "20.0", "50.0"],
     ]
     assert list(rows[0])[1:] == ["0", "100+"]
-    assert score_tables.by_count(score_frame(frame(of_characters))) is None
+    assert pivot_tables.word_recall_table(score_frame(frame(of_characters))) is None
 
 
 def test_scores_as_papers_with_the_difference():
@@ -86,7 +86,7 @@ def test_scores_as_papers_with_the_difference():
         for variant in ("lower-cased", "intl", "tokens", "compound-split")
     ]
     scores = score_frame(attach(frame(*RECORDS), numbers))
-    tables = score_tables.by_test(scores)
+    tables = score_tables.tables_by_test_set(scores)
     rows = {row["System"]: row for row in rows_of(tables["news-en-de, first"])}
     # the variants of the records are 1.5 and 0.25 above BLEU, and 0.5 below; none is split
     shown = {
@@ -119,11 +119,11 @@ def test_means_over_seeds():
     )
     numbers = [Published("Paper", "there", "news-en-de", "first", 35.0, "lower-cased")]
     scores = score_frame(attach(frame(RECORDS[0], other), numbers))
-    (table,) = score_tables.by_test(scores).values()
+    (table,) = score_tables.tables_by_test_set(scores).values()
     _, tiny = rows_of(table)
     # 30 and 32 are 1 from their mean: sd sqrt(2); lower-cased 1.5 more
     assert (tiny["BLEU"], tiny["BLEU lower-cased"]) == ("31.0 ± 1.4", "32.5")
-    _, lengths = rows_of(score_tables.by_length(scores))
+    _, lengths = rows_of(pivot_tables.length_table(scores))
     assert (lengths["1-10"], lengths["Length ratio"]) == ("34.0", "0.990")
-    _, words = rows_of(score_tables.by_count(scores))
+    _, words = rows_of(pivot_tables.word_recall_table(scores))
     assert (words["0"], words["100+"]) == ("30.0", "37.5")

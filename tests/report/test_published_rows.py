@@ -9,7 +9,7 @@ from bleuprint.report.published import literature
 from bleuprint.report.published.literature import attach
 from bleuprint.report.render import latex
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import across, by_test
+from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from result_rows import frame, record, rows_of
 
 
@@ -19,7 +19,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     )
-    grid = across(score_frame(attach(wmt, ())))
+    grid = wide_bleu_table(score_frame(attach(wmt, ())))
     assert [row.kind for row in grid.rows] == ["published"] * 8 + [""]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
@@ -50,7 +50,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
 @pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
 def test_no_literature_elsewhere(corpus):
     ours = frame(record("base", corpus, "newstest2014", 26.1))
-    (row,) = across(score_frame(attach(ours, ()))).rows
+    (row,) = wide_bleu_table(score_frame(attach(ours, ()))).rows
     assert row.kind != "published"
 
 
@@ -65,7 +65,7 @@ def test_numbers_that_the_experiment_names():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "unknown"),
     ]
-    rows = rows_of(across(score_frame(attach(ours, numbers))))
+    rows = rows_of(wide_bleu_table(score_frame(attach(ours, numbers))))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
@@ -80,7 +80,7 @@ def test_numbers_that_the_experiment_names():
     )
     assert notes.notes(attach(ours, numbers))[-1] == expected
     scores = score_frame(attach(ours, numbers))
-    of_chrf = by_test(scores, ["chrf2"], costs=())["talks-en-fr, only"]
+    of_chrf = tables_by_test_set(scores, ["chrf2"], costs=())["talks-en-fr, only"]
     assert [row.kind for row in of_chrf.rows] == [""]
 
 
@@ -98,7 +98,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
-    (table,) = by_test(score_frame(attach(ours, numbers))).values()
+    (table,) = tables_by_test_set(score_frame(attach(ours, numbers))).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
     found = {name: list(row.values())[1:4] for name, row in rows_of(table).items()}
@@ -147,7 +147,7 @@ def test_a_name_of_two_sources_is_qualified_by_them():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
     blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
-    rows = rows_of(across(score_frame(attach(wmt, [blog]))))
+    rows = rows_of(wide_bleu_table(score_frame(attach(wmt, [blog]))))
     place = ", ".join(where)
     found = {
         name: (row[f"{place} BLEU compound-split"], row[f"{place} FLOPs, by time"])
@@ -164,7 +164,7 @@ def test_a_number_of_table_2_that_the_experiment_names_stands_once():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     named = Published("Transformer (base)", *where, 27.3, "compound-split")
-    assert len(rows_of(across(score_frame(attach(wmt, [named]))))) == 9
+    assert len(rows_of(wide_bleu_table(score_frame(attach(wmt, [named]))))) == 9
 
 
 def test_an_ensemble_is_named():
@@ -179,7 +179,7 @@ def test_an_ensemble_is_named():
 def test_literature_by_language_pair():
     """Each published number stands in the column of its own variant, with the digits printed."""
     ours = frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))
-    rows = rows_of(across(score_frame(attach(ours, ()))))
+    rows = rows_of(wide_bleu_table(score_frame(attach(ours, ()))))
     place = "wmt14-en-fr, newstest2014"
     shown = {
         name.removesuffix(" (published)"): (

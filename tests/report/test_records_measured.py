@@ -9,8 +9,9 @@ from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import COSTS, RUN_COLUMNS, costs_csv, load, with_training_costs
+from bleuprint.report.frame import RUN_COLUMNS, load
 from bleuprint.report.records import collect
+from bleuprint.report.training_costs import COSTS, costs_csv, with_training_costs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 

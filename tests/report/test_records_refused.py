@@ -13,8 +13,9 @@ import bleuprint
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
-from bleuprint.report.frame import costs_csv, load
+from bleuprint.report.frame import load
 from bleuprint.report.records import _check_signatures, collect
+from bleuprint.report.training_costs import costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json

@@ -4,7 +4,7 @@ import re
 
 from bleuprint.report.render import latex, markdown
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import across, by_test
+from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Cell, Column, Row, Table, table_of
 from result_rows import TWO_SYSTEMS, frame
 
@@ -14,7 +14,7 @@ def text_cells(line):
 
 
 def test_markdown():
-    (scores, *_) = by_test(score_frame(frame(*TWO_SYSTEMS, missing="small"))).values()
+    (scores, *_) = tables_by_test_set(score_frame(frame(*TWO_SYSTEMS, missing="small"))).values()
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
@@ -38,7 +38,7 @@ def test_cells_that_markdown_and_latex_would_take_for_commands():
 def test_latex():
     records = frame(*TWO_SYSTEMS)
     assert (
-        latex(across(score_frame(records)), "Made of 5 % & more_or_less")
+        latex(wide_bleu_table(score_frame(records)), "Made of 5 % & more_or_less")
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}

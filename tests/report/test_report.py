@@ -20,7 +20,7 @@ from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import across
+from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.table import NONE
 from bleuprint.report.terminal import show
 from bleuprint.runtime.errors import UserError
@@ -221,7 +221,7 @@ def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
     assert set(records.metrics.baseline.dropna()) == {"tiny"}
     check_settings(records, settings, RESULTS)
 
-    table = across(score_frame(records))
+    table = wide_bleu_table(score_frame(records))
     groups = [column.group.partition(",")[0] for column in table.columns]
     for system, left_out in (("small", "talks-en-fr"), ("last", "news-en-de")):
         (texts,) = [texts for texts in map(table.texts, table.rows) if texts[0] == system]
@@ -249,7 +249,7 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
         lambda names: "".join(set(names.dropna()))
     )
     assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
-    table = across(score_frame(records))
+    table = wide_bleu_table(score_frame(records))
     heads = [table.texts(row)[0] for row in table.rows]
     assert heads == ["Baseline: tiny", "small", "last"]  # small has a difference from tiny, too
     (note,) = [note for note in notes.notes(records) if note.startswith("Δ is")]

@@ -9,7 +9,7 @@ import pytest
 
 from bleuprint.config.published import Published
 from bleuprint.report.notes import notes
-from bleuprint.report.paired import holm, paired_t
+from bleuprint.report.paired import holm, paired_t_test
 from bleuprint.report.published.literature import attach
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
 from result_rows import against, frame, record, score_of
@@ -45,17 +45,17 @@ def test_paired_t_equals_scipy_and_a_t_table():
     for count in (2, 3, 5, 10):
         one, other = ([rng.gauss(mean, 1) for _ in range(count)] for mean in (30.4, 30))
         by_seed = [a - b for a, b in zip(one, other, strict=True)]
-        assert paired_t(by_seed) == pytest.approx(ttest_rel(one, other).pvalue, rel=1e-9)
+        assert paired_t_test(by_seed) == pytest.approx(ttest_rel(one, other).pvalue, rel=1e-9)
     # the table's two-sided 5 % point of t with 2 degrees of freedom is 4.303: three differences
     # m - 1, m, m + 1 have t = m * sqrt 3
     m = 4.303 / math.sqrt(3)
-    assert paired_t([m - 1, m, m + 1]) == pytest.approx(0.05, abs=1e-4)
-    assert paired_t([-m - 1, -m, -m + 1]) == pytest.approx(0.05, abs=1e-4)
+    assert paired_t_test([m - 1, m, m + 1]) == pytest.approx(0.05, abs=1e-4)
+    assert paired_t_test([-m - 1, -m, -m + 1]) == pytest.approx(0.05, abs=1e-4)
 
 
 def test_differences_that_are_all_the_same():
-    assert paired_t([0.0, 0.0, 0.0]) == 1.0
-    assert paired_t([0.5, 0.5]) == 1.0
+    assert paired_t_test([0.0, 0.0, 0.0]) == 1.0
+    assert paired_t_test([0.5, 0.5]) == 1.0
 
 
 def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():

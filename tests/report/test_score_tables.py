@@ -5,16 +5,11 @@ import itertools
 import pytest
 
 import result_rows
+from bleuprint.report.cost_columns import COUNTED_COSTS, MEASURED_COSTS, costs_table
 from bleuprint.report.frame import Records
 from bleuprint.report.notes import notes as notes_of
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import (
-    COUNTED_COSTS,
-    MEASURED_COSTS,
-    across,
-    by_test,
-    costs_table,
-)
+from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Column
 from result_rows import TWO_SYSTEMS, changed, frame, labels_of, record, rows_of
 
@@ -25,7 +20,7 @@ RECORDS = frame(*TWO_SYSTEMS, missing="small")
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_records_moves_no_number(order):
     def tables(rows):
-        found = by_test(score_frame(frame(*rows)), ["bleu", "chrf2"])
+        found = tables_by_test_set(score_frame(frame(*rows)), ["bleu", "chrf2"])
         return {name: rows_of(table) for name, table in found.items()}
 
     shuffled = [TWO_SYSTEMS[3 * system + i] for i in order for system in (1, 0)]
@@ -36,7 +31,7 @@ def test_the_order_of_records_moves_no_number(order):
 def test_a_corpus_without_its_pair_in_the_name_shows_it():
     records = frame(record("tiny", "news-en-de", "first", 31.0))
     records = Records(*(e.assign(corpus="news") for e in (records.runs, records.metrics)))
-    table = across(score_frame(records))
+    table = wide_bleu_table(score_frame(records))
     assert table.columns[1] == Column("BLEU", "news (en-de), first")
 
 
@@ -47,7 +42,7 @@ def test_several_seeds():
         record("small", "news-en-de", "only", 40.0, seed=7, **result_rows.against("tiny", 0.2)),
         record("small", "news-en-de", "only", 42.0, seed=2, **result_rows.against("tiny", 0.001)),
     )
-    rows = rows_of(across(score_frame(seeds)))
+    rows = rows_of(wide_bleu_table(score_frame(seeds)))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
     assert rows["Baseline: tiny"]["news-en-de, only BLEU"] == "31.5 ± 2.1"
     assert rows["small"]["news-en-de, only BLEU"] == "41.0 ± 1.4"
@@ -66,7 +61,7 @@ def test_the_best_of_each_column_is_marked():
             (name, table.texts(row)[0]): {
                 column.label for column in table.columns if row.cell(column).is_best
             }
-            for name, table in by_test(score_frame(records), metrics).items()
+            for name, table in tables_by_test_set(score_frame(records), metrics).items()
             for row in table.rows
         }
 
@@ -133,7 +128,7 @@ def test_costs_are_means_over_seeds():
 
 
 def test_chrf_stands_in_its_own_table():
-    of_chrf = by_test(score_frame(RECORDS), ["chrf2"], costs=())
+    of_chrf = tables_by_test_set(score_frame(RECORDS), ["chrf2"], costs=())
     small = {name: list(rows_of(table)["small"].values()) for name, table in of_chrf.items()}
     # BLEU is 10 above the baseline, chrF2 20 above BLEU
     assert small == {
@@ -142,7 +137,7 @@ def test_chrf_stands_in_its_own_table():
         "talks-en-fr, only": ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"],
     }
     # nobody has measured how people judge differences in chrF2++
-    of_words = by_test(score_frame(RECORDS), ["chrf2pp"], costs=())
+    of_words = tables_by_test_set(score_frame(RECORDS), ["chrf2pp"], costs=())
     assert rows_of(of_words["talks-en-fr, only"])["small"] == {
         "System": "small",
         "chrF2++": "61.3 [60.3, 62.3]",

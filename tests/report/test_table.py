@@ -1,6 +1,16 @@
 """Tables of text: below each other in one, by their columns, and without what is empty."""
 
-from bleuprint.report.table import GROUP, NONE, Cell, Column, Row, Table, parted, stacked, table_of
+from bleuprint.report.table import (
+    GROUP,
+    NONE,
+    Cell,
+    Column,
+    Row,
+    Table,
+    split_by_column,
+    stack_tables,
+    table_of,
+)
 from result_rows import labels_of
 
 
@@ -17,7 +27,7 @@ def test_tables_are_stacked_by_their_heads():
     second = Table([system, b, d], [best])
     empty = table_of(["System"], ["d"], [["(y)", NONE]])
     beside = {"two": {d: Cell("beside")}}
-    found = stacked({"one": first, "none": empty, "two": second}, beside)
+    found = stack_tables({"one": first, "none": empty, "two": second}, beside)
     assert labels_of(found) == ["System", "a", "b", "d"]
     assert [row.kind for row in found.rows] == [GROUP, "", GROUP, "baseline"]
     assert texts_of(found) == [
@@ -36,7 +46,7 @@ def test_tables_are_stacked_by_their_heads():
 
 def test_a_table_is_parted_by_a_column_of_text():
     rows = [["x", "de", "1"], ["x", "fr", "2"], ["y", "de", "3"]]
-    parts = parted(table_of(["System", "Corpus"], ["n"], rows), "Corpus")
+    parts = split_by_column(table_of(["System", "Corpus"], ["n"], rows), "Corpus")
     assert [*parts] == ["de", "fr"]
     assert texts_of(parts["de"]) == [["x", "1"], ["y", "3"]]
     assert labels_of(parts["fr"]) == ["System", "n"]

@@ -11,15 +11,17 @@ import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import report
 from bleuprint.report.compare import compare
-from bleuprint.report.frame import RESULTS, table_row_name, task_names
+from bleuprint.report.frame import RESULTS
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.lines import lines_of_sets
 from bleuprint.report.paired import holm
 from bleuprint.report.records import collect
-from bleuprint.report.score_frame import bleu_rows, format_difference, score_frame
-from bleuprint.report.score_tables import across
+from bleuprint.report.score_frame import bleu_rows, score_frame
+from bleuprint.report.score_tables import wide_bleu_table
+from bleuprint.report.score_texts import format_difference
 from bleuprint.report.table import NONE, Table
+from bleuprint.report.tasks import table_row_name, task_names
 from bleuprint.text.parallel import read_lines
 from recipes import SETTINGS
 from result_rows import against, frame, record, rows_of
@@ -97,7 +99,7 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
 def test_each_preparation_is_a_row(tree):
     root, settings = tree
     records = collect(settings, root)
-    rows = rows_of(across(score_frame(records)))
+    rows = rows_of(wide_bleu_table(score_frame(records)))
     group = "en-de (bpe-en-de, …), only"
     assert [*rows] == [
         *("Baseline: tiny, bpe-en-de", "tiny, words-en-de", "Baseline: tiny"),
@@ -122,9 +124,9 @@ def test_one_line_of_the_references_makes_another_task(copy):
     write_runs(root, settings, CORPORA[1:])
     records = collect(settings, root)
     assert {*records.metrics.baseline.dropna()} == {"tiny"}
-    groups = [column.group for column in across(score_frame(records)).columns[1:]]
+    groups = [column.group for column in wide_bleu_table(score_frame(records)).columns[1:]]
     assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
-    assert [*rows_of(across(score_frame(records)))] == ["Baseline: tiny", "small"]
+    assert [*rows_of(wide_bleu_table(score_frame(records)))] == ["Baseline: tiny", "small"]
 
 
 def test_files_and_page_have_the_rows(copy):
@@ -207,7 +209,7 @@ def test_no_mark_stands_on_a_difference_of_nothing():
         return frame(*rows)
 
     def shown(records):
-        return rows_of(across(score_frame(records)))["small"]["news-en-de, only Δ BLEU"]
+        return rows_of(wide_bleu_table(score_frame(records)))["small"]["news-en-de, only Δ BLEU"]
 
     assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
     assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"

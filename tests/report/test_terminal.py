@@ -21,8 +21,8 @@ from bleuprint.config.runs import settings_sha256
 from bleuprint.report import frame as frames
 from bleuprint.report import report
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.score_tables import by_test
-from bleuprint.report.table import stacked, table_of
+from bleuprint.report.score_tables import tables_by_test_set
+from bleuprint.report.table import stack_tables, table_of
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -82,7 +82,7 @@ def words(text):
 
 
 def test_every_width_shows_every_number():
-    table = stacked(by_test(score_frame(frame(*TWO_SYSTEMS))))
+    table = stack_tables(tables_by_test_set(score_frame(frame(*TWO_SYSTEMS))))
     wide = shown(table, COLUMNS="200")
     assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 6
     for width in (40, 60):
@@ -169,7 +169,7 @@ def test_a_part_shows_the_rows_that_have_a_value_in_it_and_their_groups():
         "en-de": table_of(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
         "en-fr": table_of(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
     }
-    table = stacked(tables)
+    table = stack_tables(tables)
     blocks = shown(table, COLUMNS="13").strip("\n").split("\n\n")
     names = [[line.split()[0] for line in block.split("\n")[2:]] for block in blocks]
     assert names == [["en-de", "one", "en-fr", "both"], ["en-fr", "both"]]
@@ -194,7 +194,7 @@ def test_a_part_of_a_group_shares_its_table_with_no_other():
             ["System"], heads, [("big", *scores, *scores), ("tiny", *scores, "–", "–")]
         ),
     }
-    narrow = shown(stacked(tables), COLUMNS="50").strip("\n").split("\n\n")
+    narrow = shown(stack_tables(tables), COLUMNS="50").strip("\n").split("\n\n")
     names = [[line.split()[0] for line in part.split("\n")[2:]] for part in narrow]
     assert names == [
         ["en-de", "small", "en-fr", "big", "tiny"],
@@ -202,7 +202,7 @@ def test_a_part_of_a_group_shares_its_table_with_no_other():
     ]
     assert [part.split("\n")[0].split()[1:] for part in narrow] == [heads[:2], heads[2:]]
     # columns that fit share a table
-    assert shown(stacked(tables), COLUMNS="200").strip("\n").count("\n\n") == 0
+    assert shown(stack_tables(tables), COLUMNS="200").strip("\n").count("\n\n") == 0
 
 
 def test_latex_is_well_formed(project):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bleuprint.report.frame import machine_text
+from bleuprint.report.training_costs import machine_text
 from bleuprint.runtime.wording import counted, is_or_are, join_with_and, list_first
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.report.frame import COST_DTYPES, RUN_AND_TEST, Records
-from bleuprint.report.paired import holm, largest_p, paired_t
+from bleuprint.report.frame import RUN_AND_TEST, Records
+from bleuprint.report.paired import holm, largest_p_value, paired_t_test
 from bleuprint.report.score_frame import score_frame, select_metric
+from bleuprint.report.training_costs import COST_DTYPES
 from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 
 # For each score: its value minus that of BLEU, and the ends of its interval minus its value.
@@ -230,9 +231,9 @@ def _add_tests(metrics, outside):
         differences = [round(line["value"] - first["value"], 6) for line, first in pairs]
         p_values = [line["p"] for line in seeds]
         if len(seeds) > 1 and system in outside:
-            p_values = [largest_p(differences, p_values)] * len(seeds)
+            p_values = [largest_p_value(differences, p_values)] * len(seeds)
         elif len(seeds) > 1:
-            p_values = [paired_t(differences)] * len(seeds)
+            p_values = [paired_t_test(differences)] * len(seeds)
         for line, p_value in zip(seeds, p_values, strict=True):
             line["difference"] = fmean(differences)
             line["p"] = p_value

@@ -237,7 +237,7 @@ def _model_card(
     for pair in settings.language_pairs().values():
         languages.update(pair.languages)
     tables = {}
-    for name, table in score_tables.by_test(score_frame(records)).items():
+    for name, table in score_tables.tables_by_test_set(score_frame(records)).items():
         tables[name] = markdown(table)
     address = git_output(Path(), "remote", "get-url", "origin").decode().strip()
     return _TEMPLATES.get_template("release.md.j2").render(

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from bleuprint.config.citation import entries
 from bleuprint.config.corpus import Corpus
@@ -12,86 +14,162 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.foreign_text import remove_controls
 from bleuprint.text.segmenter import segmenter_packages
 
-# Above each entry of methods.bib: the method that cites it, * for every experiment, and what for.
-_METHOD = r"^% ([^:\n]+): ([^\n]+)\n(@.*?^})$"
+# An entry of methods.bib, with the comment above it: the method that cites it (* for every
+# experiment), and what the comment in the output says.
+_METHOD_ENTRY = re.compile(r"^% ([^:\n]+): ([^\n]+)\n(@.*?^})$", re.MULTILINE | re.DOTALL)
+
+
+class _Citation(NamedTuple):
+    """A reason to cite some works.
+
+    Attributes:
+        reason: The reason, in one line.
+        bibtex: The works, as one or more BibTeX entries.
+        origin: The setting or file that contains the entries, for messages.
+    """
+
+    reason: str
+    bibtex: str
+    origin: str
+
+
+@dataclass
+class _Entry:
+    """A BibTeX entry of the output.
+
+    Attributes:
+        bibtex: The entry.
+        origin: Where it comes from, for messages.
+        reasons: The reasons to cite it.
+    """
+
+    bibtex: str
+    origin: str
+    reasons: list[str] = field(default_factory=list)
 
 
 def citations(settings: Settings) -> str:
-    """The BibTeX of the whole experiment, each entry once, in the order of first use.
+    """Return the BibTeX of an experiment: each entry once, in the order of first use.
 
-    Above an entry is a comment for each use of it: corpus, texts and license, or the method. Raises
-    UserError if one key names two different entries.
+    Above an entry stands a comment for each reason to cite it: a corpus with its texts and their
+    license, a published number, or a method.
+
+    Args:
+        settings: The settings of the experiment.
+
+    Raises:
+        UserError: Two different entries have the same key.
     """
-    cited: dict[str, tuple[str, str, list[str]]] = {}
-    for reason, bibtex, place in (*_texts(settings), *_published(settings), *_methods(settings)):
-        for key, entry in entries(bibtex):
-            first, first_place, reasons = cited.setdefault(key, (entry, place, []))
-            if first.split() != entry.split():
-                raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
-            reasons.append(f"% {reason}\n")
-    texts = (f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
+    entries_by_key: dict[str, _Entry] = {}
+    for citation in _all_citations(settings):
+        for key, bibtex in entries(citation.bibtex):
+            entry = entries_by_key.setdefault(key, _Entry(bibtex, citation.origin))
+            is_same_entry = entry.bibtex.split() == bibtex.split()
+            if not is_same_entry:
+                raise UserError(
+                    f"{citation.origin}: {key} is another entry in {entry.origin}: rename one"
+                )
+            entry.reasons.append(citation.reason)
+    texts = []
+    for entry in entries_by_key.values():
+        comments = "".join(f"% {reason}\n" for reason in entry.reasons)
+        texts.append(f"{comments}{entry.bibtex}\n")
     return remove_controls("\n".join(texts))
 
 
-def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """A comment of one line, BibTeX and its place, for the texts of each corpus."""
-    for name, corpus in settings.corpora.items():
-        named: dict[str, list[str]] = {}
-        for text, files in corpus.files.texts().items():
-            named.setdefault(files.license_and_citation, []).append(text)
-        for key, texts in named.items():
+def _all_citations(settings: Settings) -> Iterator[_Citation]:
+    """Yield every reason to cite a work: texts, then published numbers, then methods."""
+    yield from _text_citations(settings)
+    yield from _published_citations(settings)
+    yield from _method_citations(settings)
+
+
+def _text_citations(settings: Settings) -> Iterator[_Citation]:
+    """Yield the citations of the texts of each corpus, with their licenses."""
+    for corpus_name, corpus in settings.corpora.items():
+        texts_by_key: dict[str, list[str]] = {}
+        for text_name, files in corpus.files.texts().items():
+            texts_by_key.setdefault(files.license_and_citation, []).append(text_name)
+        for key, text_names in texts_by_key.items():
             about = corpus.license_and_citation[key]
-            reason = " ".join(f"{name}, {' '.join(texts)}: {about.license}".split())
-            yield reason, about.bibtex, f"corpora.{name}.license_and_citation.{key}.bibtex"
+            reason = f"{corpus_name}, {' '.join(text_names)}: {about.license}"
+            yield _Citation(
+                reason=" ".join(reason.split()),  # A license may have several lines.
+                bibtex=about.bibtex,
+                origin=f"corpora.{corpus_name}.license_and_citation.{key}.bibtex",
+            )
 
 
-def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """The same for the published numbers of the table."""
-    tests = (
-        (name, test) for name, corpus in settings.corpora.items() for test in corpus.files.tests
-    )
-    if any(literature.is_in_table_2(*each) for each in tests):
+def _published_citations(settings: Settings) -> Iterator[_Citation]:
+    """Yield the citations of the published numbers that the report shows."""
+    if _shows_table_2(settings):
         path = Path(literature.__file__).with_name("table_2.bib")
-        yield f"published: {literature.SOURCE}", path.read_text(encoding="utf-8"), path.name
-    for place, number in enumerate(settings.published):
+        bibtex = path.read_text(encoding="utf-8")
+        yield _Citation(f"published: {literature.SOURCE}", bibtex, path.name)
+    for position, number in enumerate(settings.published):
         if number.bibtex:
-            yield f"published: {number.name}", number.bibtex, f"published.{place}.bibtex"
+            origin = f"published.{position}.bibtex"
+            yield _Citation(f"published: {number.name}", number.bibtex, origin)
 
 
-def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """The same for the methods that the experiment uses."""
-    path, used = Path(__file__).with_name("methods.bib"), _used(settings)
+def _shows_table_2(settings: Settings) -> bool:
+    """Return whether the report shows numbers of the Transformer paper's Table 2."""
+    for corpus_name, corpus in settings.corpora.items():
+        for test in corpus.files.tests:
+            if literature.is_in_table_2(corpus_name, test):
+                return True
+    return False
+
+
+def _method_citations(settings: Settings) -> Iterator[_Citation]:
+    """Yield the citations of the methods that the experiment uses."""
+    path = Path(__file__).with_name("methods.bib")
+    used_methods = _used_methods(settings)
     bibtex = path.read_text(encoding="utf-8")
-    for method, reason, entry in re.findall(_METHOD, bibtex, re.MULTILINE | re.DOTALL):
-        if method == "*" or method in used:
-            yield reason, entry, path.name
+    for method, reason, entry in _METHOD_ENTRY.findall(bibtex):
+        if method == "*" or method in used_methods:
+            yield _Citation(reason, entry, path.name)
 
 
-def _used(settings: Settings) -> set[str]:
-    """The methods of an experiment, by the values of its settings."""
-    used = {"compared"} if len(settings.trained_systems) > 1 else set[str]()
-    for name, corpus in settings.corpora.items():
-        used |= _used_to_prepare(corpus)
-        used |= settings.text_methods(name)
-        for system in settings.trained_systems_on(name).values():
-            model, train = system.model, system.train
-            used |= {model.positional_encoding, model.normalization, model.activation}
-            used |= {train.optimizer.name}
-            used |= {"smoothing" if train.label_smoothing else ""}
-            used |= {"dropout" if train.bpe_dropout else ""}
-    return used
+def _used_methods(settings: Settings) -> set[str]:
+    """Return the methods that an experiment uses, as methods.bib names them.
+
+    Most methods have the name of a setting or of its value.
+    """
+    methods = set[str]()
+    if len(settings.trained_systems) > 1:
+        methods.add("compared")
+    for corpus_name, corpus in settings.corpora.items():
+        methods |= _preparation_methods(corpus)
+        methods |= settings.text_methods(corpus_name)
+        for system in settings.trained_systems_on(corpus_name).values():
+            methods.add(system.model.positional_encoding)
+            methods.add(system.model.normalization)
+            methods.add(system.model.activation)
+            methods.add(system.train.optimizer.name)
+            if system.train.label_smoothing:
+                methods.add("smoothing")
+            if system.train.bpe_dropout:
+                methods.add("dropout")
+    return methods
 
 
-def _used_to_prepare(corpus: Corpus) -> set[str]:
-    """The methods that prepare a corpus: its settings that are given, and some of their values."""
-    used = {setting for setting, value in vars(corpus).items() if value is not None}
+def _preparation_methods(corpus: Corpus) -> set[str]:
+    """Return the methods that prepare a corpus: settings that it has, and some of their values."""
+    methods = {setting for setting, value in vars(corpus).items() if value is not None}
     if corpus.vocabulary.bpe:
-        used.add("bpe")
+        methods.add("bpe")
     if corpus.vocabulary.sentencepiece:
-        used |= {"sentencepiece", corpus.vocabulary.sentencepiece.model_type.replace("bpe", "")}
-    for pair in corpus.language_pairs("").values():
-        used.add(pair.tokenize.name)
-        if pair.tokenize.name == "segmenter":
-            packages = segmenter_packages([*pair.languages])
-            used |= {"moses", *packages} if packages else set()
-    return used
+        methods.add("sentencepiece")
+        model_type = corpus.vocabulary.sentencepiece.model_type
+        # The entry bpe of methods.bib is for vocabularies with the setting `bpe`.
+        if model_type != "bpe":
+            methods.add(model_type)
+    for language_pair in corpus.language_pairs("").values():
+        tokenizer = language_pair.tokenize.name
+        methods.add(tokenizer)
+        if tokenizer == "segmenter":
+            packages = segmenter_packages(list(language_pair.languages))
+            if packages:
+                methods |= {"moses", *packages}
+    return methods

@@ -1,28 +1,33 @@
-"""The command `bleuprint compare`: two rows of a report, or of those of two revisions."""
+"""The command `bleuprint compare`: two systems of a report, or of the reports of two revisions.
+
+`compare` parses the arguments and yields what the command prints: the settings that differ, a table
+of scores with p-values, and the sentences that improved or worsened most. compared_systems.py reads
+the scores of both sides.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
-from bleuprint.config.paths import RESOLVED, Run
+from bleuprint.config.paths import RESOLVED
 from bleuprint.report import frame
-from bleuprint.report.paired import PairedDifference, p_text, paired_differences, paired_t
+from bleuprint.report.compared_systems import ScoresPair, Side, SystemScores
+from bleuprint.report.paired import (
+    MetricKey,
+    PairedDifference,
+    format_p_value,
+    paired_differences,
+    paired_t_test,
+)
 from bleuprint.report.records import check_settings
 from bleuprint.report.revision import revision_files
-from bleuprint.report.score_frame import (
-    SYSTEM_AND_TEST,
-    agreement,
-    floor_between,
-    format_difference,
-    score_frame,
-    select_metric,
-)
+from bleuprint.report.score_frame import ScoreRow, agreement_model
+from bleuprint.report.score_texts import format_difference
 from bleuprint.report.table import NONE, Table, table_of
-from bleuprint.report.terminal import wrapped
-from bleuprint.runs.results import Results
+from bleuprint.report.terminal import wrap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.wording import join_with_and
@@ -37,236 +42,210 @@ from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 from bleuprint.text.unicode import replace_unprintable
 
-_OF_TEXTS = ("sources_sha256", "references_sha256")
-
-
-@dataclass(frozen=True, eq=False)
-class _Result:
-    """A row of a report on a test set.
-
-    Attributes:
-        bleu: Its BLEU, a row of the score frame.
-        scores: By metric the row of the score frame on all lines.
-        runs: Its runs, one for each seed.
-        metrics: What was measured on all lines, by seed.
-    """
-
-    bleu: Any
-    scores: Mapping[str, Any]
-    runs: pd.DataFrame
-    metrics: pd.DataFrame
-
-    def values(self, metric: str) -> list[float]:
-        """Return the values in a metric by seed."""
-        return list(select_metric(self.metrics, metric).value)
-
-
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """The results of both sides on a test set."""
-
-    before: _Result
-    after: _Result
-
-    @property
-    def are_trained(self) -> bool:
-        """Whether both rows were trained here."""
-        return bool(self.before.bleu.is_trained and self.after.bleu.is_trained)
-
-    @property
-    def have_same_lines(self) -> bool:
-        """Whether both have one test set, by the SHA-256 of its texts."""
-        texts = pd.concat([self.before.runs, self.after.runs])[list(_OF_TEXTS)]
-        return len(texts.drop_duplicates()) == 1
-
-    @property
-    def have_same_outputs(self) -> bool:
-        """Whether all translations are the same, by their SHA-256."""
-        before = list(self.before.runs.hypotheses_sha256)
-        return before == list(self.after.runs.hypotheses_sha256)
-
-    @property
-    def why_untested(self) -> str:
-        """Why their difference is not tested; empty if it is."""
-        return floor_between(self.before.bleu, self.after.bleu)
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A row of a report, on one corpus or on all; `revision` is empty for the working tree.
-
-    `apart`: the other side is on another corpus.
-    """
-
-    row_name: str
-    corpus: str | None
-    revision: str
-    settings: Settings
-    records: frame.Records
-    apart: bool
-
-    def __str__(self) -> str:
-        row = f"{self.row_name}, {self.corpus}" if self.apart else self.row_name
-        return f"{row}@{self.revision}" if self.revision else row
-
-    def results(self, seeds: Sequence[int]) -> dict[tuple[str, str], _Result]:
-        """By corpus, empty where sides are `apart`, and test set; UserError if there are none."""
-        runs, corpus = self.records.runs, self.corpus
-        of_row = (runs.system == self.row_name) & runs.seed.isin(seeds)
-        if not of_row.any():
-            self.settings.system_settings(self.row_name)  # which says how others are called
-        if corpus and self.settings.corpus(corpus):
-            of_row &= runs.corpus == corpus
-        if not of_row.any():
-            raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
-        kept = self.records.select_runs(of_row)
-        runs = _sorted_by_seed(kept.runs, seeds)
-        metrics = _sorted_by_seed(kept.metrics, seeds)
-        scores = score_frame(frame.Records(runs, metrics))
-        runs_of = dict(list(runs.groupby(SYSTEM_AND_TEST, sort=False)))
-        metrics_of = dict(list(metrics.groupby(SYSTEM_AND_TEST, sort=False)))
-        found = {}
-        for place, of_place in scores[scores.group == ""].groupby(SYSTEM_AND_TEST, sort=False):
-            by_metric = {row.metric: row for row in of_place.itertuples(index=False)}
-            result = _Result(by_metric["bleu"], by_metric, runs_of[place], metrics_of[place])
-            _, corpus, test = place
-            found["" if self.apart else corpus, test] = result
-        return found
-
-    def opened(self, result: _Result) -> list[Results]:
-        """The files behind a result of the working tree, by seed."""
-        opened = []
-        for seed in result.runs.seed:
-            run = Run(result.bleu.system, result.bleu.corpus, int(seed))
-            opened.append(Results.open(self.settings, run).check())
-        return opened
-
-
-def _sorted_by_seed(table: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Return the rows of a table in the order of the seeds."""
-    return table.sort_values("seed", key=lambda column: column.map(seeds.index), kind="stable")
-
-
-def compare(
-    first: str, second: str, corpus: str | None = None, sentences: int = 10
-) -> Iterator[str | Table]:
-    """Yield lines and tables on two rows of reports.
-
-    Args:
-        first: A: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be `SYSTEM, CORPUS`, as tables
-            name rows. Without a system or a corpus, it is that of the other side; without a system
-            on both sides, every one that both have is compared. No revision, or an empty one, is
-            the working tree.
-        second: B, in the same form.
-        corpus: The only corpus that is compared, if neither side names one. With a corpus, the
-            translations are compared, too.
-        sentences: How many better and how many worse sentences are shown.
-
-    Raises:
-        UserError: If one of them does not exist.
-    """
-    if first == second == "@":
-        raise UserError("both sides are the working tree: is a variable not set?")
-    a = _parse(first)
-    b = _parse(second)
-    corpus_a = a.corpus or corpus or b.corpus
-    corpus_b = b.corpus or corpus or a.corpus
-    is_apart = corpus_a != corpus_b
-    opened = {revision: _open(revision) for revision in dict.fromkeys((a.revision, b.revision))}
-    settings_a, records_a = opened[a.revision]
-    settings_b, records_b = opened[b.revision]
-    rows = [(a.system or b.system, b.system or a.system)]
-    if not a.system and not b.system:
-        rows = [
-            (name, name)
-            for name in settings_a.trained_systems
-            if name in settings_b.trained_systems
-        ]
-    if not rows:
-        raise UserError(f"{first} and {second}: no system of the same name")
-    for row_a, row_b in rows:
-        side_a = _Side(row_a, corpus_a, a.revision, settings_a, records_a, is_apart)
-        side_b = _Side(row_b, corpus_b, b.revision, settings_b, records_b, is_apart)
-        yield from _compared(side_a, side_b, sentences)
-
-
-def _open(name: str) -> tuple[Settings, frame.Records]:
-    """The settings and records of a revision."""
-    if not name:
-        settings, records = load_settings(), frame.load()
-        check_settings(records, settings, frame.RESULTS)
-        return settings, records
-    with revision_files(name, (RESOLVED, frame.RESULTS)) as root:
-        settings, records = load_resolved_settings(root), frame.load(root)
-        otherwise = f"name a revision whose results are of its {RESOLVED}"
-        check_settings(records, settings, root / frame.RESULTS, otherwise)
-        return settings, records
-
 
 @dataclass(frozen=True)
 class _Argument:
-    """What an argument of the command names; what it leaves out is empty."""
+    """What an argument of the command names; each part may be empty.
+
+    Attributes:
+        system: The name of the system.
+        corpus: The name of the corpus.
+        revision: The Git revision; empty for the working tree.
+    """
 
     system: str
     corpus: str
     revision: str
 
 
-def _parse(text: str) -> _Argument:
+def compare(
+    first: str, second: str, corpus: str | None = None, sentences: int = 10
+) -> Iterator[str | Table]:
+    """Yield the lines and tables that compare two systems.
+
+    Args:
+        first: The first side: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be `SYSTEM, CORPUS`,
+            as tables name rows. A system or corpus that is not named is that of the other side; if
+            no side names a system, all systems that both reports have are compared. Without a
+            revision, the working tree is compared.
+        second: The second side, in the same form.
+        corpus: The only corpus to compare, if neither side names one. With a corpus, sentences are
+            shown, too.
+        sentences: How many improved and how many worsened sentences are shown.
+
+    Raises:
+        UserError: A side does not exist, or the sides cannot be compared.
+    """
+    if first == second == "@":
+        raise UserError("both sides are the working tree: is a variable not set?")
+    first_argument = _parse_argument(first)
+    second_argument = _parse_argument(second)
+    first_corpus = first_argument.corpus or corpus or second_argument.corpus
+    second_corpus = second_argument.corpus or corpus or first_argument.corpus
+    first_settings, first_records = _open_report(first_argument.revision)
+    if second_argument.revision == first_argument.revision:
+        second_settings, second_records = first_settings, first_records
+    else:
+        second_settings, second_records = _open_report(second_argument.revision)
+    if first_argument.system or second_argument.system:
+        first_system = first_argument.system or second_argument.system
+        second_system = second_argument.system or first_argument.system
+        system_pairs = [(first_system, second_system)]
+    else:
+        common = [
+            name
+            for name in first_settings.trained_systems
+            if name in second_settings.trained_systems
+        ]
+        system_pairs = [(name, name) for name in common]
+    if not system_pairs:
+        raise UserError(f"{first} and {second}: no system of the same name")
+    for first_system, second_system in system_pairs:
+        first_side = Side(
+            first_system,
+            first_corpus,
+            first_argument.revision,
+            first_settings,
+            first_records,
+            on_different_corpora=first_corpus != second_corpus,
+        )
+        second_side = Side(
+            second_system,
+            second_corpus,
+            second_argument.revision,
+            second_settings,
+            second_records,
+            on_different_corpora=first_corpus != second_corpus,
+        )
+        yield from compare_sides(first_side, second_side, sentences)
+
+
+def _parse_argument(text: str) -> _Argument:
     """Return what an argument of the command names."""
-    row, at_sign, revision = text.partition("@")
-    system, _, corpus = row.partition(",")
+    row_name, at_sign, revision = text.partition("@")
+    system, _, corpus = row_name.partition(",")
     if not system and not at_sign:
         raise UserError(f"{text!r}: write SYSTEM, SYSTEM@REVISION or @REVISION")
-    if row and at_sign and not revision.strip():
+    if row_name and at_sign and not revision.strip():
         raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
     return _Argument(system, corpus.strip(), revision)
 
 
-def _compared(first: _Side, second: _Side, sentences: int) -> Iterator[str | Table]:
-    """Yield what differs between two sides, their scores, and the sentences that changed most."""
+def _open_report(revision: str) -> tuple[Settings, frame.Records]:
+    """Return the settings and records of a revision; an empty one is the working tree."""
+    if not revision:
+        settings = load_settings()
+        records = frame.load()
+        check_settings(records, settings, frame.RESULTS)
+        return settings, records
+    with revision_files(revision, (RESOLVED, frame.RESULTS)) as root:
+        settings = load_resolved_settings(root)
+        records = frame.load(root)
+        remedy = f"name a revision whose results are of its {RESOLVED}"
+        check_settings(records, settings, root / frame.RESULTS, remedy)
+        return settings, records
+
+
+def compare_sides(first: Side, second: Side, sentences: int) -> Iterator[str | Table]:
+    """Yield what differs between two sides: settings, scores and sentences.
+
+    Args:
+        first: The first side.
+        second: The second side.
+        sentences: How many improved and how many worsened sentences are shown.
+
+    Raises:
+        UserError: Both sides are the same, or have no seed or test set in common.
+    """
     names = f"{first} and {second}"
     if str(first) == str(second):
         raise UserError(f"{first}: compared with itself")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
     if not seeds:
         raise UserError(f"{names}: no seed in common")
-    pairs = _pairs(first.results(seeds), second.results(seeds))
+    pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
         raise UserError(f"{names}: no test set in common")
-    corpora = [] if first.apart else [pair.before.bleu.corpus for pair in pairs]
+    corpora: dict[str, None] = {}
+    if not first.on_different_corpora:
+        corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
     are_trained = all(pair.are_trained for pair in pairs)
-    settings_a = _settings(first, dict.fromkeys(corpora), are_trained)
-    settings_b = _settings(second, dict.fromkeys(corpora), are_trained)
-    have_same_results = all(pair.have_same_lines and pair.have_same_outputs for pair in pairs)
-    if settings_a == settings_b and have_same_results:
+    first_settings = _deciding_settings(first, corpora, are_trained)
+    second_settings = _deciding_settings(second, corpora, are_trained)
+    are_same_results = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
+    if first_settings == second_settings and are_same_results:
         yield f"{names}: nothing differs: settings, translations, scores"
         return
     yield names
-    yield from _differing_settings(settings_a, settings_b, [str(first), str(second)])
-    yield from _scores(first, second, pairs, seeds)
+    yield from _differing_settings(first_settings, second_settings, [str(first), str(second)])
+    yield from _score_comparison(first, second, pairs, seeds)
     yield ""
-    if first.corpus and not first.revision and not second.revision:
+    are_files_here = not first.revision and not second.revision
+    if first.corpus and are_files_here:
         for pair in pairs:
             if pair.have_same_lines:
-                yield from _translations(first, second, pair, sentences)
+                yield from _sentence_comparison(first, second, pair, sentences)
 
 
-def _pairs(
-    before: Mapping[tuple[str, str], _Result], after: Mapping[tuple[str, str], _Result]
-) -> list[_Pair]:
-    """Return the results of both sides on each test set that both have."""
-    return [_Pair(result, after[place]) for place, result in before.items() if place in after]
+def _pair_scores(
+    first: Mapping[tuple[str, str], SystemScores], second: Mapping[tuple[str, str], SystemScores]
+) -> list[ScoresPair]:
+    """Return the scores of both sides on each test set that both have."""
+    return [ScoresPair(first[key], second[key]) for key in first if key in second]
+
+
+def _deciding_settings(side: Side, corpora: Iterable[str], are_trained: bool) -> dict[str, str]:
+    """Return the settings that decide the results of a side, by keys such as `train.optimizer`.
+
+    Args:
+        side: The side.
+        corpora: The corpora that both sides have; none if the sides are on different corpora.
+        are_trained: Whether the systems of both sides are trained here. An external system has
+            files of translations in place of settings.
+    """
+    settings = side.settings
+    if side.on_different_corpora and side.corpus:
+        system = settings.trained_systems_on(side.corpus).get(side.system) if are_trained else None
+        corpus = settings.corpus(side.corpus).deciding_settings()
+        deciding = flatten_settings(system or {})
+        deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
+        return deciding
+    if are_trained:
+        deciding = settings.dotted_settings(side.system)
+    else:
+        deciding = flatten_settings(_translation_files(side, corpora))
+    texts = {corpus: settings.corpus(corpus).deciding_settings() for corpus in corpora}
+    deciding |= flatten_settings({"corpora": texts, "seeds": settings.seeds})
+    return deciding
+
+
+def _translation_files(side: Side, corpora: Iterable[str]) -> dict[str, object]:
+    """Return the settings of an external system on each corpus; None for a trained system."""
+    settings = side.settings
+    by_corpus = settings.all_systems.get(side.system, {})
+    files: dict[str, object] = {}
+    for corpus in corpora:
+        is_trained = settings.is_trained(side.system)
+        files[corpus] = None if is_trained else by_corpus.get(corpus)
+    return files
 
 
 def _differing_settings(
-    one: Mapping[str, str], other: Mapping[str, str], heads: Sequence[str]
+    first: Mapping[str, str], second: Mapping[str, str], heads: Sequence[str]
 ) -> Iterator[str | Table]:
-    """Yield a table of the settings that differ, or a line if none does."""
+    """Yield a table of the settings that differ, or a line if none does.
+
+    Args:
+        first: The settings of the first side, by key.
+        second: The settings of the second side.
+        heads: The names of both sides.
+    """
     rows = []
-    for key in dict.fromkeys((*one, *other)):
-        if one.get(key) != other.get(key):
-            rows.append((key, one.get(key, NONE), other.get(key, NONE)))
+    for key in dict.fromkeys([*first, *second]):
+        first_value = first.get(key, NONE)
+        second_value = second.get(key, NONE)
+        if first_value != second_value:
+            rows.append((key, first_value, second_value))
     if not rows:
         yield "the same: settings"
         return
@@ -274,18 +253,31 @@ def _differing_settings(
     yield table_of(["settings"], heads, rows)
 
 
-def _scores(
-    first: _Side, second: _Side, pairs: Sequence[_Pair], seeds: Sequence[int]
+class ScoreTexts(NamedTuple):
+    """The texts of a row in the table of scores, in the order of its columns."""
+
+    corpora: str
+    test: str
+    metric: str
+    first_score: str
+    second_score: str
+    difference: str
+    p_value: str
+    agreement: str
+
+
+def _score_comparison(
+    first: Side, second: Side, pairs: Sequence[ScoresPair], seeds: Sequence[int]
 ) -> Iterator[str | Table]:
     """Yield the table of scores and how to read it."""
     rows = []
     for pair in pairs:
-        for metric, p in _tests(first, second, pair).items():
-            rows.append(_score(metric, pair, p))
+        for metric, p_value in p_values_by_metric(first, second, pair).items():
+            rows.append(score_texts(metric, pair, p_value))
     yield "\nScores"
     heads = [str(first), str(second), "Δ", "p", AGREEMENT_COLUMN]
     yield table_of(["corpus", "test set", "score"], heads, rows)
-    yield wrapped(
+    yield wrap(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (output errors: randomization), of an external system the "
         f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
@@ -293,150 +285,189 @@ def _scores(
     )
     for pair in pairs:
         if pair.why_untested:
-            row = pair.after.bleu
-            yield wrapped(f"{row.corpus}, {row.test}: {pair.why_untested}, so without p.")
-    if any(row[-1] != NONE for row in rows):
-        yield wrapped(AGREEMENT_NOTE)
+            bleu = pair.second.bleu
+            yield wrap(f"{bleu.corpus}, {bleu.test}: {pair.why_untested}, so without p.")
+    if any(row.agreement != NONE for row in rows):
+        yield wrap(AGREEMENT_NOTE)
 
 
-def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, str]:
-    """The settings by dotted key: the row's, the corpora's and the seeds.
+def p_values_by_metric(first: Side, second: Side, pair: ScoresPair) -> dict[str, float | None]:
+    """Return the p-value of each metric that the table of scores shows.
 
-    Unless both rows were `trained` here, they have no settings in common: those of files alone.
+    The files of both sides, if they are in the working tree, allow tests over lines. Otherwise
+    only the values of several seeds can be tested.
+
+    Args:
+        first: The first side.
+        second: The second side.
+        pair: Their scores on a test set.
+
+    Returns:
+        The p-values by the key of the metric; None where the difference is not tested.
     """
-    settings = side.settings
-    if side.apart and side.corpus:
-        row = settings.trained_systems_on(side.corpus).get(side.row_name) if trained else None
-        corpus = settings.corpus(side.corpus).deciding_settings()
-        return flatten_settings(row or {}) | flatten_settings(
-            {"corpus": corpus, "seeds": settings.seeds}
-        )
-    files = {}
-    by_corpus = settings.all_systems.get(side.row_name, {})
-    for name in corpora:
-        files[name] = None if settings.is_trained(side.row_name) else by_corpus.get(name)
-    texts = {name: settings.corpus(name).deciding_settings() for name in corpora}
-    own = settings.dotted_settings(side.row_name) if trained else flatten_settings(files)
-    return {**own, **flatten_settings({"corpora": texts, "seeds": settings.seeds})}
-
-
-def _tests(first: _Side, second: _Side, pair: _Pair) -> dict[str, float | None]:
-    """Return p of every score, and of every error that occurs; None where it is not tested."""
-    over_lines: dict[tuple[str, str], PairedDifference] = {}
-    if pair.have_same_lines and not first.revision and not second.revision:
-        test = pair.before.bleu.test
-        one = [run.metrics(test) for run in first.opened(pair.before)]
-        other = [run.metrics(test) for run in second.opened(pair.after)]
-        over_lines = paired_differences(one, other, pair.are_trained)
-    found: dict[str, float | None] = {}
-    for metric in pair.before.scores:
+    differences: dict[MetricKey, PairedDifference] = {}
+    are_files_here = not first.revision and not second.revision
+    if pair.have_same_lines and are_files_here:
+        test = pair.first.bleu.test
+        first_values = [results.metrics(test) for results in first.open_results(pair.first)]
+        second_values = [results.metrics(test) for results in second.open_results(pair.second)]
+        differences = paired_differences(first_values, second_values, pair.are_trained)
+    p_values: dict[str, float | None] = {}
+    for metric in pair.first.scores:
         if not _is_shown(metric, pair):
             continue
         if pair.why_untested:
-            found[metric] = None
-        elif over_lines:
-            tested = over_lines.get((metric, ""))
-            found[metric] = tested.p if tested else None
+            p_values[metric] = None
+        elif differences:
+            difference = differences.get((metric, ""))
+            p_values[metric] = difference.p_value if difference else None
         else:
-            found[metric] = _p_over_seeds(metric, pair)
-    return found
+            p_values[metric] = _p_value_over_seeds(metric, pair)
+    return p_values
 
 
-def _is_shown(metric: str, pair: _Pair) -> bool:
-    """Return whether both sides have a score in a metric, or an error that occurs."""
-    if metric not in pair.after.scores or metric not in METRICS:
+def _is_shown(metric: str, pair: ScoresPair) -> bool:
+    """Return whether a metric is a score that both sides have, or an error that occurs."""
+    if metric not in pair.second.scores or metric not in METRICS:
         return False
-    if METRICS[metric].kind == "error":
-        return any((*pair.before.values(metric), *pair.after.values(metric)))
-    return METRICS[metric].kind == "score"
+    kind = METRICS[metric].kind
+    if kind == "error":
+        counts = pair.first.seed_values(metric) + pair.second.seed_values(metric)
+        return any(count > 0 for count in counts)
+    return kind == "score"
 
 
-def _p_over_seeds(metric: str, pair: _Pair) -> float | None:
-    """Return p of the paired t-test over several seeds; None where it cannot be tested."""
-    signatures = {pair.before.scores[metric].signature, pair.after.scores[metric].signature}
-    if len(signatures) > 1 or not pair.have_same_lines or not pair.are_trained:
+def _p_value_over_seeds(metric: str, pair: ScoresPair) -> float | None:
+    """Return the p-value of the paired t-test over seeds; None if there is nothing to test.
+
+    The test requires two trained systems, several seeds, the same test set and the same signature.
+    """
+    first_signature = pair.first.scores[metric].signature
+    second_signature = pair.second.scores[metric].signature
+    have_same_signature = first_signature == second_signature
+    if not (have_same_signature and pair.have_same_lines and pair.are_trained):
         return None
-    values = zip(pair.before.values(metric), pair.after.values(metric), strict=True)
-    differences = [after - before for before, after in values]
-    return paired_t(differences) if len(differences) > 1 else None
+    first_values = pair.first.seed_values(metric)
+    second_values = pair.second.seed_values(metric)
+    differences = []
+    for first_value, second_value in zip(first_values, second_values, strict=True):
+        differences.append(second_value - first_value)
+    return paired_t_test(differences) if len(differences) > 1 else None
 
 
-def _score(metric: str, pair: _Pair, p: float | None) -> tuple[str, ...]:
-    """Return the row of a metric of both sides."""
-    first = pair.before.scores[metric]
-    second = pair.after.scores[metric]
+def score_texts(metric: str, pair: ScoresPair, p_value: float | None) -> ScoreTexts:
+    """Return the row of a metric in the table of scores.
+
+    Args:
+        metric: The key of the metric.
+        pair: The scores of both sides.
+        p_value: The p-value of the difference; None if it is not tested.
+    """
+    first = pair.first.scores[metric]
+    second = pair.second.scores[metric]
     difference = second.value - first.value
-    is_significant = p is not None and p < SIGNIFICANCE_LEVEL
-    people = NONE
+    is_significant = p_value is not None and p_value < SIGNIFICANCE_LEVEL
+    agreement = NONE
     if is_significant:
-        fitted = agreement(metric, second.signature, second.target)
-        if fitted is not None:
-            people = agreement_text(fitted, human_agreement(fitted, difference))
-    p_shown = NONE
-    if p is not None:
-        p_shown = p_text(p).lstrip("p=")
+        model = agreement_model(metric, second.signature, second.target)
+        if model is not None:
+            agreement = agreement_text(model, human_agreement(model, difference))
+    p_text = NONE
+    if p_value is not None:
+        # The head of the column says p, so that a cell shows 0.012 or <0.001.
+        p_text = format_p_value(p_value).removeprefix("p").removeprefix("=")
         if not is_significant:
-            p_shown = f"{p_shown} n.s."
-    return (
-        join_with_and(dict.fromkeys((first.corpus, second.corpus))),
-        first.test,
-        METRICS[metric].label,
-        _shown_score(first),
-        _shown_score(second),
-        format_difference(difference, is_significant),
-        p_shown,
-        people,
+            p_text += " n.s."
+    return ScoreTexts(
+        corpora=join_with_and(dict.fromkeys([first.corpus, second.corpus])),
+        test=first.test,
+        metric=METRICS[metric].label,
+        first_score=_score_or_mean(first),
+        second_score=_score_or_mean(second),
+        difference=format_difference(difference, is_significant),
+        p_value=p_text,
+        agreement=agreement,
     )
 
 
-def _shown_score(row: Any) -> str:
-    """Return a score, with its deviation if there are several seeds."""
-    return str(row.value_text if pd.isna(row.deviation) else row.score_text)
+def _score_or_mean(score: ScoreRow) -> str:
+    """Return a score without its interval; a mean over seeds with its deviation."""
+    return score.value_text if pd.isna(score.deviation) else score.score_text
 
 
-def _translations(first: _Side, second: _Side, pair: _Pair, sentences: int) -> Iterator[str]:
-    """Yield the sentences of the first seed that improved and that worsened most."""
-    test = pair.before.bleu.test
-    run_a = first.opened(pair.before)[0]
-    run_b = second.opened(pair.after)[0]
-    corpora = join_with_and(dict.fromkeys((run_a.run.corpus, run_b.run.corpus)))
-    yield f"{first} and {second} on {corpora}, seed {run_a.run.seed}, test set {test}"
-    references, translations_a = run_a.references_and_translations(test)
-    _, translations_b = run_b.references_and_translations(test)
-    changed = changes(translations_a, translations_b, references, pair.before.bleu.target)
-    # a list of pairs, since a system may be called source or reference
-    texts = [
-        ("source", run_a.source_lines(test)),
+def _sentence_comparison(
+    first: Side, second: Side, pair: ScoresPair, sentences: int
+) -> Iterator[str]:
+    """Yield the sentences of the first seed that improved most, and those that worsened most."""
+    test = pair.first.bleu.test
+    first_results = first.open_results(pair.first)[0]
+    second_results = second.open_results(pair.second)[0]
+    corpora = join_with_and(dict.fromkeys([first_results.run.corpus, second_results.run.corpus]))
+    seed = first_results.run.seed
+    yield f"{first} and {second} on {corpora}, seed {seed}, test set {test}"
+    references, first_translations = first_results.references_and_translations(test)
+    _, second_translations = second_results.references_and_translations(test)
+    changes = sentence_bleu_changes(
+        first_translations, second_translations, references, pair.first.bleu.target
+    )
+    # A list of pairs and no dict, since a system may be called source or reference.
+    labeled_lines = [
+        ("source", first_results.source_lines(test)),
         ("reference", references),
-        (str(first), translations_a),
-        (str(second), translations_b),
+        (str(first), first_translations),
+        (str(second), second_translations),
     ]
     yield "\nMost improved, by BLEU of the sentence:"
-    yield from _sentences(changed[changed.delta > 0], sentences, texts)
+    yield from _largest_changes(changes[changes.difference > 0], sentences, labeled_lines)
     yield "\nMost worsened, by BLEU of the sentence:"
-    yield from _sentences(changed[changed.delta < 0], sentences, texts)
+    yield from _largest_changes(changes[changes.difference < 0], sentences, labeled_lines)
 
 
-def changes(
+def sentence_bleu_changes(
     first: Sequence[str], second: Sequence[str], references: Sequence[str], language: str
 ) -> pd.DataFrame:
-    """The sentence-level BLEU of each line, counted from 1: first, second and delta."""
-    sides = {"first": first, "second": second}
-    bleu = {side: sentence_bleu(lines, references, language) for side, lines in sides.items()}
-    table = pd.DataFrame(bleu, index=range(1, len(references) + 1))
-    return table.assign(delta=table.second - table.first)
+    """Return how the BLEU of each sentence changed.
+
+    Args:
+        first: The translations of the first side.
+        second: The translations of the second side.
+        references: The references.
+        language: The target language.
+
+    Returns:
+        A row for each line, with the line's number from 1 as the index, and the columns `first`
+        and `second`, the sentence BLEU of both sides, and `difference`.
+    """
+    first_bleu = sentence_bleu(first, references, language)
+    second_bleu = sentence_bleu(second, references, language)
+    line_numbers = range(1, len(references) + 1)
+    changes = pd.DataFrame({"first": first_bleu, "second": second_bleu}, index=line_numbers)
+    changes["difference"] = changes.second - changes["first"]
+    return changes
 
 
-def _sentences(
-    changed: pd.DataFrame, most: int, texts: Sequence[tuple[str, Sequence[str]]]
+def _largest_changes(
+    changes: pd.DataFrame, sentences: int, labeled_lines: Sequence[tuple[str, Sequence[str]]]
 ) -> Iterator[str]:
-    """The largest changes first; ties in the order of lines."""
-    width = max(len(label) for label, _ in texts)
-    largest = changed.sort_values("delta", key=abs, ascending=False, kind="stable").head(most)
-    for change in largest.itertuples():
-        scores = f"from {change.first:.1f} to {change.second:.1f}"
-        yield f"\nline {change.Index}: {change.delta:+z.1f}, {scores}"
-        for label, lines in texts:
-            yield f"  {label:{width}}  {replace_unprintable(lines[change.Index - 1])}"
-    if changed.empty:
+    """Yield the sentences that changed most; equal changes stay in the order of lines.
+
+    Args:
+        changes: The changes, as `sentence_bleu_changes` returns them.
+        sentences: The maximum number of sentences.
+        labeled_lines: The texts to show of each line, each with its label: all lines of the source,
+            the reference, and both translations.
+    """
+    if changes.empty:
         yield "no sentence"
+        return
+    label_width = max(len(label) for label, _ in labeled_lines)
+    ranked = changes.sort_values("difference", key=abs, ascending=False, kind="stable")
+    for change in ranked.head(sentences).itertuples():
+        line_number = change.Index
+        yield (
+            f"\nline {line_number}: {change.difference:+z.1f}, from {change.first:.1f} to "
+            f"{change.second:.1f}"
+        )
+        for label, lines in labeled_lines:
+            line = replace_unprintable(lines[line_number - 1])
+            yield f"  {label:{label_width}}  {line}"

@@ -1,7 +1,7 @@
-"""The files of DVC's own commands: few numbers for `dvc metrics`, points for `dvc plots`.
+"""The files that DVC's commands show: scores for `dvc metrics`, curves for `dvc plots`.
 
-dvc.yaml and .dvc/plots/ define the plots, with a column for the system: they need no change for
-other systems. There are eight colors.
+dvc.yaml and .dvc/plots/ define the plots, with a column for the system, so they need no change for
+other systems. The plots have eight colors.
 """
 
 from collections.abc import Mapping
@@ -11,38 +11,62 @@ import pandas as pd
 
 from bleuprint.config.paths import Run
 from bleuprint.report.frame import Records
-from bleuprint.report.page.curves import neighbors
+from bleuprint.report.page.curves import group_neighbors
+from bleuprint.report.score_frame import select_metric
 from bleuprint.training.history import Curves
 
-# Points of a training's curve that are drawn, at most.
+# The largest number of points in the training curve of a run.
 POINTS = 100
 
 
 def metrics(records: Records) -> dict[str, Any]:
-    """BLEU by system and corpus, and by test set if there are several; means over seeds."""
+    """Return the content of metrics.json: BLEU by system and corpus, means over seeds.
+
+    A corpus with several test sets has an object with the BLEU of each.
+
+    Args:
+        records: The records of the experiment.
+    """
     by_system: dict[str, Any] = {}
-    bleu = records.metrics[(records.metrics.metric == "bleu") & (records.metrics.group == "")]
-    for (system, corpus), of_corpus in bleu.groupby(["system", "corpus"], sort=False):
-        means = of_corpus.groupby("test", sort=False).value.mean().round(2).to_dict()
-        (first, *others) = means.values()
-        by_system.setdefault(system, {})[corpus] = means if others else first
+    bleu = select_metric(records.metrics, "bleu")
+    for (system, corpus), rows in bleu.groupby(["system", "corpus"], sort=False):
+        means = rows.groupby("test", sort=False).value.mean().round(2).to_dict()
+        content = means if len(means) > 1 else next(iter(means.values()))
+        by_system.setdefault(system, {})[corpus] = content
     return {"BLEU": by_system}
 
 
 def training(curves: Mapping[Run, Curves]) -> str:
-    """The loss by update, as CSV: the mean of neighbors if there are more than POINTS."""
-    form = {"update": "last", "tokens": "last", "loss": "mean"}
-    points = {run: pd.DataFrame(of.training, columns=[*form]) for run, of in curves.items()}
-    return _csv({run: neighbors(of, POINTS).agg(form) for run, of in points.items()})
+    """Return the text of training.csv: the training loss of each run by update.
+
+    A curve with more than `POINTS` points is thinned: neighboring points become their mean.
+
+    Args:
+        curves: The curves of each run.
+    """
+    aggregations = {"update": "last", "tokens": "last", "loss": "mean"}
+    frames = {}
+    for run, curves_of_run in curves.items():
+        points = pd.DataFrame(curves_of_run.training, columns=list(aggregations))
+        frames[run] = group_neighbors(points, POINTS).agg(aggregations)
+    return _csv_text(frames)
 
 
 def validation(curves: Mapping[Run, Curves]) -> str:
-    """Loss and BLEU of the validation set by update, as CSV."""
-    return _csv({run: pd.DataFrame(of.validation) for run, of in curves.items()})
+    """Return the text of validation.csv: loss and BLEU of the validation set by update.
+
+    Args:
+        curves: The curves of each run.
+    """
+    frames = {}
+    for run, curves_of_run in curves.items():
+        frames[run] = pd.DataFrame(curves_of_run.validation)
+    return _csv_text(frames)
 
 
-def _csv(frames: Mapping[Run, pd.DataFrame]) -> str:
-    """The frames of the runs one below the other, after the columns of the run."""
+def _csv_text(frames: Mapping[Run, pd.DataFrame]) -> str:
+    """Return the data frames of all runs below each other as CSV, after the columns of the run."""
+    # The last level of the index counts the rows of each run, which is of no use to a reader.
     together = pd.concat(frames, names=Run._fields).droplevel(-1).round(4)
     text: str = together.to_csv(lineterminator="\n")
     return text

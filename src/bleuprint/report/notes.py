@@ -1,26 +1,31 @@
-"""How to read the scores: notes below the tables, a sentence or two each."""
+"""The notes below the tables of scores: how to read them, and what makes them weak.
+
+`notes` returns all of them; the terminal and the HTML report show some of them in other places.
+"""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from bleuprint.config.paths import Run, corpus_folder
-from bleuprint.report.frame import Records, task_names, trained_runs
-from bleuprint.report.paired import p_text
+from bleuprint.report.frame import Records
+from bleuprint.report.paired import format_p_value
+from bleuprint.report.pivot_tables import DOCUMENT
 from bleuprint.report.published import literature
 from bleuprint.report.score_frame import (
     NOT_TRAINED,
+    ScoreRow,
     bleu_rows,
     by_test_set,
     display_name,
-    is_significant,
     score_frame,
+    score_rows,
     select_metric,
 )
-from bleuprint.report.score_tables import DOCUMENT
+from bleuprint.report.score_texts import is_significant
+from bleuprint.report.tasks import task_names
+from bleuprint.report.training_costs import one_row_per_training, trained_runs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.scoring import bleu_ceiling
@@ -35,30 +40,32 @@ from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 
 def notes(records: Records, root: Path | None = None) -> list[str]:
-    """Return how to read the scores, a sentence or two each.
+    """Return all notes on how to read the scores, a sentence or two each.
 
     Args:
         records: The records of the experiment.
-        root: The project, if the notes shall also say what its files say of trainings and texts.
+        root: The project's folder, to add the notes on training runs and test sets whose files it
+            contains.
     """
-    scores = score_frame(records)
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
         "tokenize: none, on the text as it is. FLOPs of training are counted from the shapes of "
-        "the matrices.",
-        *legend(records),
+        "the matrices."
     ]
-    of_lines = scores[(scores.group == "") & scores.metric.isin(SCORE_KEYS)]
-    if of_lines.agreement.notna().any():
+    lines += legend(records)
+    scores = score_frame(records)
+    scores_of_all_lines = scores[(scores.group == "") & scores.metric.isin(SCORE_KEYS)]
+    if scores_of_all_lines.agreement.notna().any():
         lines.append(AGREEMENT_NOTE)
-    lines += _of_tasks(records.runs)
-    lines += _of_rows(records.runs)
+    lines += _shared_test_set_notes(records.runs)
+    lines += _external_system_notes(records.runs)
+    lines += _decoding_notes(records.runs)
     lines += file_warning_notes(records)
     lines += literature.notes(records)
     lines += literature.differences(records)
-    detectable_text = detectable_note(records)
-    if detectable_text:
-        lines.append(detectable_text)
+    detectable = detectable_note(records)
+    if detectable:
+        lines.append(detectable)
     if root is not None:
         lines += early_end_notes(records.runs, root)
         lines += bleu_ceiling_notes(records.runs, root)
@@ -66,50 +73,60 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
 
 
 def legend(records: Records) -> Iterator[str]:
-    """What intervals, differences and their marks are."""
-    seeds, baselines = records.runs.seed.nunique(), records.metrics.baseline.dropna().unique()
+    """Yield what intervals, differences and their marks mean.
+
+    Args:
+        records: The records of the experiment.
+    """
+    seeds = records.runs.seed.nunique()
+    has_external_systems = records.runs.training_sha256.isna().any()
     if seeds > 1:
         yield f"± gives the standard deviation over {seeds} seeds."
-    if seeds == 1 or records.runs.training_sha256.isna().any():
+    if seeds == 1 or has_external_systems:
         yield "Brackets give the 95% confidence interval (95% CI, bootstrap)."
-    if len(baselines):
-        test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
-        of = ", on corpora without it from ".join(baselines)
-        yield (
-            f"Δ is the difference from {of}. † marks p below {SIGNIFICANCE_LEVEL} ({test}). ‡ "
-            f"marks p below {SIGNIFICANCE_LEVEL} after Holm's correction for the rows of the test "
-            "set. n.s. means not significant."
-        )
-        yield from floor_notes(records)
-        if seeds == 1:
-            yield "With one seed, the test compares these training runs; other seeds may differ."
+    baselines = records.metrics.baseline.dropna().unique()
+    if len(baselines) == 0:
+        return
+    test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
+    baseline_names = ", on corpora without it from ".join(baselines)
+    yield (
+        f"Δ is the difference from {baseline_names}. † marks p below {SIGNIFICANCE_LEVEL} "
+        f"({test}). ‡ marks p below {SIGNIFICANCE_LEVEL} after Holm's correction for the rows of "
+        "the test set. n.s. means not significant."
+    )
+    yield from floor_notes(records)
+    if seeds == 1:
+        yield "With one seed, the test compares these training runs; other seeds may differ."
 
 
 def floor_notes(records: Records) -> Iterator[str]:
     """Yield a note for each test set on which no significance can be tested, with the reason.
 
     Either systems match too few n-grams of the references, or the test set has too few sentences.
+
+    Args:
+        records: The records of the experiment.
     """
-    for task, test_set, scores in by_test_set(score_frame(records)):
-        bleu_scores = bleu_rows(scores)
-        too_low = [score for score in bleu_scores if score.why_untested == TOO_LOW]
+    for task, test, scores in by_test_set(score_frame(records)):
+        rows = bleu_rows(scores)
+        too_low = [row for row in rows if row.why_untested == TOO_LOW]
         if too_low:
-            systems = join_with_and(score.row_name for score in too_low)
+            systems = join_with_and(row.row_name for row in too_low)
             yield (
-                f"{task}, {test_set}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they "
-                f"match fewer than {MIN_MATCHES} 4-grams of the references."
+                f"{task}, {test}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they match "
+                f"fewer than {MIN_MATCHES} 4-grams of the references."
             )
-        if any(score.why_untested == TOO_FEW for score in bleu_scores):
-            sentences = bleu_scores[0].lines
-            yield f"{task}, {test_set}: {TOO_FEW}: {sentences}, where a test needs {MIN_SENTENCES}."
+        if any(row.why_untested == TOO_FEW for row in rows):
+            sentences = rows[0].lines
+            yield f"{task}, {test}: {TOO_FEW}: {sentences}, where a test needs {MIN_SENTENCES}."
 
 
-def _of_tasks(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield which corpora have the same test sets."""
-    corpora_of: dict[str, list[str]] = {}
+def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield which corpora have the same test sets, and so share a table."""
+    corpora_by_task: dict[str, list[str]] = {}
     for corpus, task in task_names(runs).items():
-        corpora_of.setdefault(task, []).append(corpus)
-    for task, corpora in corpora_of.items():
+        corpora_by_task.setdefault(task, []).append(corpus)
+    for task, corpora in corpora_by_task.items():
         if len(corpora) > 1:
             yield (
                 f"{task}: {', '.join(corpora)} have the same test sets. Each row is a system on "
@@ -117,134 +134,195 @@ def _of_tasks(runs: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _of_rows(runs: pd.DataFrame) -> Iterator[str]:
-    """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
-    ours = trained_runs(runs)
-    of_others = runs[runs.training_sha256.isna()]
-    for (system, about), corpora in of_others.groupby(["system", "about"], sort=False).corpus:
-        text = " ".join(about.split())
-        end = "" if text.endswith((".", "!", "?")) else "."
-        yield f"{system}{NOT_TRAINED}, {', '.join(corpora.unique())}: {text}{end}"
-    if len(of_others):
+def _external_system_notes(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield what each external system is, and how external systems are scored and tested."""
+    external = runs[runs.training_sha256.isna()]
+    if external.empty:
+        return
+    for (system, about), corpora in external.groupby(["system", "about"], sort=False).corpus:
+        description = " ".join(about.split())
+        if not description.endswith((".", "!", "?")):
+            description += "."
+        yield f"{system}{NOT_TRAINED}, {', '.join(corpora.unique())}: {description}"
+    yield (
+        "External systems are files of translations, scored in the same way; the cost of their "
+        "training is not known."
+    )
+    if runs.seed.nunique() > 1:
         yield (
-            "External systems are files of translations, scored in the same way; the cost of their "
-            "training is not known."
+            "The p of an external system is the largest of the paired bootstraps against each seed "
+            "of the baseline, or 1 if the seeds do not agree which is better."
         )
-        if runs.seed.nunique() > 1:
-            yield (
-                "The p of an external system is the largest of the paired bootstraps against each "
-                "seed of the baseline, or 1 if the seeds do not agree which is better."
-            )
-    for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
+
+
+def _decoding_notes(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield which systems are ensembles, and which translate with other engines or precisions."""
+    trained = trained_runs(runs)
+    ensembles = trained[trained.models > 1]
+    for system, models in ensembles.groupby("system", sort=False).models:
         yield f"{system}: an ensemble of {models.max()} checkpoints of one training."
-    engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
-    if len(engines) > 1:
-        users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
-        yield f"Not all systems translated with the same engine and precision. {users}."
+    systems_by_engine = trained.groupby(["engine", "precision"], sort=False).system.unique()
+    if len(systems_by_engine) > 1:
+        users = []
+        for (engine, precision), systems in systems_by_engine.items():
+            users.append(f"{engine} {precision}: {', '.join(systems)}")
+        yield (
+            f"Not all systems translated with the same engine and precision. {'; '.join(users)}."
+        )
 
 
 def file_warning_notes(records: Records) -> Iterator[str]:
-    """Yield the warnings on files of translations that were not made here, each with its row."""
+    """Yield the warnings on the translation files of external systems, each with its system.
+
+    Args:
+        records: The records of the experiment.
+    """
     scores = score_frame(records)
-    for row in scores[scores.metric == WARNING].itertuples():
+    for row in score_rows(scores[scores.metric == WARNING]):
+        # The group of a warning is its text (scoring/file_warnings.py).
         yield f"Look at {display_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
 def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
-    """A note for each test set on which a perfect translation does not reach 100 BLEU."""
+    """Yield a note for each test set on which a perfect translation does not reach 100 BLEU.
+
+    Args:
+        runs: The table of runs of the records.
+        root: The project's folder; test sets whose statistics it does not contain have no note.
+    """
     for corpus, tests in runs.groupby("corpus", sort=False).test:
-        yield from bleu_ceiling.ceiling_notes(
-            corpus_folder(corpus, "corpus_stats", root), corpus, tests.unique()
-        )
+        statistics = corpus_folder(corpus, "corpus_stats", root)
+        yield from bleu_ceiling.ceiling_notes(statistics, corpus, tests.unique())
 
 
 def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
-    """The trainings that patience ended, with the reason; without those that are not on disk."""
-    found = {}
-    for row in trained_runs(runs).drop_duplicates(list(Run._fields)).itertuples():
+    """Return the training runs that patience ended, with the reason.
+
+    Args:
+        runs: The table of runs of the records.
+        root: The project's folder. Training runs whose training.json is not there, is damaged or
+            belongs to another training are skipped, since the records alone make the report.
+    """
+    ends = {}
+    for row in one_row_per_training(runs).itertuples():
         run = Run(row.system, row.corpus, row.seed)
         path = root / run.results_folder / "training.json"
         if not path.exists():
             continue
-        with suppress(UserError):  # the table shows what is recorded, whatever is on disk
+        try:
             facts = TrainingFacts.read(path)
-            if facts.early_end and facts.fingerprint == row.training_sha256:
-                found[run] = facts.early_end
-    return found
+        except UserError:
+            continue
+        if facts.early_end and facts.fingerprint == row.training_sha256:
+            ends[run] = facts.early_end
+    return ends
 
 
 def early_end_notes(
     runs: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
 ) -> Iterator[str]:
-    """A note for each training that patience ended; `only_warnings`: perhaps too early."""
+    """Yield a note for each training run that patience ended.
+
+    Args:
+        runs: The table of runs of the records.
+        root: The project's folder.
+        only_warnings: Whether to skip the runs that probably did not end too early.
+    """
     for run, early_end in early_ends(runs, root).items():
-        if early_end.warning or not only_warnings:
-            warning = f"; {early_end.warning}" if early_end.warning else ""
-            yield f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}{warning}."
+        if only_warnings and not early_end.warning:
+            continue
+        warning = f"; {early_end.warning}" if early_end.warning else ""
+        yield f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}{warning}."
 
 
 def document_notes(records: Records) -> Iterator[str]:
-    """Yield for each test set how much wider the interval of BLEU is by document.
+    """Yield how resampling whole documents, in place of lines, changes intervals and tests.
 
-    And each system whose difference is significant by line only.
+    Lines of one document resemble each other, so intervals by document are wider, and a difference
+    that is significant by line may not be significant by document.
+
+    Args:
+        records: The records of the experiment.
     """
     for task, test, scores in by_test_set(score_frame(records)):
-        of_dbleu = select_metric(scores, "dbleu", DOCUMENT)
-        if of_dbleu.empty:
+        rows_by_document = score_rows(select_metric(scores, "bleu", DOCUMENT))
+        document_bleu = score_rows(select_metric(scores, "dbleu", DOCUMENT))
+        if not document_bleu:
             continue
-        where = f"{task}, test set {test}"
-        documents = int(of_dbleu.units.iloc[0])
-        lines_of = {row.row_name: row for row in select_metric(scores, "bleu").itertuples()}
-        rows = list(select_metric(scores, "bleu", DOCUMENT).itertuples())
-        times = []
-        for row in rows:
-            width_by_line = lines_of[row.row_name].ci_width
+        name = f"{task}, test set {test}"
+        documents = int(document_bleu[0].units)
+        rows_by_line = {}
+        for row in score_rows(select_metric(scores, "bleu")):
+            rows_by_line[row.row_name] = row
+        width_ratios = []
+        for row in rows_by_document:
+            width_by_line = rows_by_line[row.row_name].ci_width
             if documents > 1 and width_by_line:
-                times.append(row.ci_width / width_by_line)
-        if times:
+                width_ratios.append(row.ci_width / width_by_line)
+        if width_ratios:
             yield (
-                f"{where}, {documents:,} documents: by document the interval of BLEU is "
-                f"{span(times)} times as wide as by line."
+                f"{name}, {documents:,} documents: by document the interval of BLEU is "
+                f"{format_range(width_ratios)} times as wide as by line."
             )
-        for row in rows:
-            by_line = lines_of[row.row_name]
+        for row in rows_by_document:
+            by_line = rows_by_line[row.row_name]
             is_significant_by_document = is_significant(row.difference, row.p)
             if by_line.mark and pd.notna(row.difference) and not is_significant_by_document:
                 yield (
-                    f"{where}: the difference of {row.row_name} from {row.baseline} in BLEU is "
-                    f"significant by line ({p_text(by_line.p)}), not by document ({p_text(row.p)})."
+                    f"{name}: the difference of {row.row_name} from {row.baseline} in BLEU is "
+                    f"significant by line ({format_p_value(by_line.p)}), not by document "
+                    f"({format_p_value(row.p)})."
                 )
 
 
 def error_notes(records: Records) -> list[str]:
-    """Return what is said of errors below their table that few experiments have."""
-    return [CUT_OFF_NOTE] if (records.metrics.metric == CUT_OFF).any() else []
+    """Return the explanations of output errors that only some experiments have.
+
+    Args:
+        records: The records of the experiment.
+    """
+    has_cut_off_outputs = (records.metrics.metric == CUT_OFF).any()
+    return [CUT_OFF_NOTE] if has_cut_off_outputs else []
 
 
 def signatures(records: Records) -> Iterator[str]:
-    """Yield each signature once; BLEU's depends on the target language, through the tokenizer."""
+    """Yield each signature of a metric once, with the target languages that have it.
+
+    Only BLEU's signature depends on the target language, through the tokenizer.
+
+    Args:
+        records: The records of the experiment.
+    """
     scores = score_frame(records)
-    signed = scores[(scores.signature != "") & scores.metric.isin([*SCORE_KEYS, "dbleu"])]
-    groups = signed.groupby(["metric", "signature"], sort=False).target.unique()
-    for (metric, signature), targets in groups.items():
-        languages = f" ({', '.join(targets)})" if metric == "bleu" else ""
+    is_score = scores.metric.isin([*SCORE_KEYS, "dbleu"])
+    signed_scores = scores[(scores.signature != "") & is_score]
+    targets = signed_scores.groupby(["metric", "signature"], sort=False).target.unique()
+    for (metric, signature), target_languages in targets.items():
+        languages = f" ({', '.join(target_languages)})" if metric == "bleu" else ""
         yield f"{METRICS[metric].label}{languages}: `{signature}`"
 
 
 def detectable_note(records: Records) -> str:
-    """Return the differences in BLEU that the test sets, and the seeds, show; empty if unknown."""
-    places: dict[str, list[str]] = {}
+    """Return which differences in BLEU the test sets can detect; empty if it is not known.
+
+    Args:
+        records: The records of the experiment.
+    """
+    test_sets_by_difference: dict[str, list[str]] = {}
     for task, test, scores in by_test_set(score_frame(records)):
-        text = _detectable(bleu_rows(scores))
-        if text:
-            places.setdefault(text, []).append(f"{task}, {test}")
-    if not places:
+        difference = _detectable_difference_text(bleu_rows(scores))
+        if difference:
+            test_sets_by_difference.setdefault(difference, []).append(f"{task}, {test}")
+    if not test_sets_by_difference:
         return ""
-    needed = []
-    for text, of_text in places.items():
-        needed.append(text if len(places) == 1 else f"{text} ({'; '.join(of_text)})")
+    differences = []
+    for difference, test_sets in test_sets_by_difference.items():
+        if len(test_sets_by_difference) == 1:
+            differences.append(difference)
+        else:
+            differences.append(f"{difference} ({'; '.join(test_sets)})")
     note = (
-        f"Minimum detectable difference ({POWER:.0%} power): {'; '.join(needed)}. Detecting "
+        f"Minimum detectable difference ({POWER:.0%} power): {'; '.join(differences)}. Detecting "
         "smaller differences requires more sentences or more seeds."
     )
     if trained_runs(records.runs).seed.nunique() > 1:
@@ -255,26 +333,41 @@ def detectable_note(records: Records) -> str:
     )
 
 
-def _detectable(rows: Sequence[Any]) -> str:
-    """Return the differences in BLEU that a test set shows; empty if they are not known."""
-    tested = [row for row in rows if pd.notna(row.p)]
-    errors = [detectable_difference(row.standard_error) for row in tested if row.standard_error]
-    if not errors:
+def _detectable_difference_text(rows: Sequence[ScoreRow]) -> str:
+    """Return the difference in BLEU that a test set can detect; empty if it is not known.
+
+    Args:
+        rows: The BLEU of each system on the test set.
+    """
+    tested_rows = [row for row in rows if pd.notna(row.p)]
+    by_sampling_error = []
+    by_seed_variance = []
+    for row in tested_rows:
+        if row.standard_error:
+            by_sampling_error.append(detectable_difference(row.standard_error))
+        if row.difference_deviation > 0:
+            by_seed_variance.append(
+                detectable_difference_over_seeds(row.seeds, row.difference_deviation)
+            )
+    if not by_sampling_error:
         return ""
+    lines = rows[0].lines
     parts = []
-    if rows[0].lines >= MIN_SENTENCES:
-        parts.append(f"{span(errors)} BLEU on {counted(int(rows[0].lines), 'sentence')}")
-    seeds = int(rows[0].seeds)
-    deviations = [row.difference_deviation for row in tested if row.difference_deviation > 0]
-    if deviations:
-        shown = [detectable_difference_over_seeds(seeds, each) for each in deviations]
+    if lines >= MIN_SENTENCES:
+        sentences = counted(int(lines), "sentence")
+        parts.append(f"{format_range(by_sampling_error)} BLEU on {sentences}")
+    if by_seed_variance:
         unit = "" if parts else " BLEU"
-        parts.append(f"{span(shown)}{unit} over {seeds} seeds")
+        parts.append(f"{format_range(by_seed_variance)}{unit} over {rows[0].seeds} seeds")
     return join_with_and(parts)
 
 
-def span(values: Sequence[float]) -> str:
-    """Return the lowest to the highest number, or the only one."""
-    low = f"{min(values):.1f}"
-    high = f"{max(values):.1f}"
-    return low if low == high else f"{low} to {high}"
+def format_range(numbers: Sequence[float]) -> str:
+    """Return the range of some numbers with one decimal: `1.2 to 3.4`, or `1.2` if all are equal.
+
+    Args:
+        numbers: At least one number.
+    """
+    lowest = f"{min(numbers):.1f}"
+    highest = f"{max(numbers):.1f}"
+    return lowest if lowest == highest else f"{lowest} to {highest}"

@@ -1,8 +1,8 @@
-"""Paired differences between two systems on a test set, each with one or several seeds.
+"""The difference between two systems on a test set, and the p-value of its significance test.
 
-With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
-several it is tested over the seeds, which includes the variance between trainings. An
-external system has one set of translations: see `largest_p`.
+With one seed, the test covers the lines of the test set (scoring/significance.py). With several
+seeds, it compares the seeds, and so covers the variance between training runs. An external system
+has the same translations for all seeds: see `largest_p_value`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,96 +16,170 @@ from bleuprint.scoring.metric import Metric, MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.significance import PairedTest, paired_test
 
-# What was measured on a test set, by metric and group of lines.
-OfTest = Mapping[tuple[str, str], MetricValue]
+# The name of a metric, and the group of lines; the group of all lines is the empty string.
+MetricKey = tuple[str, str]
+# What was measured of a run's translations of a test set.
+MetricValues = Mapping[MetricKey, MetricValue]
 
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A metric of two systems, and the test of their difference, the second's value minus the
-    first's, by seed.
+    """The difference between two systems in one metric.
 
-    `tests`: those over lines, by seed; empty if the signatures differ. `p`: see above.
+    Attributes:
+        metric: The metric.
+        differences: For each seed, the value of the second system minus that of the first.
+        line_tests: For each seed, the tests over lines; empty if the two systems were scored with
+            different signatures, and so cannot be compared.
+        are_trained: Whether both systems are trained here. If one is external, its translations
+            are the same for each seed.
     """
 
     metric: Metric
-    deltas: Sequence[float]
-    tests: Sequence[PairedTest]
-    trained: bool
+    differences: Sequence[float]
+    line_tests: Sequence[PairedTest]
+    are_trained: bool
 
     @property
-    def difference(self) -> float:
-        return fmean(self.deltas)
+    def mean(self) -> float:
+        """The mean difference over the seeds."""
+        return fmean(self.differences)
 
     @property
-    def p(self) -> float | None:
-        """None if it is not tested. Of shares by randomization, of other metrics by bootstrap."""
-        if not self.tests:
+    def p_value(self) -> float | None:
+        """The p-value of the difference; None if it is not tested.
+
+        With several seeds of trained systems, it comes from the t-test over seeds. Otherwise it
+        comes from the lines: from approximate randomization for shares, such as output errors, and
+        from the paired bootstrap for all other metrics.
+        """
+        if not self.line_tests:
             return None
-        if self.trained and len(self.deltas) > 1:
-            return paired_t(self.deltas)
-        over_lines = [t.randomization if self.metric.is_share else t.bootstrap for t in self.tests]
-        return over_lines[0] if len(over_lines) == 1 else largest_p(self.deltas, over_lines)
+        if self.are_trained and len(self.differences) > 1:
+            return paired_t_test(self.differences)
+        if self.metric.is_share:
+            p_values = [test.randomization for test in self.line_tests]
+        else:
+            p_values = [test.bootstrap for test in self.line_tests]
+        if len(p_values) == 1:
+            return p_values[0]
+        return largest_p_value(self.differences, p_values)
 
 
 def paired_differences(
-    first: Sequence[OfTest], second: Sequence[OfTest], trained: bool
-) -> dict[tuple[str, str], PairedDifference]:
-    """Every score and error that two systems have, by metric and group; both by seed.
+    first_seeds: Sequence[MetricValues],
+    second_seeds: Sequence[MetricValues],
+    are_trained: bool,
+) -> dict[MetricKey, PairedDifference]:
+    """Return the difference between two systems in every metric that can be compared.
 
-    `trained`: unless both were trained here, one has the same lines for each seed.
+    Args:
+        first_seeds: For each seed, what was measured of the first system, usually the baseline.
+        second_seeds: The same of the second system, with the seeds in the same order.
+        are_trained: Whether both systems are trained here.
     """
-    found = {}
-    for key in (key for key in first[0] if key in second[0]):
-        pairs = [(a[key], b[key]) for a, b in zip(first, second, strict=True)]
-        sizes = {len(each["statistics"]) for pair in pairs for each in pair}
-        if len(sizes) > 1 or sizes == {0}:  # other documents; not tested
-            continue
-        metric, tests = METRICS[key[0]], list[PairedTest]()
-        if len({each["signature"] for pair in pairs for each in pair}) == 1:
-            tests = [
-                paired_test(metric, parse_statistics(a), parse_statistics(b)) for a, b in pairs
-            ]
-        deltas = [after["value"] - before["value"] for before, after in pairs]
-        found[key] = PairedDifference(metric, deltas, tests, trained)
-    return found
+    differences = {}
+    for key in first_seeds[0]:
+        pairs = []
+        for first, second in zip(first_seeds, second_seeds, strict=True):
+            if key in first and key in second:
+                pairs.append((first[key], second[key]))
+        is_measured_with_each_seed = len(pairs) == len(first_seeds)
+        if is_measured_with_each_seed and _have_equal_units(pairs):
+            metric, _ = key
+            differences[key] = _paired_difference(METRICS[metric], pairs, are_trained)
+    return differences
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979), in the order given.
+def _have_equal_units(pairs: Sequence[tuple[MetricValue, MetricValue]]) -> bool:
+    """Return whether both systems have statistics of the same number of lines or documents.
 
-    The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
-    the one before it, or larger than 1.
+    A metric that is not tested has no statistics. The number of documents differs if the two
+    systems were scored with different ideas of where documents begin.
     """
-    given = pd.Series(list(values), dtype=float)
-    ranked = given.sort_values(kind="stable")
-    factors = np.arange(len(ranked), 0, -1)
-    return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
+    sizes = set()
+    for first, second in pairs:
+        sizes.add(len(first["statistics"]))
+        sizes.add(len(second["statistics"]))
+    return len(sizes) == 1 and sizes != {0}
 
 
-def paired_t(differences: Sequence[float]) -> float:
-    """The two-sided p-value that the mean of `differences`, two or more, is 0 (Student's t).
+def _paired_difference(
+    metric: Metric, pairs: Sequence[tuple[MetricValue, MetricValue]], are_trained: bool
+) -> PairedDifference:
+    """Return the difference in one metric, tested over lines with each seed.
 
-    It is 1 if all differences are the same number: without a deviation, nothing can be tested.
+    Args:
+        metric: The metric.
+        pairs: For each seed, the values of the first and of the second system.
+        are_trained: Whether both systems are trained here.
+    """
+    signatures = set()
+    differences = []
+    for first, second in pairs:
+        signatures |= {first["signature"], second["signature"]}
+        differences.append(second["value"] - first["value"])
+    line_tests = []
+    if len(signatures) == 1:
+        for first, second in pairs:
+            test = paired_test(metric, parse_statistics(first), parse_statistics(second))
+            line_tests.append(test)
+    return PairedDifference(metric, differences, line_tests, are_trained)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number (Holm 1979), in the order of the arguments.
+
+    Of n p-values, the smallest is multiplied by n, the next by n - 1, and so on. None becomes
+    smaller than the one before it, or larger than 1.
+    """
+    uncorrected = pd.Series(list(p_values), dtype=float)
+    ascending = uncorrected.sort_values(kind="stable")
+    factors = np.arange(len(ascending), 0, -1)
+    corrected = (ascending * factors).cummax().clip(upper=1.0)
+    return list(corrected.reindex(uncorrected.index))
+
+
+def paired_t_test(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value of Student's paired t-test: is the mean difference 0?
+
+    Args:
+        differences: The differences of two systems, one for each of at least two seeds.
+
+    Returns:
+        The p-value; 1 if all differences are equal, since without a deviation t is not defined.
     """
     if len(set(differences)) == 1:
         return 1.0
     from scipy.special import stdtr  # scipy.stats would take half a second to load
 
     n = len(differences)
-    t = np.mean(differences) / (np.std(differences, ddof=1) / np.sqrt(n))
-    return float(2 * stdtr(n - 1, -abs(t)))
+    standard_error = np.std(differences, ddof=1) / np.sqrt(n)
+    t = np.mean(differences) / standard_error
+    degrees_of_freedom = n - 1
+    return float(2 * stdtr(degrees_of_freedom, -abs(t)))
 
 
-def largest_p(differences: Sequence[float], values: Sequence[float]) -> float:
-    """The p-value that one set of translations is better, or worse, than those of every seed.
+def largest_p_value(differences: Sequence[float], p_values: Sequence[float]) -> float:
+    """Return the p-value that one set of translations differs from those of each seed.
 
-    `values` are those of its difference from each seed. The largest of them tests the union of
-    their null hypotheses (Berger 1982); it is 1 if the differences do not agree which is better.
+    The largest p-value tests the union of the null hypotheses of all seeds (Berger 1982): it is
+    small only if every seed differs significantly, in the same direction.
+
+    Args:
+        differences: For each seed, the difference from the external system.
+        p_values: For each seed, the p-value of this difference.
+
+    Returns:
+        The largest p-value; 1 if the seeds do not agree which system is better.
     """
-    return max(values) if len(set(np.sign(differences))) == 1 else 1.0
+    signs = set(np.sign(differences))
+    return max(p_values) if len(signs) == 1 else 1.0
 
 
-def p_text(p: float) -> str:
-    """p=0.012; p<0.001 instead of 0.000."""
-    return "p<0.001" if p < 0.0005 else f"p={p:.3f}"
+def format_p_value(p_value: float) -> str:
+    """Return a p-value with three decimals, as `p=0.012`; a smaller one is `p<0.001`."""
+    # Values below 0.0005 would be rounded to 0.000.
+    if p_value < 0.0005:
+        return "p<0.001"
+    return f"p={p_value:.3f}"

@@ -1,239 +1,223 @@
-"""The records from the results of all runs, checked to belong together."""
+"""Collects the records of a report from the results of all runs, checked to belong together.
 
-from collections.abc import Mapping, Sequence
+`collect` is what the report stage calls; `load_checked` reads the records of the last report for
+commands. metric_rows.py compares the systems with the baseline.
+"""
+
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import all_runs, settings_sha256
-from bleuprint.report.frame import (
-    RESULTS,
-    RUN_AND_TEST,
-    Records,
-    load,
-    table_row_name,
-    task_names,
-    with_training_costs,
-)
-from bleuprint.report.paired import OfTest, holm, paired_differences
+from bleuprint.report.frame import RESULTS, RUN_AND_TEST, Records, load
+from bleuprint.report.metric_rows import SystemResults, metric_rows
 from bleuprint.report.published import literature
+from bleuprint.report.results_file import MetricRow, RunRow
+from bleuprint.report.tasks import table_row_name, task_names
+from bleuprint.report.training_costs import with_training_costs
 from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
-from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
-from bleuprint.scoring.metric import DIGITS
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.output_errors import CUT_OFF
-from bleuprint.scoring.significance import evaluate_metric
 
-_OF_TRAINING = ("parameters", "updates", "source_tokens", "target_tokens")
-_Row = dict[str, Any]
-_AGAIN = "run: make reproduce, or if it runs nothing: dvc repro --force --single-item report"
+_REMEDY = "run: make reproduce, or if it runs nothing: dvc repro --force --single-item report"
 
 
 def collect(settings: Settings, root: Path = Path()) -> Records:
-    """The records of every run in `settings`, in its order.
+    """Return the records of all runs of an experiment, from the files of their stages.
 
-    Raises UserError naming the run and the file if one has no result yet, or if its files do not
-    belong together.
+    Args:
+        settings: The settings of the experiment.
+        root: The project's folder.
+
+    Raises:
+        UserError: A run has no results yet, or its files do not belong together; the message names
+            the run and the file.
     """
-    opened = {run: Results.open(settings, run, root).check() for run in all_runs(settings)}
-    runs = [_run(results, test) for results in opened.values() for test in results.tests]
-    metrics = dict[tuple[Run, str], list[_Row]]()
-    tasks = task_names(pd.DataFrame(runs))
-    for task in dict.fromkeys(tasks.values()):
-        by_row = [
-            [opened[Run(row, corpus, seed)] for seed in settings.seeds]
-            for corpus in tasks
-            if tasks[corpus] == task
-            for row in settings.system_names_on(corpus)
-        ]
-        for test in by_row[0][0].tests:
-            metrics |= _of_test(tasks, [row for row in by_row if test in row[0].tests], test)
-    ordered = (metrics[run, test] for run, results in opened.items() for test in results.tests)
-    records = Records.from_rows(runs, list(chain.from_iterable(ordered)))
+    results_by_run = {}
+    for run in all_runs(settings):
+        results_by_run[run] = Results.open(settings, run, root).check()
+    run_rows = []
+    for results in results_by_run.values():
+        for test in results.tests:
+            run_rows.append(_run_row(results, test))
+    tasks = task_names(pd.DataFrame(run_rows))
+    metric_rows_by_run_and_test = _compared_metric_rows(settings, results_by_run, tasks)
+    ordered_metric_rows: list[MetricRow] = []
+    for run, results in results_by_run.items():
+        for test in results.tests:
+            ordered_metric_rows += metric_rows_by_run_and_test[run, test]
+    records = Records.from_rows(run_rows, ordered_metric_rows)
     _check_signatures(records)
-    measured = Records(with_training_costs(records.runs, root), records.metrics)
-    return literature.attach(measured, settings.published)
+    runs = with_training_costs(records.runs, root)
+    return literature.attach(Records(runs, records.metrics), settings.published)
+
+
+def _run_row(results: Results, test: str) -> RunRow:
+    """Return the row of a run's test set: size, training and fingerprints of its translations."""
+    run = results.run
+    settings = results.settings
+    corpus = settings.corpus(run.corpus).language_pair_of_test(test)
+    scores = results.scores_of(test)
+    row: RunRow = {
+        "system": run.system,
+        "corpus": run.corpus,
+        "seed": run.seed,
+        "test": test,
+        "source": corpus.source,
+        "target": corpus.target,
+        "about": settings.about_system(run.system, run.corpus),
+        "lines": scores["lines"],
+        "parameters": None,
+        "updates": None,
+        "source_tokens": None,
+        "target_tokens": None,
+        "training_flops": None,
+        "models": None,
+        "engine": None,
+        "precision": None,
+        "scored_with": scores["scored_with"],
+        "settings_sha256": settings_sha256(settings, run),
+        "training_sha256": None,
+        "binary_sha256": None,
+        "averaged_sha256": None,
+        "decode_sha256": None,
+        "sources_sha256": scores["sources"],
+        "references_sha256": scores["references"],
+        "hypotheses_sha256": scores["hypotheses"],
+    }
+    if results.is_trained:
+        _add_training(row, results)
+    return row
+
+
+def _add_training(row: RunRow, results: Results) -> None:
+    """Add to a row what external systems lack: the training, the model average and the search."""
+    training = results.training
+    translation = results.translation
+    row["parameters"] = training.parameters
+    row["updates"] = training.updates
+    row["source_tokens"] = training.source_tokens
+    row["target_tokens"] = training.target_tokens
+    row["training_flops"] = training.flops
+    row["models"] = translation.models
+    row["engine"] = "pytorch"
+    row["precision"] = translation.decode["precision"]
+    row["training_sha256"] = training.fingerprint
+    row["binary_sha256"] = training.data
+    row["averaged_sha256"] = fingerprint.of_settings(asdict(translation.averaged))
+    row["decode_sha256"] = fingerprint.of_settings(translation.decode)
+
+
+def _compared_metric_rows(
+    settings: Settings, results_by_run: dict[Run, Results], tasks: dict[str, str]
+) -> dict[tuple[Run, str], list[MetricRow]]:
+    """Return the rows of all metrics by run and test set, compared with the baselines.
+
+    Each task has its own baseline: the first system on the first of the task's corpora.
+
+    Args:
+        settings: The settings of the experiment.
+        results_by_run: The results of all runs.
+        tasks: The name of the task of each corpus.
+    """
+    rows = {}
+    for task in dict.fromkeys(tasks.values()):
+        corpora = [corpus for corpus in tasks if tasks[corpus] == task]
+        systems = []
+        for corpus in corpora:
+            for system in settings.system_names_on(corpus):
+                runs = [Run(system, corpus, seed) for seed in settings.seeds]
+                seeds = [results_by_run[run] for run in runs]
+                systems.append(SystemResults(table_row_name(system, corpus, tasks), seeds))
+        baseline = systems[0]
+        for test in baseline.test_sets:
+            systems_with_test = [system for system in systems if test in system.test_sets]
+            for run, rows_of_run in metric_rows(systems_with_test, test).items():
+                rows[run, test] = rows_of_run
+    return rows
+
+
+def _check_signatures(records: Records) -> None:
+    """Raise UserError if runs were scored by different versions of a metric.
+
+    The signature of BLEU contains its tokenizer, which depends on the target language. So only
+    runs with the same references must have the same signature.
+    """
+    references = records.runs[[*RUN_AND_TEST, "references_sha256"]]
+    metrics = records.metrics.merge(references, on=RUN_AND_TEST)
+    compared_columns = ["references_sha256", "metric", "group"]
+    versions = metrics.drop_duplicates([*compared_columns, "signature"])
+    for (_, metric_name, _), rows in versions.groupby(compared_columns):
+        if len(rows) == 1:
+            continue
+        examples = []
+        for row in rows.itertuples():
+            examples.append(f"{row.signature} ({row.system} on {row.corpus})")
+        metric = METRICS[metric_name]
+        raise UserError(
+            f"{metric.label} of different versions: {join_with_and(examples)}. To score all again "
+            "with one version, run dvc repro --force --single-item STAGE for each of the stages "
+            f"{metric.stage} of dvc.yaml"
+        )
 
 
 def load_checked(settings: Settings, root: Path = Path()) -> Records:
-    """Return the records of the last report; raises UserError unless it is of these settings."""
+    """Return the records of the last report.
+
+    Args:
+        settings: The settings of the experiment.
+        root: The project's folder.
+
+    Raises:
+        UserError: There is no report, or it was written with other settings.
+    """
     records = load(root)
     check_settings(records, settings, RESULTS)
     return literature.attach(records, settings.published)
 
 
-def check_settings(
-    records: Records, settings: Settings, path: Path, otherwise: str = _AGAIN
-) -> None:
-    """Raise UserError unless the records are those of these settings.
+def check_settings(records: Records, settings: Settings, path: Path, remedy: str = _REMEDY) -> None:
+    """Raise UserError unless the records were made with these settings.
 
-    Published numbers are not part of the records, and may differ.
+    Published numbers are not part of the records, so they may differ.
 
     Args:
         records: The records.
-        settings: The settings.
+        settings: The settings that are expected.
         path: The file of the records, for the message.
-        otherwise: What to do about other settings, for the message.
+        remedy: What to do if the settings differ, for the message.
     """
-    rows = records.runs.drop_duplicates(list(Run._fields))
-    runs = [Run(*row) for row in rows[list(Run._fields)].itertuples(index=False)]
-    has_same_runs = runs == all_runs(settings)
-    if has_same_runs and _has_models_of(records, settings):
-        fingerprints = [settings_sha256(settings, run) for run in runs]
-        if fingerprints == list(rows.settings_sha256):
-            return
-    raise UserError(f"{path}: was made with another params.yaml; {otherwise}")
+    if not _have_settings(records, settings):
+        raise UserError(f"{path}: was made with another params.yaml; {remedy}")
 
 
-def _has_models_of(records: Records, settings: Settings) -> bool:
-    """Whether the models of metrics are those of params.yaml, by their names in signatures."""
+def _have_settings(records: Records, settings: Settings) -> bool:
+    """Return whether the records have the runs, metric models and fingerprints of the settings."""
+    run_columns = list(Run._fields)
+    rows = records.runs.drop_duplicates(run_columns)
+    runs = [Run(*key) for key in rows[run_columns].itertuples(index=False)]
+    if runs != all_runs(settings) or not _have_metric_models(records, settings):
+        return False
+    fingerprints = [settings_sha256(settings, run) for run in runs]
+    return fingerprints == list(rows.settings_sha256)
+
+
+def _have_metric_models(records: Records, settings: Settings) -> bool:
+    """Return whether the models of metrics, such as COMET's, are those of params.yaml.
+
+    The records name the model of a metric in its signature; a metric without a model has an empty
+    name.
+    """
     for metric in METRICS.values():
-        of_metric = records.metrics[records.metrics.metric == metric.key]
-        models = {metric.model_of(signature) for signature in of_metric.signature.unique()}
-        if models - {""} != set(settings.metric_models(metric.key)):
+        metric_rows_of_key = records.metrics[records.metrics.metric == metric.key]
+        signatures = metric_rows_of_key.signature.unique()
+        models = {metric.model_of(signature) for signature in signatures}
+        models.discard("")
+        if models != set(settings.metric_models(metric.key)):
             return False
     return True
-
-
-def _of_test(
-    tasks: Mapping[str, str], rows: Sequence[Sequence[Results]], test: str
-) -> dict[tuple[Run, str], list[_Row]]:
-    """The metrics of each row's seeds, tested against the first row.
-
-    `tasks`: the name of the task of each corpus.
-    """
-    baseline, *others = rows
-    system, corpus, _ = baseline[0].run
-    baseline_name = table_row_name(system, corpus, tasks)
-    metrics = _metrics([results for row in rows for results in row], test)
-    found = {run: _placed(run, test, of_run) for run, of_run in metrics.items()}
-    tested = list[tuple[float, list[_Row]]]()
-    for row in others:
-        first, second = ([metrics[results.run] for results in side] for side in (baseline, row))
-        trained = row[0].is_trained and baseline[0].is_trained
-        is_below_floor = bool(_floor(first, second, trained, row[0].scores_of(test)["lines"]))
-        for key, of in paired_differences(first, second, trained).items():
-            seeds = [found[results.run][key] for results in row]
-            is_tested = of.p is not None and not is_below_floor
-            for number, target in enumerate(seeds):
-                target["baseline"] = baseline_name
-                target["difference"] = round(of.difference, DIGITS)
-                if of.p is not None and is_tested:
-                    target["p"] = round(of.p, DIGITS)
-                    target["p_randomization"] = of.tests[number].randomization
-                    target["standard_error"] = of.tests[number].standard_error
-            if of.p is not None and is_tested:
-                tested.append((of.p, seeds))
-    _correct(tested)
-    return {(run, test): list(metrics.values()) for run, metrics in found.items()}
-
-
-def _floor(first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, lines: int) -> str:
-    """Why the difference of two rows, each by seed, is not tested; empty if it is."""
-    are_both_low = all((MATCHED_4_GRAMS, "") in of_seed for of_seed in (*first, *second))
-    is_over_sentences = not trained or len(second) == 1
-    return reason_not_tested(lines, is_over_sentences, are_both_low)
-
-
-def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
-    """Add p by Holm's correction, of each metric for all rows, and of all errors together.
-
-    `tested`: each p with the rows that have it, one a seed.
-    """
-    families: dict[tuple[str, str], list[tuple[float, Sequence[_Row]]]] = {}
-    for p, rows in tested:
-        metric = METRICS[rows[0]["metric"]]
-        family = "error" if metric.kind == "error" else metric.key
-        families.setdefault((family, rows[0]["group"]), []).append((p, rows))
-    for members in families.values():
-        corrected = holm([p for p, _ in members])
-        for p_holm, (_, rows) in zip(corrected, members, strict=True):
-            for row in rows:
-                row["p_holm"] = round(p_holm, DIGITS)
-
-
-def _metrics(runs: Sequence[Results], test: str) -> dict[Run, OfTest]:
-    """What was measured on a test set, by run.
-
-    A run has no count of translations that the maximum length cut if there are none. Where another
-    run has one, theirs is 0; of systems that are not trained here nobody knows.
-    """
-    found = {results.run: results.metrics(test) for results in runs}
-    key = CUT_OFF, ""
-    if any(key in of_run for of_run in found.values()):
-        for results in runs:
-            if key not in found[results.run] and results.is_trained:
-                statistics = np.array([[0.0, 1.0]] * results.scores_of(test)["lines"])
-                none_cut = evaluate_metric(METRICS[CUT_OFF], statistics, signature="")
-                found[results.run] = {**found[results.run], key: none_cut}
-    return found
-
-
-def _placed(run: Run, test: str, of_run: OfTest) -> dict[tuple[str, str], _Row]:
-    """The rows of a run's metrics, without their statistics."""
-    place = {**run._asdict(), "test": test}
-    return {
-        key: place | {name: value for name, value in each.items() if name != "statistics"}
-        for key, each in of_run.items()
-    }
-
-
-def _run(results: Results, test: str) -> _Row:
-    """The facts of a run, and the fingerprints of what made its translations of a test set."""
-    corpus, scores = (
-        results.settings.corpus(results.run.corpus).language_pair_of_test(test),
-        results.scores_of(test),
-    )
-    row = {
-        **results.run._asdict(),
-        "test": test,
-        "source": corpus.source,
-        "target": corpus.target,
-        "about": results.settings.about_system(results.run.system, results.run.corpus),
-        "lines": scores["lines"],
-        "scored_with": scores["scored_with"],
-        "settings_sha256": settings_sha256(results.settings, results.run),
-        **{f"{side}_sha256": scores[side] for side in ("sources", "references", "hypotheses")},
-    }
-    if not results.is_trained:
-        return row
-    training, decode = results.training, results.translation.decode
-    return row | {
-        **{name: getattr(training, name) for name in _OF_TRAINING},
-        "training_flops": training.flops,
-        "models": results.translation.models,
-        "engine": "pytorch",
-        "precision": decode["precision"],
-        "training_sha256": training.fingerprint,
-        "binary_sha256": training.data,
-        "averaged_sha256": fingerprint.of_settings(asdict(results.translation.averaged)),
-        "decode_sha256": fingerprint.of_settings(decode),
-    }
-
-
-def _check_signatures(records: Records) -> None:
-    """Raise UserError if runs were scored by different versions of a metric."""
-    same = ["references_sha256", "metric", "group"]  # the tokenizer of BLEU is the test set's
-    with_texts = records.metrics.merge(
-        records.runs[[*RUN_AND_TEST, "references_sha256"]], on=RUN_AND_TEST
-    )
-    alike = with_texts.drop_duplicates([*same, "signature"])
-    for (_, metric, _), signatures in alike.groupby(same).signature:
-        if len(signatures) > 1:
-            rows = alike.loc[signatures.index]
-            of = zip(rows.signature, rows.system, rows.corpus, strict=True)
-            places = [f"{each} ({system} on {corpus})" for each, system, corpus in of]
-            raise UserError(
-                f"{METRICS[metric].label} of different versions: {join_with_and(places)}; to "
-                "score all again with one version, run dvc repro --force --single-item STAGE for "
-                f"each of the stages {METRICS[metric].stage} of dvc.yaml"
-            )

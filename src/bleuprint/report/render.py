@@ -1,4 +1,7 @@
-"""A table as Markdown and LaTeX; terminal.py prints it, table.html.j2 of the page is its HTML."""
+"""Prints tables as Markdown and as LaTeX.
+
+terminal.py prints them on a terminal, and page/templates/table.html.j2 shows them as HTML.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,11 +11,12 @@ from bleuprint.report.table import Cell, Column, Table
 from bleuprint.runtime.foreign_text import remove_controls
 from bleuprint.runtime.html import escape_markdown
 
-# Markdown takes these for a heading, a quotation or another list at the start of a text.
-_BLOCK = re.compile(r"^(?:[#>+=-]|\d+(?=[.)]))")
-# The narrowest column, as wide as its rule in Markdown has to be.
-_NARROWEST = 3
-_TEX = {
+# What begins a heading, a quotation or another list in Markdown, at the start of a list item.
+_BLOCK_START = re.compile(r"^(?:[#>+=-]|\d+(?=[.)]))")
+# Markdown requires three characters for the rule below the head of a column: `--:`.
+_MIN_WIDTH = 3
+# The characters that have a meaning in LaTeX, or that its fonts lack, and what prints them.
+_TEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -33,101 +37,122 @@ _TEX = {
     "#": r"\#",
     "_": r"\_",
 }
-_TEX_TABLE = str.maketrans(_TEX)
+_TEX_TABLE = str.maketrans(_TEX_ESCAPES)
 
 
 def markdown(table: Table) -> str:
-    """Return a table in Markdown, aligned so that it can be read as text."""
+    """Return a table in Markdown, aligned so that it can be read as text.
+
+    Args:
+        table: The table; its empty columns are not printed.
+    """
     table = table.without_empty_columns()
     printed_columns = []
     for column in table.columns:
-        texts = [_markdown_text(column.label).replace("|", "\\|")]
-        texts += [_markdown_cell(row.cell(column), column) for row in table.rows]
-        printed_columns.append(_aligned(texts, column))
+        head = _markdown_text(column.label).replace("|", "\\|")
+        cells = [_markdown_cell(row.cell(column), column) for row in table.rows]
+        printed_columns.append(_align(head, cells, column.is_text))
     lines = zip(*printed_columns, strict=True)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def bullets(texts: Iterable[str]) -> str:
-    """Return texts as a Markdown list."""
-    items = (_BLOCK.sub(_escaped, _markdown_text(text)) for text in texts)
-    return "".join(f"- {item}\n" for item in items)
+    """Return texts as a Markdown list.
+
+    Args:
+        texts: The items.
+    """
+    items = []
+    for text in texts:
+        item = _BLOCK_START.sub(_escape_block_start, _markdown_text(text))
+        items.append(f"- {item}\n")
+    return "".join(items)
+
+
+def _escape_block_start(start: re.Match[str]) -> str:
+    """Escape the start of a list item that Markdown would take for the start of another block."""
+    text = start[0]
+    # Of a numbered list, the point after the number is escaped: 1\. and not \1.
+    return f"{text}\\" if text.isdigit() else f"\\{text}"
+
+
+def _markdown_text(text: str) -> str:
+    """Return Markdown that shows a text unchanged; < is an entity, as in all committed reports."""
+    return escape_markdown(text).replace("\\<", "&lt;")
+
+
+def _markdown_cell(cell: Cell, column: Column) -> str:
+    """Return the Markdown of a cell.
+
+    Only texts are escaped: numbers contain nothing that others wrote, and escaped brackets would
+    be hard to read.
+    """
+    text = _markdown_text(cell.text) if column.is_text else cell.text.replace("<", "&lt;")
+    text = text.replace("|", "\\|")
+    return f"**{text}**" if cell.is_best else text
+
+
+def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
+    """Return the head, the rule and the cells of a column, padded to the same width."""
+    width = max(_MIN_WIDTH, *(len(text) for text in (head, *cells)))
+    dashes = "-" * (width - 1)
+    if is_text:
+        return [head.ljust(width), f":{dashes}", *(cell.ljust(width) for cell in cells)]
+    return [head.rjust(width), f"{dashes}:", *(cell.rjust(width) for cell in cells)]
 
 
 def latex(table: Table, caption: str) -> str:
-    """Return a table for LaTeX, at most as wide as the line; it needs booktabs and graphicx."""
+    """Return a table for LaTeX, at most as wide as the line; it needs booktabs and graphicx.
+
+    Args:
+        table: The table; its empty columns are not printed.
+        caption: The caption.
+    """
     table = table.without_empty_columns()
-    layout = "".join("l" if column.is_text else "r" for column in table.columns)
-    heads, rules = _latex_groups(table.columns)
+    alignments = "".join("l" if column.is_text else "r" for column in table.columns)
+    group_heads, group_rules = _latex_groups(table.columns)
     lines = [
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{tex_text(caption)}}}",
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-        f"\\begin{{tabular}}{{{layout}}}",
+        f"\\begin{{tabular}}{{{alignments}}}",
         "\\toprule",
-        _latex_line(heads),
-        " ".join(rules),
+        _latex_line(group_heads),
+        " ".join(group_rules),
         _latex_line([tex_text(column.label) for column in table.columns]),
         "\\midrule",
     ]
-    is_after_muted = False
+    is_after_muted_row = False
     for row in table.rows:
-        if is_after_muted and not row.is_muted:
+        # A rule separates published numbers from the systems below them.
+        if is_after_muted_row and not row.is_muted:
             lines.append("\\midrule")
         lines.append(_latex_line([_latex_cell(row.cell(column)) for column in table.columns]))
-        is_after_muted = row.is_muted
+        is_after_muted_row = row.is_muted
     lines += ["\\bottomrule", "\\end{tabular}}", "\\end{table}", ""]
     return "\n".join(lines)
 
 
 def tex_text(text: str) -> str:
-    """Return a text with LaTeX's special characters escaped."""
+    """Return a text with LaTeX's special characters escaped, and without control characters."""
     return remove_controls(text).translate(_TEX_TABLE)
-
-
-def _escaped(start: re.Match[str]) -> str:
-    """Escape the start of a text that Markdown would take for the start of a block."""
-    text = start[0]
-    return f"{text}\\" if text.isdigit() else f"\\{text}"
-
-
-def _markdown_text(text: str) -> str:
-    """Return Markdown that shows a text as it is; < is written as in committed reports."""
-    return escape_markdown(text).replace("\\<", "&lt;")
-
-
-def _markdown_cell(cell: Cell, column: Column) -> str:
-    """Numbers contain nothing that others wrote, and their brackets stay."""
-    shown = _markdown_text(cell.text) if column.is_text else cell.text.replace("<", "&lt;")
-    shown = shown.replace("|", "\\|")
-    return f"**{shown}**" if cell.is_best else shown
-
-
-def _aligned(texts: Sequence[str], column: Column) -> list[str]:
-    """Return the head, the rule and the cells of a column, all of one width."""
-    width = max(_NARROWEST, *map(len, texts))
-    dashes = "-" * (width - 1)
-    if column.is_text:
-        head, *cells = (text.ljust(width) for text in texts)
-        return [head, f":{dashes}", *cells]
-    head, *cells = (text.rjust(width) for text in texts)
-    return [head, f"{dashes}:", *cells]
 
 
 def _latex_groups(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
     """Return the cells above the heads that name groups of columns, and the rules below them."""
     heads = []
     rules = []
-    number = 0
+    first_number = 1  # LaTeX counts columns from 1.
     for group, members in groupby(columns, lambda column: column.group):
         size = len(list(members))
         if group:
+            last_number = first_number + size - 1
             heads.append(f"\\multicolumn{{{size}}}{{c}}{{{tex_text(group)}}}")
-            rules.append(f"\\cmidrule(lr){{{number + 1}-{number + size}}}")
+            rules.append(f"\\cmidrule(lr){{{first_number}-{last_number}}}")
         else:
             heads += [""] * size
-        number += size
+        first_number += size
     return heads, rules
 
 
@@ -137,6 +162,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    """LaTeX takes [ or * at the start of a line for an argument of the line above."""
+    """Return a line of a LaTeX table."""
+    # LaTeX takes [ or * at the start of a line for an argument of the line above.
     start = "{}" if cells[0].startswith(("[", "*")) else ""
     return f"{start}{' & '.join(cells)} \\\\"

@@ -1,42 +1,52 @@
-"""The report stage: from the results of all runs to what people read.
+"""The report stage: writes the tables, figures and the HTML report from the results of all runs.
 
-Reports are committed: they hold numbers and hashes, never a sentence of a corpus. The page, which
-quotes some, is not.
+The files of reports/ are committed: they contain numbers and hashes, never a sentence of a corpus.
+The HTML report, which quotes sentences, is not committed.
 """
 
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.report import dvc_plots, notes, score_tables
-from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, costs_csv, csv_text
+from bleuprint.report import dvc_plots, notes, pivot_tables, score_tables
+from bleuprint.report.cost_columns import COUNTED_COSTS, costs_table
+from bleuprint.report.frame import REPORTS, RESULTS, Records, csv_text
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import funnel
 from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, table_of
+from bleuprint.report.training_costs import COSTS, costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import atomic_file, format_json, sha256_of
 from bleuprint.runtime.html import template_environment
 from bleuprint.scoring.metrics import METRICS
 
-SHORT = 12
 HTML_REPORT = "index.html"
+# The number of hexadecimal digits of a SHA-256 that tables show.
+_SHA256_DIGITS = 12
 
 _TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
-_TEMPLATES.filters |= {"markdown": markdown, "bullets": bullets}
+_TEMPLATES.filters["markdown"] = markdown
+_TEMPLATES.filters["bullets"] = bullets
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> None:
-    """Write reports/ from the results on disk.
+    """Write all files of reports/ from the results on disk.
 
-    The page and costs.csv show what was measured, so they are no outputs of the stage for DVC; all
-    other files repeat exactly.
+    The HTML report and costs.csv show measured times, so DVC does not track them as outputs of the
+    stage. All other files repeat exactly.
+
+    Args:
+        settings: The settings of the experiment.
+        root: The project's folder.
+
+    Raises:
+        UserError: A run has no results yet, or its files do not belong together.
     """
     records = collect(settings, root)
     context = ReportContext(settings, records, root)
@@ -48,68 +58,100 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "validation.csv": dvc_plots.validation(context.curves),
         "metrics.json": format_json(dvc_plots.metrics(records)),
         COSTS.name: costs_csv(records.runs),
-        HTML_REPORT: _page(context),
+        HTML_REPORT: _html(context),
     }
     records.save(root / RESULTS)
     for name, text in texts.items():
-        _write(root / REPORTS / name, text)
+        _write_text(root / REPORTS / name, text)
 
 
 def write_html_report_if_outdated(
     settings: Settings, records: Records, root: Path = Path()
 ) -> None:
-    """Write the page if it is missing or older than the results, and what it shows is here.
+    """Write the HTML report if it is missing or older than the results.
 
-    DVC does not restore it with results that were pulled or checked out. Until then, translations
-    on disk may be of other results.
+    DVC does not restore it with results that were pulled or checked out. It is not written while
+    the translations it would quote are missing, or belong to other results.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The records of the last report.
+        root: The project's folder.
     """
-    page, results = root / REPORTS / HTML_REPORT, root / RESULTS
-    if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
+    html_report = root / REPORTS / HTML_REPORT
+    results = root / RESULTS
+    if html_report.exists() and html_report.stat().st_mtime >= results.stat().st_mtime:
         return
-    with suppress(UserError, FileNotFoundError):
-        for row in records.runs.itertuples():
-            of_run = Results(settings, Run(row.system, row.corpus, row.seed), root)
-            if sha256_of(of_run.files(row.test)["hypotheses"]) != row.hypotheses_sha256:
-                return
-        write_html_report(settings, records, root)
+    try:
+        if _have_translations(settings, records, root):
+            write_html_report(settings, records, root)
+    except (UserError, FileNotFoundError):
+        return
+
+
+def _have_translations(settings: Settings, records: Records, root: Path) -> bool:
+    """Return whether the translations on disk are those of the records."""
+    for row in records.runs.itertuples():
+        results = Results(settings, Run(row.system, row.corpus, row.seed), root)
+        translations = results.files(row.test)["hypotheses"]
+        if sha256_of(translations) != row.hypotheses_sha256:
+            return False
+    return True
 
 
 def write_html_report(settings: Settings, records: Records, root: Path = Path()) -> None:
-    """Write the page; raises UserError if a result that it shows is not here."""
-    _write(root / REPORTS / HTML_REPORT, _page(ReportContext(settings, records, root)))
+    """Write the HTML report.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The records of the last report.
+        root: The project's folder.
+
+    Raises:
+        UserError: A file that the HTML report shows is missing.
+    """
+    context = ReportContext(settings, records, root)
+    _write_text(root / REPORTS / HTML_REPORT, _html(context))
 
 
-def _page(context: ReportContext) -> str:
+def _html(context: ReportContext) -> str:
+    """Return the HTML report; its modules are imported here, since few commands need them."""
     from bleuprint.report.page.document import document
 
     return document(context)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_text(path: Path, text: str) -> None:
     with atomic_file(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:
-    """Return the report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    """Return the report as Markdown: scores, costs, test sets, signatures and data.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The records of its results.
+        root: The project's folder, for the notes and the filtering statistics.
+    """
     scores = score_frame(records)
-    further = score_tables.measured_scores(scores)[1:]
+    further_metrics = score_tables.measured_scores(scores)[1:]  # The first one is BLEU.
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         experiment=settings.experiment,
-        bleu=score_tables.by_test(scores),
+        bleu=score_tables.tables_by_test_set(scores),
         notes=notes.notes(records, root),
-        further=score_tables.by_test(scores, further, costs=()),
-        metrics=[METRICS[key] for key in further],
-        losses=score_tables.losses(scores),
-        loss_note=score_tables.LOSS_NOTE,
-        by_length=score_tables.by_length(scores),
-        by_count=score_tables.by_count(scores),
-        documents=score_tables.documents(scores),
+        further=score_tables.tables_by_test_set(scores, further_metrics, costs=()),
+        metrics=[METRICS[key] for key in further_metrics],
+        losses=pivot_tables.loss_table(scores),
+        loss_note=pivot_tables.LOSS_NOTE,
+        by_length=pivot_tables.length_table(scores),
+        by_count=pivot_tables.word_recall_table(scores),
+        documents=pivot_tables.document_table(scores),
         document_notes=notes.document_notes(records),
-        errors=score_tables.errors(scores),
+        errors=pivot_tables.error_table(scores),
         error_notes=notes.error_notes(records),
-        costs=score_tables.costs_table(scores, score_tables.COUNTED_COSTS),
-        test_sets=_test_sets(records.runs),
+        costs=costs_table(scores, COUNTED_COSTS),
+        test_sets=_test_set_table(records.runs),
         signatures=notes.signatures(records),
         funnel=funnel(settings.corpora, root),
     )
@@ -117,23 +159,35 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
 
 
 def table_tex(settings: Settings, records: Records, root: Path) -> str:
-    """Return the scores and the training cost as two LaTeX tables."""
+    """Return the scores and the training costs as two LaTeX tables.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The records of its results.
+        root: The project's folder, for the notes.
+    """
     scores = score_frame(records)
-    name = settings.experiment
     reading = " ".join(notes.notes(records, root))
-    best_of = "ours" if computed_scores(scores).is_trained.all() else "those scored here"
-    caption = f"Results of {name}. {reading} Bold: the best of {best_of}."
-    table = latex(score_tables.across(scores), caption)
-    costs = score_tables.costs_table(scores, score_tables.COUNTED_COSTS)
-    cost_table = latex(costs, f"Training cost of {name}.")
-    return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost_table}"
+    are_all_trained = computed_scores(scores).is_trained.all()
+    best_of = "ours" if are_all_trained else "those scored here"
+    caption = f"Results of {settings.experiment}. {reading} Bold: the best of {best_of}."
+    score_table = latex(score_tables.wide_bleu_table(scores), caption)
+    costs = costs_table(scores, COUNTED_COSTS)
+    cost_table = latex(costs, f"Training cost of {settings.experiment}.")
+    return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{score_table}\n{cost_table}"
 
 
-def _test_sets(runs: pd.DataFrame) -> Table:
-    heads = ["Corpus", "Language pair", "Test set", "SHA-256 of references"]
+def _test_set_table(runs: pd.DataFrame) -> Table:
+    """Return the test sets of each corpus, with their number of lines and their hash."""
     rows = []
-    for test in runs.drop_duplicates(["corpus", "test"]).itertuples():
-        pair = f"{test.source}-{test.target}"
-        sha256 = test.references_sha256[:SHORT]
-        rows.append((test.corpus, pair, test.test, sha256, f"{test.lines:,}"))
-    return table_of(heads, ["Lines"], rows)
+    for test_set in runs.drop_duplicates(["corpus", "test"]).itertuples():
+        row = [
+            test_set.corpus,
+            f"{test_set.source}-{test_set.target}",
+            test_set.test,
+            test_set.references_sha256[:_SHA256_DIGITS],
+            f"{test_set.lines:,}",
+        ]
+        rows.append(row)
+    text_heads = ["Corpus", "Language pair", "Test set", "SHA-256 of references"]
+    return table_of(text_heads, ["Lines"], rows)

@@ -1,8 +1,13 @@
-"""The form of results.json: which fields each of its rows has, and of which types."""
+"""The form of results.json: the fields of its rows and their types; and the checks when it is read.
+
+The file is an object of two lists: `runs`, with a row for each run and test set, and `metrics`,
+with a row for each metric of these.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, NoReturn
 
 from annotated_types import Interval
 from typing_extensions import TypedDict
@@ -12,23 +17,19 @@ from bleuprint.runtime.files import DamagedFile, read_json_object
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metrics import METRICS
 
-# What a column of 64-bit integers can contain.
+# The whole numbers that a column of 64-bit integers can contain.
 _Count = Annotated[int, Interval(ge=0, le=2**63 - 1)]
 _Seed = Annotated[int, Interval(ge=-(2**63), le=2**63 - 1)]
 _Probability = Annotated[float, Interval(ge=0, le=1)]
 
 
-class _Key(NamedTuple):
-    """A run and a test set."""
-
-    system: str
-    corpus: str
-    seed: int
-    test: str
-
-
 class RunRow(TypedDict):
-    """The facts of a run and a test set; a system that is not trained here lacks some."""
+    """A run and a test set: its size, training and fingerprints.
+
+    What an external system lacks is None. columns.csv explains the fields, except the SHA-256: of
+    the settings, of what decides the weights, of the binarized training text, of the average of
+    checkpoints, of the search settings, and of the three files.
+    """
 
     system: str
     corpus: str
@@ -58,7 +59,11 @@ class RunRow(TypedDict):
 
 
 class MetricRow(TypedDict):
-    """A metric of a run's test set; without a baseline it has no difference and no p."""
+    """A metric of a run's test set, on all lines or on a group of them.
+
+    A metric that is not compared with a baseline has neither a difference nor p-values.
+    columns.csv explains the fields.
+    """
 
     system: str
     corpus: str
@@ -86,57 +91,113 @@ class ResultsFile(TypedDict):
     metrics: list[MetricRow]
 
 
-def read_results(path: Path, remedy: str) -> ResultsFile:
-    """Read a results.json; raises UserError if it is missing, damaged or of bleuprint 1.0.
+class _RunAndTest(NamedTuple):
+    """What identifies a row of `runs`."""
 
-    Each run must have the BLEU of all its lines, each metric must belong to a run, and no row
-    may occur twice.
+    system: str
+    corpus: str
+    seed: int
+    test: str
+
+
+def read_results(path: Path, remedy: str) -> ResultsFile:
+    """Read a results.json.
+
+    Args:
+        path: The file.
+        remedy: What to do about a damaged or missing file, for the message.
+
+    Raises:
+        UserError: The file is missing, damaged, or of bleuprint 1.0. It is damaged if a field has
+            another type, if a row occurs twice, if a metric belongs to no run, or if a run has no
+            BLEU of all its lines.
     """
     check_not_of_1_0(read_json_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
-    runs = _run_keys(content["runs"], path, remedy)
-    with_bleu: set[_Key] = set()
-    measured: set[tuple[_Key, str, str]] = set()
-    for number, row in enumerate(content["metrics"]):
-        place = f"field metrics.{number}"
-        key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
-        if key not in runs:
-            raise DamagedFile(path, f"{place}: no row of runs is its run", remedy)
-        if (key, row["metric"], row["group"]) in measured:
-            raise DamagedFile(path, f"{place}: a second {row['metric']} of its run", remedy)
-        measured.add((key, row["metric"], row["group"]))
-        if row["metric"] == "bleu" and not row["group"]:
-            with_bleu.add(key)
-        _check_signature(row, place, path, remedy)
-    for key, number in runs.items():
-        if key not in with_bleu:
-            raise DamagedFile(path, f"field runs.{number}: metrics has no bleu of it", remedy)
+    checks = _Checks(path, remedy)
+    row_numbers = checks.check_runs(content["runs"])
+    runs_with_bleu = checks.check_metrics(content["metrics"], row_numbers)
+    for run, row_number in row_numbers.items():
+        if run not in runs_with_bleu:
+            checks.fail(f"field runs.{row_number}: metrics contains no bleu of this run")
     return content
 
 
-def _check_signature(row: MetricRow, place: str, path: Path, remedy: str) -> None:
-    """Raise UserError if a signature is not of its metric."""
-    if row["metric"] not in METRICS:
-        return
-    metric = METRICS[row["metric"]]
-    try:
-        metric.model_of(row["signature"])
-    except ValueError:
-        problem = f"{place}.signature: {row['signature']!r} is no signature of {metric.label}"
-        raise DamagedFile(path, problem, remedy) from None
+@dataclass(frozen=True)
+class _Checks:
+    """Checks of the rows of a results.json, each of which raises UserError.
 
+    Attributes:
+        path: The file, for the messages.
+        remedy: What to do about a damaged file, for the messages.
+    """
 
-def _run_keys(rows: Sequence[RunRow], path: Path, remedy: str) -> dict[_Key, int]:
-    """The position of each run and test set; raises UserError at a damaged one."""
-    runs: dict[_Key, int] = {}
-    for number, row in enumerate(rows):
-        key = _Key(row["system"], row["corpus"], row["seed"], row["test"])
-        if key in runs:
-            raise DamagedFile(path, f"field runs.{number}: a second row of its run", remedy)
-        runs[key] = number
-        if row["about"] is not None:
-            continue
+    path: Path
+    remedy: str
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise the error of a damaged file."""
+        raise DamagedFile(self.path, problem, self.remedy)
+
+    def check_runs(self, rows: Sequence[RunRow]) -> dict[_RunAndTest, int]:
+        """Check the rows of `runs`.
+
+        Returns:
+            The number of each row, from 0, by its run and test set.
+        """
+        row_numbers: dict[_RunAndTest, int] = {}
+        for row_number, row in enumerate(rows):
+            run = _RunAndTest(row["system"], row["corpus"], row["seed"], row["test"])
+            if run in row_numbers:
+                self.fail(f"field runs.{row_number}: a second row of the same run")
+            row_numbers[run] = row_number
+            is_external = row["about"] is not None
+            if not is_external:
+                self._check_no_field_is_empty(row, row_number)
+        return row_numbers
+
+    def _check_no_field_is_empty(self, row: RunRow, row_number: int) -> None:
+        """Check that a row of a trained system has a value in every field but `about`."""
         for name, value in row.items():
             if value is None and name != "about":
-                raise DamagedFile(path, f"field runs.{number}.{name} is empty", remedy)
-    return runs
+                self.fail(f"field runs.{row_number}.{name} is empty")
+
+    def check_metrics(
+        self, rows: Sequence[MetricRow], row_numbers: dict[_RunAndTest, int]
+    ) -> set[_RunAndTest]:
+        """Check the rows of `metrics`.
+
+        Args:
+            rows: The rows.
+            row_numbers: The rows of `runs`, as `check_runs` returns them.
+
+        Returns:
+            The runs and test sets that have the BLEU of all lines.
+        """
+        runs_with_bleu: set[_RunAndTest] = set()
+        known_metrics: set[tuple[_RunAndTest, str, str]] = set()
+        for row_number, row in enumerate(rows):
+            field = f"field metrics.{row_number}"
+            metric = row["metric"]
+            group = row["group"]
+            run = _RunAndTest(row["system"], row["corpus"], row["seed"], row["test"])
+            if run not in row_numbers:
+                self.fail(f"{field}: runs contains no row of this run")
+            if (run, metric, group) in known_metrics:
+                self.fail(f"{field}: a second {metric} of the same run")
+            known_metrics.add((run, metric, group))
+            if metric == "bleu" and not group:
+                runs_with_bleu.add(run)
+            self._check_signature(row, field)
+        return runs_with_bleu
+
+    def _check_signature(self, row: MetricRow, field: str) -> None:
+        """Check that a signature has the form of its metric's signatures."""
+        if row["metric"] not in METRICS:
+            return
+        metric = METRICS[row["metric"]]
+        signature = row["signature"]
+        try:
+            metric.model_of(signature)
+        except ValueError:
+            self.fail(f"{field}.signature: {signature!r} is not a signature of {metric.label}")

@@ -1,4 +1,4 @@
-"""Files of a revision of git, or of an experiment of DVC."""
+"""Reads files of a Git revision or a DVC experiment."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,37 +10,50 @@ from bleuprint.runtime.errors import UserError
 
 
 @contextmanager
-def revision_files(name: str, files: Sequence[Path]) -> Iterator[Path]:
-    """A folder with those of these files that git has of a revision, within the block.
+def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
+    """Provide files of a revision in a temporary folder, which is removed after the block.
 
-    Raises UserError if there is no such revision; other errors name it instead of the folder.
+    Args:
+        revision: A Git revision or the name of a DVC experiment.
+        files: The paths of the files in the project. Those that the revision does not contain are
+            skipped.
+
+    Yields:
+        The temporary folder, with the files at their paths.
+
+    Raises:
+        UserError: There is no such revision. A UserError that the block raises is raised again
+            with the name of the revision in place of the temporary folder.
     """
-    root, commit = _commit(name)
-    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+    root, commit = _resolve(revision)
+    with TemporaryDirectory(prefix="bleuprint-") as folder:
         for file in files:
-            if content := git_output(Path(root), "show", f"{commit}:./{file.as_posix()}"):
-                copy = Path(temporary, file)
+            content = git_output(Path(root), "show", f"{commit}:./{file.as_posix()}")
+            if content:
+                copy = Path(folder, file)
                 copy.parent.mkdir(exist_ok=True)
                 copy.write_bytes(content)
         try:
-            yield Path(temporary)
+            yield Path(folder)
         except UserError as error:
-            # the temporary folder means nothing to the user
-            raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+            message = str(error).replace(f"{folder}/", f"{revision}: ")
+            raise UserError(message) from None
 
 
-def _commit(name: str) -> tuple[str, str]:
-    """The root of DVC's repository, and the commit of a revision of git or experiment of DVC."""
+def _resolve(revision: str) -> tuple[str, str]:
+    """Return the root folder of the DVC repository, and the commit of a revision."""
+    # Importing DVC is slow, and most commands do not need it.
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
     from dvc.scm import SCMError, resolve_rev
 
     try:
         with Repo() as repo:
-            commit, root = resolve_rev(repo.scm, name), str(repo.root_dir)
+            commit = resolve_rev(repo.scm, revision)
+            root = str(repo.root_dir)
     except (SCMError, DvcException) as error:
         raise UserError(
-            f"{name}: no Git revision, DVC experiment, file or folder: {error}; "
-            "list them by: git log, or dvc exp show"
+            f"{revision}: no Git revision, DVC experiment, file or folder: {error}; list them by: "
+            "git log, or dvc exp show"
         ) from None
     return root, commit

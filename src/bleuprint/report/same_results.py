@@ -1,52 +1,80 @@
-"""Which results two reports share, and from which stage on the other ones differ."""
+"""Compares the results of two reports: which are equal, and from which stage on the others differ.
+
+`compare_records` returns a `ResultPair` for each result that both reports have. The commands
+`verify` and `reproduce` print them.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import RUN_AND_TEST, RUN_COLUMNS, Records, machine_text
+from bleuprint.report.frame import RUN_AND_TEST, RUN_COLUMNS, Records
+from bleuprint.report.training_costs import machine_text
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.floor import MATCHED_4_GRAMS
 from bleuprint.scoring.metric import SCORE
 from bleuprint.scoring.metrics import METRICS
 
-# Fingerprints of what made a result; all else is the result.
+# Facts that are not part of the result: its key, and the fingerprints of what it was made from.
 _NOT_COMPARED = {
-    *(*RUN_AND_TEST, "about", "settings_sha256", "binary_sha256", "training_sha256"),
-    *("averaged_sha256", "decode_sha256", "scored_with"),
+    *RUN_AND_TEST,
+    "about",
+    "settings_sha256",
+    "binary_sha256",
+    "training_sha256",
+    "averaged_sha256",
+    "decode_sha256",
+    "scored_with",
 }
-# Figures that are there only if the translations are odd, which their hash tells.
-_OF_TRANSLATIONS = {MATCHED_4_GRAMS, WARNING}
-# The facts in which a stage's own outputs show; what was measured is of the stage score.
-_OF_STAGES = {
+# Figures that are stored only of unusual translations, whose SHA-256 says the same.
+_FIGURES_OF_TRANSLATIONS = {MATCHED_4_GRAMS, WARNING}
+# The facts and metrics that are outputs of a stage, in the order in which the stages run. All other
+# metrics are outputs of the stage score.
+_OUTPUTS_BY_STAGE = {
     "split": {"source", "target", "lines", "sources_sha256", "references_sha256"},
     "binarize": {"binary_sha256"},
     "train": {"training_sha256", "parameters", "updates", "source_tokens", "target_tokens"},
     "translate": {"hypotheses_sha256", "models", "engine", "precision", "loss"},
 }
-# Metrics of other stages than score.
-_OF_STAGES |= {each.stage: {each.key} for each in METRICS.values() if each.stage != SCORE}
-# What differs if one side is trained here and the other is not.
+for _metric in METRICS.values():
+    if _metric.stage != SCORE:
+        _OUTPUTS_BY_STAGE[_metric.stage] = {_metric.key}
+# The name of the difference between a trained system and an external one.
 _IS_TRAINED = "is_trained"
-# What may be why results differ, and the facts in which it shows.
-_CAUSES = {
-    "settings": ("settings_sha256",),
-    "test set": ("sources_sha256", "references_sha256"),
-    "data": ("binary_sha256",),
+# What may be the reason for other results, with the fingerprints that show it.
+_FINGERPRINTS_BY_CAUSE = {
+    "settings": ["settings_sha256"],
+    "test set": ["sources_sha256", "references_sha256"],
+    "data": ["binary_sha256"],
 }
-# One result: facts, and metrics with their group, by name.
+
+
+class ComparedScore(NamedTuple):
+    """A score of a result, as far as it is compared."""
+
+    value: float
+    ci_low: float | None
+    ci_high: float | None
+    units: int
+    signature: str
+
+
+# A run's result on a test set: its facts by the columns of the records, and its scores by the name
+# of the metric, with the group of lines in parentheses: `bleu (length 1-10)`.
 Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ResultPair:
-    """One result of two reports.
+    """The same result in two reports.
 
     Attributes:
         first: The result in the first report.
         second: The result in the second report.
-        differing_names: The facts and metrics that differ; empty if the bytes are equal.
+        differing_names: The facts and scores that differ; empty if the bytes are equal.
     """
 
     first: Result
@@ -66,94 +94,155 @@ class ResultPair:
     @property
     def bleu(self) -> tuple[float, float]:
         """BLEU in the first and in the second report."""
-        return self.first["bleu"][0], self.second["bleu"][0]
+        return self.first["bleu"].value, self.second["bleu"].value
 
     @property
     def score_stage(self) -> str:
-        """The stage that scored the first, as in dvc.lock."""
-        return f"score@{'-'.join(map(str, self.run))}"
+        """The stage that scored the run, as dvc.lock names it: `score@tiny-news-1`."""
+        run = self.run
+        return f"score@{run.system}-{run.corpus}-{run.seed}"
 
     @property
     def first_differing_stage(self) -> str:
-        """The kind of the first stage from which they differ, by the names."""
-        made_by = ("binary_sha256", "training_sha256")
-        differing = {*self.differing_names, *filter(self.differs, made_by)}
-        stages = (kind for kind, names in _OF_STAGES.items() if differing & names)
-        return next(stages, SCORE)
+        """The kind of the first stage whose outputs differ, such as `train`."""
+        differing_names = set(self.differing_names)
+        # These fingerprints are not compared, but show that an earlier stage had other inputs.
+        for name in ("binary_sha256", "training_sha256"):
+            if self.differs(name):
+                differing_names.add(name)
+        for stage, outputs in _OUTPUTS_BY_STAGE.items():
+            if differing_names & outputs:
+                return stage
+        return SCORE
 
     def differs(self, name: str) -> bool:
+        """Return whether a fact or a score differs.
+
+        Args:
+            name: Its name.
+        """
         return bool(self.first.get(name) != self.second.get(name))
 
     def causes(self) -> Iterator[str]:
-        """What was recorded that may be why they differ."""
+        """Yield what the records contain that may be the reason for the difference."""
         if _IS_TRAINED in self.differing_names:
             yield "one is an external system, the other was trained"
-        causes = [cause for cause, names in _CAUSES.items() if any(map(self.differs, names))]
+        causes = []
+        for cause, fingerprints in _FINGERPRINTS_BY_CAUSE.items():
+            if any(self.differs(name) for name in fingerprints):
+                causes.append(cause)
         yield from causes
-        if self.differs("training_sha256") and not {"settings", "data"} & {*causes}:
+        are_inputs_equal = "settings" not in causes and "data" not in causes
+        if self.differs("training_sha256") and are_inputs_equal:
             yield "code of the training"
         if self.differs("scored_with"):
-            yield f"scored with {_changed(*self._both('scored_with'), ', ')}"
-        first, second = (side["bleu"][-1] for side in (self.first, self.second))
-        if first != second:
-            yield f"signature {_changed(first, second, '|')}"
+            first_versions, second_versions = self._texts("scored_with")
+            yield f"scored with {_differing_parts(first_versions, second_versions, ', ')}"
+        first_signature = self.first["bleu"].signature
+        second_signature = self.second["bleu"].signature
+        if first_signature != second_signature:
+            yield f"signature {_differing_parts(first_signature, second_signature, '|')}"
 
     def environment(self, portable: bool) -> Iterator[str]:
-        """Versions and machines of the trainings, as far as both are known and differ.
+        """Yield the library versions and the machines of the trainings, as far as they differ.
 
-        `portable`: whether both trained with portable arithmetic, which no machine changes.
+        Args:
+            portable: Whether both trainings used portable arithmetic, whose results no machine
+                changes.
         """
-        if self.differs("versions") and all(self._both("versions")):
-            yield _changed(*self._both("versions"), ", ")
-        machines = [
-            machine_text(side["device"], side["processes"], side["threads"])
-            for side in (self.first, self.second)
-            if side["device"]
-        ]
-        if len(set(machines)) == 2:
-            native = "" if portable else ": native arithmetic rounds differently on each"
-            yield f"machine {' and '.join(machines)}{native}"
+        first_versions, second_versions = self._texts("versions")
+        if first_versions and second_versions and first_versions != second_versions:
+            yield _differing_parts(first_versions, second_versions, ", ")
+        first_machine = _training_machine(self.first)
+        second_machine = _training_machine(self.second)
+        if first_machine and second_machine and first_machine != second_machine:
+            reason = "" if portable else ": native arithmetic rounds differently on each"
+            yield f"machine {first_machine} and {second_machine}{reason}"
 
-    def _both(self, name: str) -> tuple[str, str]:
+    def _texts(self, name: str) -> tuple[str, str]:
+        """Return a text of both results, empty where it is missing."""
         return self.first.get(name) or "", self.second.get(name) or ""
+
+
+def _training_machine(result: Result) -> str:
+    """Return the machine that trained the model of a result; empty if it is not known."""
+    if not result["device"]:
+        return ""
+    return machine_text(result["device"], result["processes"], result["threads"])
+
+
+def _differing_parts(first: str, second: str, separator: str) -> str:
+    """Return the parts of two lists that only one has: `torch 2.13.0 and torch 2.12.0`.
+
+    Args:
+        first: The first list, as text.
+        second: The second list.
+        separator: What stands between the parts of a list.
+    """
+    first_parts = first.split(separator)
+    second_parts = second.split(separator)
+    only_first = [part for part in first_parts if part not in second_parts]
+    only_second = [part for part in second_parts if part not in first_parts]
+    return f"{', '.join(only_first) or 'none'} and {', '.join(only_second) or 'none'}"
 
 
 def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], list[str]]:
     """Compare the results that two reports share.
-
-    Of systems that are not trained here, what translated is not compared.
 
     Args:
         first: The records of the first report.
         second: The records of the second report.
 
     Returns:
-        The results of both, in the order of the first report, and the metrics that only one of
-        them has, such as COMET, which are not compared.
+        The results that both reports have, in the order of the first, and the metrics that only
+        one of the reports has, such as COMET, which are not compared.
     """
-    results_a = _by_key(first)
-    results_b = _by_key(second)
-    metrics_a = set(first.metrics.metric) - _OF_TRANSLATIONS
-    metrics_b = set(second.metrics.metric) - _OF_TRANSLATIONS
-    common_metrics = metrics_a & metrics_b
-    results = []
-    for key, result_a in results_a.items():
-        if key in results_b:
-            result_b = results_b[key]
-            names = _differing_names(result_a, result_b, common_metrics)
-            results.append(ResultPair(result_a, result_b, tuple(names)))
-    return results, sorted(metrics_a ^ metrics_b)
+    first_results = _results_by_key(first)
+    second_results = _results_by_key(second)
+    first_metrics = set(first.metrics.metric) - _FIGURES_OF_TRANSLATIONS
+    second_metrics = set(second.metrics.metric) - _FIGURES_OF_TRANSLATIONS
+    common_metrics = first_metrics & second_metrics
+    pairs = []
+    for key, first_result in first_results.items():
+        if key in second_results:
+            second_result = second_results[key]
+            differing_names = _differing_names(first_result, second_result, common_metrics)
+            pairs.append(ResultPair(first_result, second_result, tuple(differing_names)))
+    return pairs, sorted(first_metrics ^ second_metrics)
+
+
+def _results_by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the results by system, corpus, seed and test set; missing facts are None."""
+    results: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in _none_for_missing(records.runs).to_dict("records"):
+        key = tuple(row[name] for name in RUN_AND_TEST)
+        results[key] = {str(name): value for name, value in row.items()}
+    for row in _none_for_missing(records.metrics).itertuples(index=False):
+        name = f"{row.metric} ({row.group})" if row.group else row.metric
+        score = ComparedScore(row.value, row.ci_low, row.ci_high, row.units, row.signature)
+        results[row.system, row.corpus, row.seed, row.test][name] = score
+    return results
+
+
+def _none_for_missing(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with None for missing values, since NaN differs from itself."""
+    return table.astype(object).where(table.notna(), None)
 
 
 def _differing_names(
     first: Result, second: Result, common_metrics: Collection[str]
 ) -> Iterator[str]:
-    """Yield the facts, and the metrics that both reports have, in which a result differs."""
-    for name in dict.fromkeys((*first, *second)):
+    """Yield the facts and scores in which two results differ.
+
+    Args:
+        first: The result in the first report.
+        second: The result in the second report.
+        common_metrics: The metrics that both reports have; no others are compared.
+    """
+    for name in dict.fromkeys([*first, *second]):
         metric, _, _ = name.partition(" (")
-        is_compared = name not in _NOT_COMPARED and (
-            name in RUN_COLUMNS or metric in common_metrics
-        )
+        is_result = name in RUN_COLUMNS or metric in common_metrics
+        is_compared = is_result and name not in _NOT_COMPARED
         if is_compared and first.get(name) != second.get(name):
             yield name
     if _is_trained(first) != _is_trained(second):
@@ -161,27 +250,5 @@ def _differing_names(
 
 
 def _is_trained(result: Result) -> bool:
-    """Whether a result is of a system that was trained here."""
+    """Return whether the system of a result is trained in its project."""
     return result["training_sha256"] is not None
-
-
-def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The results by system, corpus, seed and test set, with None for what is missing."""
-    runs = records.runs.astype(object).where(records.runs.notna(), None)
-    found = {tuple(row[name] for name in RUN_AND_TEST): row for row in runs.to_dict("records")}
-    metrics = records.metrics.astype(object).where(records.metrics.notna(), None)
-    for row in metrics.itertuples(index=False):
-        name = f"{row.metric} ({row.group})" if row.group else row.metric
-        result = found[row.system, row.corpus, row.seed, row.test]
-        result[name] = row.value, row.ci_low, row.ci_high, row.units, row.signature
-    return found
-
-
-def _changed(first: str, second: str, separator: str) -> str:
-    """The parts of two lists in which they differ: torch 2.13.0 and torch 2.12.0."""
-    sides = first.split(separator), second.split(separator)
-    own = [
-        [part for part in side if part not in other]
-        for side, other in zip(sides, sides[::-1], strict=True)
-    ]
-    return " and ".join(", ".join(parts) or "none" for parts in own)

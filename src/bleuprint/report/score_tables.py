@@ -1,287 +1,165 @@
-"""Tables of the score frame: `table` for a test set, `pivot` for all of them, `costs` of trainings.
+"""The tables of scores, from the score frame: one per test set, or all test sets side by side.
 
-Columns of scores follow from the metrics that were measured; docs/contributing.md shows how to
-add one.
+Columns of scores follow from the metrics that were measured. pivot_tables.py makes the tables with
+one metric or group of lines per column, and cost_columns.py those of training cost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pandas as pd
 
+from bleuprint.report.cost_columns import FLOPS, FLOPS_BY_TIME, Cost
 from bleuprint.report.score_frame import (
+    ScoreRow,
     by_test_set,
     computed_scores,
     display_name,
     published_scores,
+    score_rows,
     select_metric,
 )
-from bleuprint.report.table import EMPTY, Cell, Column, Row, Table, stacked
-from bleuprint.runtime.wording import duration
-from bleuprint.scoring.breakdown import (
-    COUNT_BUCKETS,
-    COUNT_GROUP,
-    LENGTH_BUCKETS,
-    LENGTH_GROUP,
-    WORD_ACCURACY,
-)
+from bleuprint.report.table import Cell, Column, Row, Table
 from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN
-from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORE_KEYS
-from bleuprint.scoring.output_errors import ANY_ERROR
-from bleuprint.scoring.reference_loss import LOSSES
+from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 
-DOCUMENT = "document"
+# The head of the column of published BLEU that is computed in a way that is not implemented here.
 OTHER_BLEU_LABEL = "BLEU (other variants)"
 # What stands before the name of the baseline, as in sacreBLEU's tables of paired tests.
 BASELINE = "Baseline: "
-LOSS_NOTE = (
-    "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
-    "without label smoothing; perplexity is e to it. Comparable only between equal vocabularies; "
-    "the perplexity per word (EOS counts as one) also between different subwords."
-)
-_SYSTEM = Column("System", is_text=True)
-# The kind of the rows of published numbers.
-_PUBLISHED = "published"
-
-
-def _power(number: float) -> str:
-    """Return a number with an exponent: 3.3e18."""
-    return f"{number:.1e}".replace("e+", "e")
-
-
-def _millions(number: float) -> str:
-    return f"{number / 1e6:,.2f}M"
-
-
-def _count(number: float) -> str:
-    return f"{number:,.0f}"
-
-
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:.1f} GB"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """A column of training cost.
-
-    Attributes:
-        label: The head of the column.
-        fact: The column of the score frame that it shows.
-        form: The text of a value.
-        is_text: Whether the column is text, and no number.
-    """
-
-    label: str
-    fact: str
-    form: Callable[[Any], str]
-    is_text: bool = False
-
-    @property
-    def column(self) -> Column:
-        return Column(self.label, is_text=self.is_text)
-
-    def cell(self, row: Any) -> Cell:
-        """Return the cell of a row of the score frame; it is empty where the cost is not known."""
-        value = getattr(row, self.fact)
-        if pd.isna(value):
-            return EMPTY
-        return Cell(self.form(value), None if self.is_text else float(value))
-
-
-PARAMETERS = Cost("Parameters", "parameters", _millions)
-FLOPS = Cost("FLOPs", "training_flops", _power)
-BY_TIME = Cost("FLOPs, by time", "training_flops_by_time", _power)
-TIME = Cost("Training time", "train_seconds", duration)
-COUNTED_COSTS = (
-    PARAMETERS,
-    Cost("Updates", "updates", _count),
-    Cost("Target tokens", "target_tokens", _millions),
-    FLOPS,
-)
-MEASURED_COSTS = (
-    TIME,
-    Cost("Tokens/s", "train_tokens_per_second", _count),
-    Cost("Memory", "peak_memory", _gigabytes),
-    Cost("Seconds x devices x sustained FLOPS", "training_flops_by_time", _power),
-    Cost("MFU", "mfu", "{:.1%}".format),
-    Cost("Device", "device", str, is_text=True),
-)
+SYSTEM_COLUMN = Column("System", is_text=True)
+# The kinds of table rows, which the HTML report uses as classes.
+_PUBLISHED_KIND = "published"
+_BASELINE_KIND = "baseline"
 
 
 @dataclass
-class _Columns:
-    """The columns of a table while they are collected, and their cells by the names of rows."""
+class TableBuilder:
+    """Collects the columns of a table with one row per system.
+
+    Attributes:
+        columns: The columns after the one of names.
+        cells_by_row: The cells of each row, by the row's name and their columns.
+    """
 
     columns: list[Column] = field(default_factory=list)
-    cells: dict[str, dict[Column, Cell]] = field(default_factory=dict)
+    cells_by_row: dict[str, dict[Column, Cell]] = field(default_factory=dict)
 
     def add(self, column: Column, cells: Mapping[str, Cell]) -> None:
+        """Add a column.
+
+        Args:
+            column: The column.
+            cells: Its cells by the names of rows; a row that is missing has an empty cell.
+        """
         self.columns.append(column)
-        for name, cell in cells.items():
-            self.cells.setdefault(name, {})[column] = cell
+        for row_name, cell in cells.items():
+            self.cells_by_row.setdefault(row_name, {})[column] = cell
+
+    def build(self, scores: pd.DataFrame, mark_baseline: bool) -> Table:
+        """Return the table, with a row for each system and published number of these scores.
+
+        Args:
+            scores: The score frame, or its part of a test set.
+            mark_baseline: Whether the name of the baseline says that it is the baseline.
+        """
+        baselines = _baseline_names(scores) if mark_baseline else set()
+        rows = []
+        for score in score_rows(scores.drop_duplicates("row_name")):
+            name = display_name(score)
+            kind = _PUBLISHED_KIND if score.is_published else ""
+            if score.row_name in baselines:
+                name = f"{BASELINE}{name}"
+                kind = _BASELINE_KIND
+            cells = {SYSTEM_COLUMN: Cell(name)}
+            cells |= self.cells_by_row.get(score.row_name, {})
+            rows.append(Row(cells, kind, is_muted=score.is_published))
+        return Table([SYSTEM_COLUMN, *self.columns], rows)
 
 
-def table(
+def _baseline_names(scores: pd.DataFrame) -> set[str]:
+    """Return the names of the rows that are compared with, and not compared themselves."""
+    bleu = select_metric(computed_scores(scores), "bleu")
+    compared = bleu[bleu.difference.notna()]
+    return set(compared.baseline) - set(compared.row_name)
+
+
+def score_table(
     scores: pd.DataFrame,
     metrics: Sequence[str] = ("bleu",),
     costs: Sequence[Cost] = (FLOPS,),
-    without_difference: Sequence[str] = (),
+    metrics_without_difference: Sequence[str] = (),
 ) -> Table:
-    """Return the scores of a test set: systems down the side, published numbers above them.
+    """Return the table of a test set: a row per system, below the published numbers.
 
     Args:
-        scores: Those of one test set. Published numbers are shown beside BLEU only, in a
-            column for each way in which BLEU was counted; the systems are scored in the same way
-            there.
-        metrics: The columns; the best system of each is marked.
-        costs: Further columns.
-        without_difference: The metrics without columns of the difference from the baseline and of
-            the human agreement.
+        scores: The part of the score frame of one test set.
+        metrics: The metrics to show; the best system in each is marked. Published numbers are
+            shown only if BLEU is one of them. Each way in which they were computed has its own
+            column, where the systems are scored in the same way.
+        costs: The columns of training cost.
+        metrics_without_difference: The metrics that have no columns of the difference from the
+            baseline and of the human agreement.
     """
     if "bleu" not in metrics:
         scores = computed_scores(scores)
-    return _assembled(_columns(scores, metrics, costs, without_difference), scores)
+    builder = TableBuilder()
+    _add_columns(builder, scores, metrics, costs, metrics_without_difference)
+    return builder.build(scores, mark_baseline=True)
 
 
-def by_test(
+def tables_by_test_set(
     scores: pd.DataFrame, metrics: Sequence[str] = ("bleu",), costs: Sequence[Cost] = (FLOPS,)
 ) -> dict[str, Table]:
-    """Return the `table` of each test set by the name of the task and the test set."""
-    return {
-        f"{task}, {test}": table(of_test, metrics, costs)
-        for task, test, of_test in by_test_set(scores)
-    }
-
-
-def across(scores: pd.DataFrame) -> Table:
-    """Return the tables of BLEU of all test sets beside each other, as groups of columns."""
-    together = _Columns()
-    for task, test, of_test in by_test_set(scores):
-        found = _columns(of_test, ["bleu"], [FLOPS])
-        for column in found.columns:
-            cells = {name: row[column] for name, row in found.cells.items() if column in row}
-            together.add(replace(column, group=f"{task}, {test}"), cells)
-    return _assembled(together, scores)
-
-
-def pivot(
-    scores: pd.DataFrame,
-    columns: Mapping[str, tuple[str, str]],
-    text: Callable[[Any], str],
-    unit: str = "",
-) -> Table | None:
-    """Return all test sets below each other, with a column for each metric and group of lines.
+    """Return the table of each test set, by the name of the task and the test set.
 
     Args:
         scores: The score frame.
-        columns: By the head of each column its metric and group of lines.
-        text: What is shown of a row of the frame.
-        unit: What is counted beside the name of a test set: lines, words, documents, or references,
-            which are the lines that do not count.
-
-    Returns:
-        The table without columns and rows that have no value; None if no column has one.
+        metrics: The metrics to show.
+        costs: The columns of training cost.
     """
     tables = {}
-    sizes = {}
-    for task, test, of_test in by_test_set(scores):
-        found = _Columns()
-        size = {}
-        for head, (metric, group) in columns.items():
-            rows = list(select_metric(of_test, metric, group).itertuples(index=False))
-            if not rows:
-                continue
-            column = Column(head)
-            found.add(column, {display_name(row): Cell(text(row), row.value) for row in rows})
-            units = _units(rows[0], unit)
-            if units:
-                size[column] = Cell(f"{units:,.0f}", units)
-        name = f"{task}, {test} ({unit})" if size else f"{task}, {test}"
-        tables[name] = _plain(found, of_test)
-        sizes[name] = size
-    heads = [Column(head) for head in columns]
-    shown = stacked(tables, sizes)
-    ordered = [column for column in heads if column in shown.columns]
-    return Table([_SYSTEM, *ordered], shown.rows) if ordered else None
+    for task, test, scores_of_test in by_test_set(scores):
+        tables[f"{task}, {test}"] = score_table(scores_of_test, metrics, costs)
+    return tables
 
 
-def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
-    """Return what each training took, means over seeds; the columns are `costs`."""
-    corpus = Column("Corpus", is_text=True)
-    rows = []
-    of_trained = computed_scores(scores)[computed_scores(scores).is_trained]
-    for row in of_trained.drop_duplicates(["system", "corpus"]).itertuples(index=False):
-        cells = {_SYSTEM: Cell(row.system), corpus: Cell(row.corpus)}
-        cells |= {cost.column: cost.cell(row) for cost in costs}
-        rows.append(Row(cells))
-    return Table([_SYSTEM, corpus, *(cost.column for cost in costs)], rows)
+def wide_bleu_table(scores: pd.DataFrame) -> Table:
+    """Return the BLEU of all test sets side by side, each as a group of columns.
+
+    Args:
+        scores: The score frame.
+    """
+    wide = TableBuilder()
+    for task, test, scores_of_test in by_test_set(scores):
+        builder = TableBuilder()
+        _add_columns(builder, scores_of_test, ["bleu"], [FLOPS])
+        for column in builder.columns:
+            cells = {}
+            for row_name, cells_of_row in builder.cells_by_row.items():
+                if column in cells_of_row:
+                    cells[row_name] = cells_of_row[column]
+            wide.add(replace(column, group=f"{task}, {test}"), cells)
+    return wide.build(scores, mark_baseline=True)
 
 
 def measured_scores(scores: pd.DataFrame) -> list[str]:
-    """Return the scores that have a table: all that were measured."""
+    """Return the keys of the metrics that were measured and have a table, BLEU first."""
     measured = set(scores.metric)
     return [key for key in SCORE_KEYS if key in measured]
 
 
-def losses(scores: pd.DataFrame) -> Table | None:
-    """Return loss and perplexity of the references, below those of published systems."""
-    columns = {metric.label: (metric.key, "") for metric in LOSSES}
-    return pivot(scores, columns, shown_value)
-
-
-def by_length(scores: pd.DataFrame) -> Table | None:
-    """Return BLEU by source length, and the length ratio."""
-    columns = {bucket: ("bleu", f"{LENGTH_GROUP} {bucket}") for bucket in LENGTH_BUCKETS}
-    columns["Length ratio"] = ("length_ratio", "")
-    return pivot(scores, columns, shown_value, "lines")
-
-
-def by_count(scores: pd.DataFrame) -> Table | None:
-    """Return how many words were found by training frequency; None if no corpus has words."""
-    columns = {bucket: (WORD_ACCURACY, f"{COUNT_GROUP} {bucket}") for bucket in COUNT_BUCKETS}
-    return pivot(scores, columns, shown_value, "words")
-
-
-def documents(scores: pd.DataFrame) -> Table | None:
-    """Return scores by document; None if no test set says its documents."""
-    columns = {METRICS[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORE_KEYS)}
-    return pivot(scores, columns, marked_score, "documents")
-
-
-def errors(scores: pd.DataFrame) -> Table | None:
-    """Return the lines with each error that occurs, and how many references have it."""
-    columns = {}
-    for key in ERROR_KEYS:
-        of_error = select_metric(scores, key)
-        # where a reference has the error, its line does not count
-        occurs = ((of_error.value > 0) | (of_error.units < of_error.lines)).any()
-        if key == ANY_ERROR or occurs:
-            columns[METRICS[key].label] = (key, "")
-    return pivot(scores, columns, marked_score, "references")
-
-
-def shown_value(row: Any) -> str:
-    """Return the value of a row of the score frame."""
-    return str(row.value_text)
-
-
-def marked_score(row: Any) -> str:
-    """Return the value with its interval or deviation, and the mark of its difference."""
-    return f"{row.score_text}{row.mark}"
-
-
 def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
-    """Return the names of the rows of a test set with the best score in a metric.
+    """Return the names of the rows with the best score in a metric.
 
     Args:
-        scores: Those of a test set that were computed here.
-        metric: The metric.
-        ordered_as: The metric that says whether lower is better, if it is another.
+        scores: The part of the score frame of one test set, without published numbers.
+        metric: The key of the metric.
+        ordered_as: The metric that says whether lower is better, if it is another one.
 
     Returns:
-        Nothing where the floor lets none be compared, or where there is one row.
+        The names; none if there is only one row, or if no difference could be tested, since then
+        the best score says little.
     """
     rows = select_metric(scores, metric)
     if len(rows) < 2:
@@ -293,118 +171,91 @@ def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) 
     if compared and compared <= untested:
         return set()
     lower_is_better = METRICS[ordered_as or metric].lower_is_better
-    top = rows.value.min() if lower_is_better else rows.value.max()
-    return set(rows.row_name[rows.value == top]) - untested
+    best_value = rows.value.min() if lower_is_better else rows.value.max()
+    return set(rows.row_name[rows.value == best_value]) - untested
 
 
-def _columns(
+def _add_columns(
+    builder: TableBuilder,
     scores: pd.DataFrame,
     metrics: Sequence[str],
     costs: Sequence[Cost],
-    without_difference: Sequence[str] = (),
-) -> _Columns:
-    """Return the columns of a test set."""
-    found = _Columns()
-    of_ours = computed_scores(scores)
-    of_others = published_scores(scores)
+    metrics_without_difference: Sequence[str] = (),
+) -> None:
+    """Add the columns of a test set: for each metric score and difference, then the costs."""
+    computed = computed_scores(scores)
+    published = published_scores(scores)
     for metric in metrics:
-        rows = select_metric(of_ours, metric)
-        if rows.empty:  # a metric of a model, without one
+        rows = select_metric(computed, metric)
+        if rows.empty:  # A metric with a model, such as COMET, is not always measured.
             continue
-        best = best_rows(of_ours, metric)
-        cells = {
-            row.row_name: Cell(row.score_text, row.value, row.row_name in best)
-            for row in rows.itertuples()
-        }
+        best = best_rows(computed, metric)
+        cells = {}
+        for row in score_rows(rows):
+            cells[row.row_name] = Cell(row.score_text, row.value, row.row_name in best)
         if metric == "bleu":
-            cells |= _printed_cells(of_others, "bleu")
-            _add_variants(found, of_ours, of_others)
-        found.add(Column(METRICS[metric].label), cells)
-        if metric not in without_difference:
-            _add_differences(found, rows, metric)
+            cells |= _printed_cells(published, "bleu")
+            _add_bleu_variants(builder, computed, published)
+        builder.add(Column(METRICS[metric].label), cells)
+        if metric not in metrics_without_difference:
+            _add_differences(builder, score_rows(rows), metric)
+    systems = score_rows(computed.drop_duplicates("row_name"))
     for cost in costs:
-        places = of_ours.drop_duplicates("row_name")
-        found.add(cost.column, {row.row_name: cost.cell(row) for row in places.itertuples()})
-    by_time = of_others[of_others.training_flops_by_time.notna()]
-    if costs and len(by_time):
-        found.add(BY_TIME.column, {row.row_name: BY_TIME.cell(row) for row in by_time.itertuples()})
-    return found
+        builder.add(cost.column, {row.row_name: cost.cell(row) for row in systems})
+    published_costs = published[published.training_flops_by_time.notna()]
+    if costs and not published_costs.empty:
+        cost_cells = {}
+        for row in score_rows(published_costs):
+            cost_cells[row.row_name] = FLOPS_BY_TIME.cell(row)
+        builder.add(FLOPS_BY_TIME.column, cost_cells)
 
 
-def _add_variants(found: _Columns, scores: pd.DataFrame, of_others: pd.DataFrame) -> None:
-    """Add a column for each variant of BLEU of the published numbers.
+def _add_bleu_variants(
+    builder: TableBuilder, computed: pd.DataFrame, published: pd.DataFrame
+) -> None:
+    """Add a column for each variant of BLEU among the published numbers of a test set.
 
-    Systems are scored in the same way, but not in variants that are not computed here.
+    The systems are scored in the same way, unless the variant is not implemented here.
     """
-    for metric in of_others.metric.unique():
-        is_computed_here = metric in METRICS
-        if is_computed_here and METRICS[metric].kind != "variant":
+    for metric in published.metric.unique():
+        is_implemented = metric in METRICS
+        if is_implemented and METRICS[metric].kind != "variant":
             continue
-        best = best_rows(scores, metric, ordered_as="bleu")
-        cells = {
-            row.row_name: Cell(f"{row.value:.1f}", row.value, row.row_name in best)
-            for row in select_metric(scores, metric).itertuples()
-        }
-        label = f"BLEU {metric}" if is_computed_here else OTHER_BLEU_LABEL
-        found.add(Column(label), cells | _printed_cells(of_others, metric))
+        best = best_rows(computed, metric, ordered_as="bleu")
+        cells = {}
+        for row in score_rows(select_metric(computed, metric)):
+            cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, row.row_name in best)
+        cells |= _printed_cells(published, metric)
+        label = f"BLEU {metric}" if is_implemented else OTHER_BLEU_LABEL
+        builder.add(Column(label), cells)
 
 
-def _add_differences(found: _Columns, rows: pd.DataFrame, metric: str) -> None:
-    """Add the columns of the difference from the baseline and of the human agreement."""
+def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: str) -> None:
+    """Add the columns of the difference from the baseline and of the human agreement.
+
+    Args:
+        builder: The table; a column in which no row has a value is not added.
+        rows: The scores of a test set in one metric.
+        metric: The key of the metric.
+    """
     label = METRICS[metric].label
-    changed = rows[rows.difference.notna()]
-    if len(changed):
-        cells = {
-            row.row_name: Cell(row.difference_text, row.difference) for row in changed.itertuples()
-        }
-        found.add(Column(f"Δ {label}"), cells)
-    agreed = rows[rows.agreement.notna()]
-    if len(agreed):
-        cells = {
-            row.row_name: Cell(row.agreement_text, row.agreement) for row in agreed.itertuples()
-        }
+    difference_cells = {}
+    agreement_cells = {}
+    for row in rows:
+        if pd.notna(row.difference):
+            difference_cells[row.row_name] = Cell(row.difference_text, row.difference)
+        if pd.notna(row.agreement):
+            agreement_cells[row.row_name] = Cell(row.agreement_text, row.agreement)
+    if difference_cells:
+        builder.add(Column(f"Δ {label}"), difference_cells)
+    if agreement_cells:
         head = AGREEMENT_COLUMN if metric == "bleu" else f"{label} {AGREEMENT_COLUMN}"
-        found.add(Column(head), cells)
+        builder.add(Column(head), agreement_cells)
 
 
-def _printed_cells(scores: pd.DataFrame, metric: str) -> dict[str, Cell]:
-    """Return the cells of published numbers, as printed."""
-    rows = select_metric(scores, metric)
-    return {row.row_name: Cell(row.score_text, row.value) for row in rows.itertuples()}
-
-
-def _assembled(found: _Columns, scores: pd.DataFrame) -> Table:
-    """Return the table of these columns: published rows, then ours, with their marks."""
-    bleu = select_metric(computed_scores(scores), "bleu")
-    changed = bleu[bleu.difference.notna()]
-    baselines = set(changed.baseline) - set(changed.row_name)
-    rows = []
-    for row in scores.drop_duplicates("row_name").itertuples():
-        name = display_name(row)
-        kind = _PUBLISHED if row.is_published else ""
-        if row.row_name in baselines:
-            name = f"{BASELINE}{name}"
-            kind = "baseline"
-        cells = {_SYSTEM: Cell(name), **found.cells.get(row.row_name, {})}
-        rows.append(Row(cells, kind, is_muted=row.is_published))
-    return Table([_SYSTEM, *found.columns], rows)
-
-
-def _plain(found: _Columns, scores: pd.DataFrame) -> Table:
-    """Return the table of these columns without marks of the baseline."""
-    rows = []
-    for row in scores.drop_duplicates("row_name").itertuples():
-        name = display_name(row)
-        kind = _PUBLISHED if row.is_published else ""
-        cells = {_SYSTEM: Cell(name), **found.cells.get(name, {})}
-        rows.append(Row(cells, kind, is_muted=row.is_published))
-    return Table([_SYSTEM, *found.columns], rows)
-
-
-def _units(row: Any, unit: str) -> float:
-    """Return what is counted beside the name of a test set."""
-    if not unit or pd.isna(row.units):
-        return 0.0
-    if unit == "references":
-        return float(row.lines - row.units)
-    return float(row.units)
+def _printed_cells(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
+    """Return the cells of published numbers in a metric, by the names of rows."""
+    cells = {}
+    for row in score_rows(select_metric(published, metric)):
+        cells[row.row_name] = Cell(row.score_text, row.value)
+    return cells

@@ -1,17 +1,21 @@
-"""A table of text with its columns and rows; render.py and terminal.py print it."""
+"""A table of texts, before it is rendered: its columns and rows.
+
+render.py prints a table as Markdown and LaTeX, terminal.py prints it on a terminal, and
+page/templates/table.html.j2 shows it in the HTML report.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 # The text of a cell without a value.
 NONE = "–"
-# The kind of a row that names the rows below it.
+# The kind of a title row, which names the rows below it.
 GROUP = "group"
 
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column.
+    """A column of a table, by its head.
 
     Attributes:
         label: The text of the head.
@@ -45,12 +49,14 @@ _BLANK = Cell("")
 
 @dataclass(frozen=True)
 class Row:
-    """The cells of a row by their columns.
+    """A row of a table.
 
     Attributes:
-        cells: A column that is missing is a dash; in a row that names a group it is blank.
-        kind: baseline, GROUP, empty, or another class of rows in the HTML report.
-        is_muted: Whether the row is set apart from the other ones, in softer type.
+        cells: The cells by their columns. A column that is missing shows a dash, or nothing in a
+            title row.
+        kind: `GROUP` for a title row; otherwise a class of rows in the HTML report, such as
+            baseline, or empty.
+        is_muted: Whether the row is set apart in softer type, as published numbers are.
     """
 
     cells: Mapping[Column, Cell]
@@ -59,7 +65,8 @@ class Row:
 
     def cell(self, column: Column) -> Cell:
         """Return the cell of a column."""
-        return self.cells.get(column, _BLANK if self.kind == GROUP else EMPTY)
+        empty_cell = _BLANK if self.kind == GROUP else EMPTY
+        return self.cells.get(column, empty_cell)
 
     def has_value(self, columns: Iterable[Column]) -> bool:
         """Return whether the row has a value in one of these columns."""
@@ -68,7 +75,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, ready to be rendered; its first column names the rows."""
+    """A table, ready to be rendered.
+
+    Attributes:
+        columns: The columns; the first one names the rows.
+        rows: The rows.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Row]
@@ -78,12 +90,12 @@ class Table:
         return next(column for column in self.columns if column.label == label)
 
     @property
-    def text_places(self) -> list[int]:
-        """The places of the columns of text, counted from 0."""
-        return [place for place, column in enumerate(self.columns) if column.is_text]
+    def text_column_numbers(self) -> list[int]:
+        """The numbers of the columns of text, counted from 0."""
+        return [number for number, column in enumerate(self.columns) if column.is_text]
 
     def name_span(self, row: Row) -> int:
-        """Return how many columns the name of a group covers: its own, and blank ones after it."""
+        """Return how many columns the name in a title row covers: the first, and blank ones."""
         span = 1
         while span < len(self.columns) and not row.cell(self.columns[span]).text:
             span += 1
@@ -94,75 +106,81 @@ class Table:
         return [row.cell(column).text for column in self.columns]
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without the columns, except the first, in which no row has a value."""
+        """Return the table without the columns in which no row has a value; the first stays."""
         filled = list(self.columns[:1])
         for column in self.columns[1:]:
             if any(row.has_value([column]) for row in self.rows):
                 filled.append(column)
         return replace(self, columns=filled)
 
-    def without(self, labels: Iterable[str]) -> "Table":
-        """Return the table without the columns of these labels."""
-        left_out = set(labels)
-        columns = [column for column in self.columns if column.label not in left_out]
+    def without_columns(self, labels: Iterable[str]) -> "Table":
+        """Return the table without the columns that have these labels."""
+        removed_labels = set(labels)
+        columns = [column for column in self.columns if column.label not in removed_labels]
         return replace(self, columns=columns)
 
 
 def table_of(
     text_heads: Sequence[str], number_heads: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> Table:
-    """Return a table with columns of text, then columns of numbers, from texts.
+    """Return a table of texts, with columns of text on the left and of numbers on the right.
 
     Args:
         text_heads: The heads of the columns of text.
         number_heads: The heads of the columns of numbers.
-        rows: For each row its cells, in the order of the heads.
+        rows: For each row its texts, in the order of the heads.
     """
     columns = [Column(head, is_text=True) for head in text_heads]
     columns += [Column(head) for head in number_heads]
     table_rows = []
     for texts in rows:
-        cells = {
-            column: Cell(text) for column, text in zip(columns, texts, strict=True) if text != NONE
-        }
+        cells = {}
+        for column, text in zip(columns, texts, strict=True):
+            if text != NONE:
+                cells[column] = Cell(text)
         table_rows.append(Row(cells))
     return Table(columns, table_rows)
 
 
-def stacked(
+def stack_tables(
     tables: Mapping[str, Table], title_cells: Mapping[str, Mapping[Column, Cell]] | None = None
 ) -> Table:
     """Return the rows of several tables below each other, in one table.
 
-    Columns that are equal become one. Rows without a number and columns without a value are left
-    out.
+    Equal columns become one. Rows without a number and columns without a value are removed.
 
     Args:
-        tables: The tables by their names. A title row, whose first cell is the name in bold, comes
-            before the rows of each table.
-        title_cells: Cells that a title row has besides the name, by the name of the table.
+        tables: The tables by their names. Above the rows of each table, a title row shows the name
+            in bold.
+        title_cells: Further cells of title rows, by the name of the table.
     """
-    columns: dict[Column, None] = {}
+    columns: dict[Column, None] = {}  # A dict keeps the order in which columns first occur.
     rows: list[Row] = []
     for name, table in tables.items():
         columns |= dict.fromkeys(table.columns)
-        numbers = [column for column in table.columns if not column.is_text]
-        filled = [row for row in table.rows if row.has_value(numbers)]
-        if not filled:
+        number_columns = [column for column in table.columns if not column.is_text]
+        rows_with_numbers = [row for row in table.rows if row.has_value(number_columns)]
+        if not rows_with_numbers:
             continue
         title = {table.columns[0]: Cell(name, is_best=True)}
         if title_cells is not None:
             title |= title_cells.get(name, {})
         rows.append(Row(title, GROUP))
-        rows += filled
+        rows += rows_with_numbers
     return Table(list(columns), rows).without_empty_columns()
 
 
-def parted(table: Table, label: str) -> dict[str, Table]:
-    """Return a table for each text in a column, without this column."""
+def split_by_column(table: Table, label: str) -> dict[str, Table]:
+    """Return a table for each text in a column, without this column, by the text.
+
+    Args:
+        table: The table to split.
+        label: The label of the column.
+    """
     column = table.column(label)
-    rows: dict[str, list[Row]] = {}
+    rows_by_text: dict[str, list[Row]] = {}
     for row in table.rows:
-        rows.setdefault(row.cell(column).text, []).append(row)
-    rest = table.without([label])
-    return {text: replace(rest, rows=of_text) for text, of_text in rows.items()}
+        text = row.cell(column).text
+        rows_by_text.setdefault(text, []).append(row)
+    other_columns = table.without_columns([label])
+    return {text: replace(other_columns, rows=rows) for text, rows in rows_by_text.items()}

@@ -1,4 +1,4 @@
-"""Tables and lines on a terminal, or in a file, as wide as the terminal."""
+"""Prints tables and lines on a terminal, or into a file, at most as wide as the terminal."""
 
 import shutil
 import textwrap
@@ -14,101 +14,138 @@ from bleuprint.report.table import GROUP, Cell, Column, Row, Table
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.streams import printable
 
-# Of a column of numbers, whose head may take several lines.
-_WIDEST = 24
+# The widest column of numbers, in characters; a longer head takes several lines.
+_MAX_NUMBER_WIDTH = 24
+_COLUMN_GAP = "  "
 
 
 def show(parts: Iterable[str | Table]) -> None:
-    """Print lines and tables; without color unless on a terminal."""
+    """Print lines and tables; colors and bold type only on a terminal.
+
+    Args:
+        parts: What to print, in order.
+    """
     console = _console()
     for part in parts:
         if isinstance(part, str):
             print_escaped(part)
         else:
-            console.print(*_tables(part), sep="\n", soft_wrap=True)
+            console.print(*_table_lines(part), sep="\n", soft_wrap=True)
 
 
 def height(parts: Iterable[str | Table]) -> int:
-    """How many lines `show` prints."""
-    lines = 0
+    """Return the number of lines that `show` prints.
+
+    Args:
+        parts: What would be printed.
+    """
+    line_count = 0
     for part in parts:
-        lines += part.count("\n") + 1 if isinstance(part, str) else len(list(_tables(part)))
-    return lines
+        if isinstance(part, str):
+            line_count += part.count("\n") + 1
+        else:
+            line_count += len(list(_table_lines(part)))
+    return line_count
 
 
-def wrapped(text: str) -> str:
-    """A sentence or two in lines as wide as the terminal, none within a word."""
-    return textwrap.fill(text, _width(), break_long_words=False, break_on_hyphens=False)
+def wrap(text: str) -> str:
+    """Return a text in lines as wide as the terminal, broken between words only."""
+    return textwrap.fill(
+        text,
+        _terminal_width(),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
-def _width() -> int:
+def _terminal_width() -> int:
     return shutil.get_terminal_size((120, 24)).columns
 
 
 def _console() -> Console:
-    return Console(width=_width(), highlight=False, emoji=False, markup=False)
+    """Return a console that prints texts as they are, without finding markup in them."""
+    return Console(width=_terminal_width(), highlight=False, emoji=False, markup=False)
 
 
-def _tables(table: Table) -> Iterator[Text]:
-    """Yield the lines of as many tables as are needed for the width, an empty one above each.
+def _table_lines(table: Table) -> Iterator[Text]:
+    """Yield the lines of a table, as several tables if it is wider than the terminal.
 
-    Each begins with the columns of text on the left.
+    Each of these tables begins with an empty line, and has the columns of text on its left.
     """
-    table = _shown(table.without_empty_columns())
-    leading = list(takewhile(lambda column: column.is_text, table.columns))
+    table = _printable(table.without_empty_columns())
+    text_columns = list(takewhile(lambda column: column.is_text, table.columns))
     widths = {column: _column_width(table, column) for column in table.columns}
-    part: list[Column] = []
-    for column in table.columns[len(leading) :]:
-        line = [*leading, *part, column]
-        if part and _line_width(line, widths) > _width():
-            yield from _table(table, leading, part, widths)
-            part = []
-        part.append(column)
-    yield from _table(table, leading, part, widths)
+    number_columns: list[Column] = []
+    for column in table.columns[len(text_columns) :]:
+        columns = [*text_columns, *number_columns, column]
+        if number_columns and _line_width(columns, widths) > _terminal_width():
+            yield from _part_lines(table, text_columns, number_columns, widths)
+            number_columns = []
+        number_columns.append(column)
+    yield from _part_lines(table, text_columns, number_columns, widths)
 
 
-def _shown(table: Table) -> Table:
-    """Return the table as a terminal may print it, control characters escaped."""
-    columns = [replace(column, label=printable(column.label)) for column in table.columns]
+def _printable(table: Table) -> Table:
+    """Return the table with control characters escaped, and other characters the terminal lacks."""
+    printable_columns = []
+    for column in table.columns:
+        printable_columns.append(replace(column, label=printable(column.label)))
     rows = []
     for row in table.rows:
         cells = {}
-        for column, printed in zip(table.columns, columns, strict=True):
+        for column, printable_column in zip(table.columns, printable_columns, strict=True):
             cell = row.cell(column)
-            cells[printed] = replace(cell, text=printable(cell.text))
+            cells[printable_column] = replace(cell, text=printable(cell.text))
         rows.append(replace(row, cells=cells))
-    return Table(columns, rows)
+    return Table(printable_columns, rows)
 
 
 def _column_width(table: Table, column: Column) -> int:
-    """Return the width of the head and the cells, but long texts take several lines."""
+    """Return the width of a column: of its widest text, up to a limit above which texts wrap."""
     texts = [row.cell(column).text for row in table.rows if row.kind != GROUP]
-    widest = max((_width() - 4) // 3, 20) if column.is_text else _WIDEST
-    return min(max(map(cell_len, [column.label, *texts])), widest)
+    widest_text = max(cell_len(text) for text in [column.label, *texts])
+    if not column.is_text:
+        return min(widest_text, _MAX_NUMBER_WIDTH)
+    # Three columns of text fit side by side, with their gaps.
+    third_of_terminal = (_terminal_width() - 2 * len(_COLUMN_GAP)) // 3
+    return min(widest_text, max(third_of_terminal, 20))
 
 
 def _line_width(columns: Sequence[Column], widths: Mapping[Column, int]) -> int:
-    """Return the width of a line; two spaces are between columns."""
-    return sum(widths[column] + 2 for column in columns) - 2
+    """Return the width of a line with these columns and the gaps between them."""
+    gaps = len(_COLUMN_GAP) * (len(columns) - 1)
+    return sum(widths[column] for column in columns) + gaps
 
 
-def _table(
-    table: Table, leading: Sequence[Column], numbers: Sequence[Column], widths: Mapping[Column, int]
+def _part_lines(
+    table: Table,
+    text_columns: Sequence[Column],
+    number_columns: Sequence[Column],
+    widths: Mapping[Column, int],
 ) -> Iterator[Text]:
-    """Yield heads, a rule, and the rows with a number in it, each group's after its name."""
-    columns = [*leading, *numbers]
-    heads = Row({column: Cell(column.label) for column in columns})
+    """Yield the lines of some columns: heads, a rule, and the rows that have a value in them.
+
+    A title row is printed only if a row below it is.
+
+    Args:
+        table: The whole table.
+        text_columns: The columns of text on its left.
+        number_columns: The columns of numbers to print.
+        widths: The width of each column.
+    """
+    columns = [*text_columns, *number_columns]
+    head_cells = {column: Cell(column.label) for column in columns}
     yield Text()
-    yield from _row_lines(heads, columns, widths, "bold")
+    yield from _row_lines(Row(head_cells), columns, widths, "bold")
     yield Text("─" * _line_width(columns, widths))
-    group = ""
+    pending_title = ""
     for row in table.rows:
         if row.kind == GROUP:
-            group = row.cell(columns[0]).text
-        elif row.has_value(numbers or leading):
-            if group:
-                yield Text(group, "bold")
-            group = ""
+            pending_title = row.cell(columns[0]).text
+        elif row.has_value(number_columns or text_columns):
+            if pending_title:
+                yield Text(pending_title, "bold")
+            pending_title = ""
             yield from _row_lines(row, columns, widths, "dim" if row.is_muted else "")
 
 
@@ -116,20 +153,20 @@ def _row_lines(
     row: Row, columns: Sequence[Column], widths: Mapping[Column, int], style: str
 ) -> Iterator[Text]:
     """Yield the lines of a row: several where a text is wider than its column."""
-    folded = [_folded(row.cell(column).text, widths[column]) for column in columns]
-    for texts in zip_longest(*folded, fillvalue=""):
+    lines_of_cells = [_fold(row.cell(column).text, widths[column]) for column in columns]
+    for texts in zip_longest(*lines_of_cells, fillvalue=""):
         cells = []
         for column, text in zip(columns, texts, strict=True):
             cell = Text(text, "bold" if row.cell(column).is_best else "")
             cell.align("left" if column.is_text else "right", widths[column])
             cells.append(cell)
-        line = Text("  ").join(cells)
+        line = Text(_COLUMN_GAP).join(cells)
         line.stylize(style)
         yield line
 
 
-def _folded(text: str, width: int) -> list[str]:
-    """Return the lines of a text that is perhaps wider than its column."""
+def _fold(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most this width."""
     if cell_len(text) <= width:
         return [text]
     lines = Text(text).wrap(_console(), width, overflow="fold")

@@ -1,4 +1,4 @@
-"""The words in which a translation differs from its reference."""
+"""Finds the words in which a translation differs from its reference."""
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -20,28 +20,43 @@ _WORD = regex.compile(
 
 
 class Piece(NamedTuple):
-    """Words that both have, that only the translation has, or only the reference."""
+    """Some words of a translation or a reference.
+
+    Attributes:
+        kind: same if both contain the words, added if only the translation does, missing if only
+            the reference does.
+        text: The words, with the white space before them.
+    """
 
     kind: Kind
     text: str
 
 
 def words(text: str) -> list[str]:
-    """The words and signs of a text, each with the white space before it."""
+    """Return the words and punctuation marks of a text, each with the white space before it."""
     return list(_WORD.findall(text))
 
 
 def differences(translation: str, reference: str) -> Iterator[Piece]:
-    """Pieces that turn the reference into the translation; neighbors are of different kinds.
+    """Yield the pieces that turn the reference into the translation.
 
-    All but the missing ones together are the translation.
+    Adjacent pieces have different kinds. All pieces except the missing ones together are the
+    translation.
+
+    Args:
+        translation: The translation.
+        reference: The reference.
     """
-    ours, theirs = words(translation), words(reference)
-    ours_bare, theirs_bare = ([word.strip() for word in side] for side in (ours, theirs))
-    matcher = SequenceMatcher(None, theirs_bare, ours_bare, autojunk=False)
-    for kind, first, last, start, stop in matcher.get_opcodes():
-        missing, added = "".join(theirs[first:last]), "".join(ours[start:stop])
-        if kind == "equal":
+    translation_words = words(translation)
+    reference_words = words(reference)
+    # White space does not count as a difference.
+    bare_translation = [word.strip() for word in translation_words]
+    bare_reference = [word.strip() for word in reference_words]
+    matcher = SequenceMatcher(None, bare_reference, bare_translation, autojunk=False)
+    for operation, ref_start, ref_end, start, end in matcher.get_opcodes():
+        added = "".join(translation_words[start:end])
+        missing = "".join(reference_words[ref_start:ref_end])
+        if operation == "equal":
             yield Piece("same", added)
             continue
         if missing:

@@ -12,7 +12,7 @@ import result_trees as trees
 from bleuprint.config.runs import trained_runs
 from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.curves import curves, over_seeds, thinned
+from bleuprint.report.page.curves import curves, mean_over_seeds, thin_line
 from bleuprint.report.records import collect
 from bleuprint.runtime import html
 from bleuprint.runtime.files import write_json
@@ -63,18 +63,18 @@ def test_lines_are_told_apart() -> None:
 
 def test_lines_are_thinned_by_means() -> None:
     line = pd.DataFrame([(float(i), float(i * i)) for i in range(1, 6)])
-    assert thinned(line, 5).equals(line)
-    assert thinned(line, 2).to_numpy().tolist() == [[2.0, 14 / 3], [4.5, 20.5]]
-    assert thinned(line[:0], 3).empty
+    assert thin_line(line, 5).equals(line)
+    assert thin_line(line, 2).to_numpy().tolist() == [[2.0, 14 / 3], [4.5, 20.5]]
+    assert thin_line(line[:0], 3).empty
 
 
 def test_a_line_is_the_mean_over_seeds_where_all_have_values() -> None:
     first = [(10, 4.0), (20, 3.0), (30, 2.0), (40, 1.0)]
     other = [(10, 6.0), (30, 2.0)]  # at 20: 4.0; it ends before 40
-    band = over_seeds([first, other])
+    band = mean_over_seeds([first, other])
     assert band.to_numpy().tolist() == [[10, 5, 4, 6], [20, 3.5, 3, 4], [30, 2, 2, 2]]
-    assert over_seeds([first]).y.tolist() == [4.0, 3.0, 2.0, 1.0]
-    assert over_seeds([first[:1], first[1:]]).empty
+    assert mean_over_seeds([first]).y.tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert mean_over_seeds([first[:1], first[1:]]).empty
 
 
 def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:

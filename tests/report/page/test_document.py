@@ -82,7 +82,7 @@ def test_what_comes_from_outside_is_escaped(context):
 def test_what_is_not_there_is_left_out(context, tmp_path):
     """Neither curves nor timings: a page of what the records hold."""
     shutil.copytree(context.root, tmp_path / "copy")
-    for cell in context.runs:
+    for cell in context.training_runs:
         (tmp_path / "copy" / cell.results_folder / "curves.json").unlink()
     shutil.rmtree(tmp_path / "copy" / "timings")
     records = collect(context.settings, tmp_path / "copy")
@@ -94,7 +94,7 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
 
 def test_a_damaged_curve_is_named(context, tmp_path):
     shutil.copytree(context.root, tmp_path / "copy")
-    path = tmp_path / "copy" / context.runs[1].results / "curves.json"
+    path = tmp_path / "copy" / context.training_runs[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
     with pytest.raises(
         UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"

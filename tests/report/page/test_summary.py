@@ -140,7 +140,7 @@ def test_low_scores_and_few_lines_come_first(tree, bleu, lines, expected):
 
 def test_pairs_errors_unseen_words_and_overlap_are_said(tree):
     def more(context):
-        context.kept["news-en-de"] = replace(context.kept["news-en-de"], left=10_000)
+        context.pair_counts["news-en-de"] = replace(context.pair_counts["news-en-de"], kept=10_000)
 
     def unseen(words):  # beside 1,200 that are seen
         return {("word_accuracy", "count 0"): result_rows.measured("word_accuracy", 0, units=words)}

@@ -1,7 +1,4 @@
-"""The section of attention maps: of sentences, systems, layers and heads to choose."""
-
-from itertools import accumulate
-from typing import Any
+"""The section of attention maps, which the reader chooses by sentence, system, layer and head."""
 
 import pandas as pd
 from jinja2.utils import htmlsafe_json_dumps
@@ -11,49 +8,89 @@ from bleuprint.config.paths import Run
 from bleuprint.decoding.attention_maps import ATTENTION_FILE, SentenceAttention, read_attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
+from bleuprint.report.score_frame import ScoreRow
 from bleuprint.runtime.wording import counted
 from bleuprint.serving.attention_html import printable
 
-# Bytes that all maps together may take of the page: the page has 5 MB in all.
+# The bytes that all maps together may take of the HTML report, which may have 5 MB.
 BUDGET = 800_000
 
 
 def attention(context: ReportContext) -> Section | None:
-    """Show the maps of the systems with `decode.attention`: of the first seed, as many as fit.
+    """Return the section of attention maps; None if no system stores any.
 
-    The baseline's are first. Returns None if no system has maps.
+    Shown are the maps of the first seed of systems with `decode.attention`, as many as fit, those
+    of the baseline first.
+
+    Args:
+        context: The experiment and its results.
     """
-    maps = list[Markup]()
-    places = list[str]()
-    for row in sorted(context.rows, key=lambda row: pd.notna(row.difference)):
-        if not _has_attention(context, row):
+    maps = []
+    sentence_names = []
+    first_seed = context.settings.seeds[0]
+    for row in _baselines_first(context.bleu_rows):
+        if not _stores_attention(context, row):
             continue
-        run = Run(row.system, row.corpus, context.settings.seeds[0])
+        run = Run(row.system, row.corpus, first_seed)
         path = context.root / run.results_folder / "hypotheses" / ATTENTION_FILE
         for sentence in read_attention(path, row.test):
-            place = f"{row.corpus}, test set {row.test}, line {sentence.line}"
-            places.append(place)
-            maps.append(_json(row, sentence, place))
+            name = f"{row.corpus}, test set {row.test}, line {sentence.line}"
+            sentence_names.append(name)
+            maps.append(_map_json(row, sentence, name))
     if not maps:
         return None
-    sizes = accumulate(len(each.encode()) for each in maps)
-    kept = max(1, sum(size <= BUDGET for size in sizes))
-    sentences = counted(len({*places[:kept]}), "sentence")
-    data = {"found": len(maps), "kept": maps[:kept], "places": sentences}
+    shown_count = _fitting_count(maps)
+    sentence_count = len(set(sentence_names[:shown_count]))
+    data = {
+        "map_count": len(maps),
+        "maps": maps[:shown_count],
+        "sentences": counted(sentence_count, "sentence"),
+    }
     return Section("attention", "Attention", data)
 
 
-def _has_attention(context: ReportContext, row: Any) -> bool:
+def _baselines_first(rows: list[ScoreRow]) -> list[ScoreRow]:
+    """Return the rows sorted so that those without a difference, the baselines, come first."""
+    return sorted(rows, key=lambda row: pd.notna(row.difference))
+
+
+def _stores_attention(context: ReportContext, row: ScoreRow) -> bool:
+    """Return whether a system is trained here with the setting `decode.attention`."""
     if not row.is_trained:
         return False
     return bool(context.settings.system_on(row.system, row.corpus).decode.attention)
 
 
-def _json(row: Any, sentence: SentenceAttention, place: str) -> Markup:
-    """What attention.js draws maps from."""
-    maps = {kind: of.as_json() for kind, of in sentence.maps.items()}
-    for of in maps.values():
-        of |= {side: [*map(printable, of[side])] for side in ("rows", "columns")}
-    entry = {"sentence": place, "system": row.system, "maps": maps}
-    languages = row.source, row.target
-    return htmlsafe_json_dumps({**entry, "languages": languages}, ensure_ascii=False)
+def _fitting_count(maps: list[Markup]) -> int:
+    """Return how many of the maps, at least one, fit into `BUDGET`."""
+    size = 0
+    count = 0
+    for text in maps:
+        size += len(text.encode())
+        if size > BUDGET:
+            break
+        count += 1
+    return max(count, 1)
+
+
+def _map_json(row: ScoreRow, sentence: SentenceAttention, name: str) -> Markup:
+    """Return the JSON from which attention.js draws the maps of a sentence.
+
+    Args:
+        row: The system.
+        sentence: The attention maps, by kind.
+        name: What the reader chooses the sentence by.
+    """
+    maps = {}
+    for kind, attention_map in sentence.maps.items():
+        content = attention_map.as_json()
+        content["rows"] = [printable(token) for token in content["rows"]]
+        content["columns"] = [printable(token) for token in content["columns"]]
+        maps[kind] = content
+    entry = {
+        "sentence": name,
+        "system": row.system,
+        "maps": maps,
+        "languages": [row.source, row.target],
+    }
+    return htmlsafe_json_dumps(entry, ensure_ascii=False)

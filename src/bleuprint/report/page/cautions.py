@@ -1,4 +1,7 @@
-"""What makes the results weak, by rules of thumb; the page and the terminal say it first."""
+"""The warnings before the results: what makes an experiment weak, by rules of thumb.
+
+The HTML report shows each warning with its evidence, and the terminal their titles.
+"""
 
 from collections.abc import Iterator
 
@@ -11,111 +14,209 @@ from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
-from bleuprint.report.score_frame import bleu_rows, by_test_set, select_metric
+from bleuprint.report.score_frame import (
+    ScoreRow,
+    bleu_rows,
+    by_test_set,
+    score_rows,
+    select_metric,
+)
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import list_first
 from bleuprint.scoring.breakdown import COUNT_GROUP, WORD_ACCURACY
 from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
 from bleuprint.scoring.output_errors import ANY_ERROR
 
-# The page warns below these values of BLEU, sentence pairs to train on and test lines, and from
-# these shares of lines with errors and of unseen words.
-LOW, FEW_TRAINING_PAIRS, LINES, FAULTY, UNSEEN = 15.0, 10_000, 200, 0.1, 0.05
-# Places that are named.
-_MOST = 6
+# A warning is given if all systems have a lower BLEU than this,
+LOW_BLEU = 15.0
+# for fewer sentence pairs to train on,
+FEW_TRAINING_PAIRS = 10_000
+# for fewer lines in a test set,
+FEW_TEST_LINES = 200
+# from this share of translations with an output error on,
+MANY_ERRORS_SHARE = 0.1
+# and from this share of reference words on that the training text lacks.
+MANY_UNSEEN_SHARE = 0.05
+# The largest number of places that a warning names.
+_MAX_PLACES = 6
 
 
 def cautions(context: ReportContext) -> Iterator[Finding]:
-    """The warnings that apply, each with its evidence."""
-    best = {}
-    lines = {}
-    unseen = {}
-    for task, test, scores in by_test_set(context.scores):
-        name = f"{task}, {test}"
-        rows = bleu_rows(scores)
-        best[name] = max(row.value for row in rows)
-        lines[name] = int(rows[0].lines)
-        unseen[name] = _unseen(scores[scores.row_name == rows[0].row_name])
-    corpora = context.settings.corpora.items()
-    in_sets = {
-        name: SetFindings.read(corpus_folder(name, "test_stats", context.root))
-        for name, _ in corpora
-    }
-    found = {
-        "Lines that do not fit their translations: these scores measure the misalignment, too": [
-            f"{name}, {set_name}: {describe_misfits(misfits)}"
-            for name, findings in in_sets.items()
-            for set_name, misfits in findings.misfits.items()
-        ],
-        "Test sentences in another held-out set: scores may be too high": [
-            f"{overlap} ({name})"
-            for name, findings in in_sets.items()
-            for overlap in findings.overlaps
-        ],
-        "Translations that may not be sentences, or are copies": [
-            note.removeprefix("Look at ").rstrip(".")
-            for note in file_warning_notes(context.records)
-        ],
-        "Training runs that may have ended too early": [
-            f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}; {early_end.warning}"
-            for run, early_end in early_ends(context.records.runs, context.root).items()
-            if early_end.warning
-        ],
-        "Generated text: high scores here say nothing about real text": [
-            name for name, of in corpora if _generated(of.files)
-        ],
-        f"Low scores, where a difference says little (best below {LOW:.0f} BLEU)": [
-            f"{bleu:.1f} on {name}" for name, bleu in best.items() if bleu < LOW
-        ],
-        "Few test lines: only large differences show": [
-            f"{count:,} of {name}" for name, count in lines.items() if count < LINES
-        ],
-        "Few sentence pairs to train on: which system is better may change with more": _few_pairs(
-            context
+    """Yield the warnings that apply, each with the places where it does.
+
+    Args:
+        context: The experiment and its results.
+    """
+    places_by_title = {
+        "Lines that do not fit their translations: these scores measure the misalignment, too": (
+            _misaligned_sets(context)
         ),
-        "Many lines with output errors": list(_faulty(context)),
-        "Words of the references that the training text lacks": [
-            f"{share:.0%} of {name}" for name, share in unseen.items() if share >= UNSEEN
-        ],
-        "Scores may be too high: no search for test sentences in the training text": [
-            name for name, of in corpora if of.dedup.decontaminate == "none"
-        ],
+        "Test sentences in another held-out set: scores may be too high": (
+            _overlapping_sets(context)
+        ),
+        "Translations that may not be sentences, or are copies": _suspicious_files(context),
+        "Training runs that may have ended too early": _early_ends(context),
+        "Generated text: high scores here say nothing about real text": (
+            _generated_corpora(context)
+        ),
+        f"Low scores, where a difference says little (best below {LOW_BLEU:.0f} BLEU)": (
+            _low_scores(context)
+        ),
+        "Few test lines: only large differences show": _short_test_sets(context),
+        "Few sentence pairs to train on: which system is better may change with more": (
+            _small_corpora(context)
+        ),
+        "Many lines with output errors": _systems_with_many_errors(context),
+        "Words of the references that the training text lacks": _unseen_words(context),
+        "Scores may be too high: no search for test sentences in the training text": (
+            _corpora_without_decontamination(context)
+        ),
     }
-    for title, places in found.items():
+    for title, places in places_by_title.items():
         if places:
-            yield Finding(title, list_first(places, _MOST, separator="; "))
+            yield Finding(title, list_first(places, _MAX_PLACES, separator="; "))
 
 
-def _few_pairs(context: ReportContext) -> list[str]:
+def _set_findings(context: ReportContext) -> dict[str, SetFindings]:
+    """Return what the stage test_stats found in the sets of each corpus."""
+    findings = {}
+    for corpus in context.settings.corpora:
+        findings[corpus] = SetFindings.read(corpus_folder(corpus, "test_stats", context.root))
+    return findings
+
+
+def _misaligned_sets(context: ReportContext) -> list[str]:
+    """Return the sets with lines that do not fit their translations."""
+    places = []
+    for corpus, findings in _set_findings(context).items():
+        for set_name, misfits in findings.misfits.items():
+            places.append(f"{corpus}, {set_name}: {describe_misfits(misfits)}")
+    return places
+
+
+def _overlapping_sets(context: ReportContext) -> list[str]:
+    """Return the held-out sets that share sentences."""
+    places = []
+    for corpus, findings in _set_findings(context).items():
+        for overlap in findings.overlaps:
+            places.append(f"{overlap} ({corpus})")
+    return places
+
+
+def _suspicious_files(context: ReportContext) -> list[str]:
+    """Return the warnings on the translation files of external systems."""
+    places = []
+    for note in file_warning_notes(context.records):
+        places.append(note.removeprefix("Look at ").rstrip("."))
+    return places
+
+
+def _early_ends(context: ReportContext) -> list[str]:
+    """Return the training runs that patience probably ended too early."""
+    places = []
+    for run, early_end in early_ends(context.records.runs, context.root).items():
+        if early_end.warning:
+            places.append(
+                f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}; {early_end.warning}"
+            )
+    return places
+
+
+def _generated_corpora(context: ReportContext) -> list[str]:
+    """Return the corpora whose training text is generated."""
+    corpora = context.settings.corpora
+    return [name for name, corpus in corpora.items() if _is_generated(corpus.files)]
+
+
+def _is_generated(files: Files) -> bool:
+    """Return whether all training texts are embedded: random symbols, or sentences of a grammar."""
+    for text in files.train.values():
+        for file in text.files:
+            if file.url not in EMBEDDED:
+                return False
+    return True
+
+
+def _low_scores(context: ReportContext) -> list[str]:
+    """Return the test sets on which even the best system has a low BLEU."""
+    places = []
+    for task, test, scores in by_test_set(context.scores):
+        best_bleu = max(row.value for row in bleu_rows(scores))
+        if best_bleu < LOW_BLEU:
+            places.append(f"{best_bleu:.1f} on {task}, {test}")
+    return places
+
+
+def _short_test_sets(context: ReportContext) -> list[str]:
+    """Return the test sets with few lines."""
+    places = []
+    for task, test, scores in by_test_set(context.scores):
+        lines = bleu_rows(scores)[0].lines
+        if lines < FEW_TEST_LINES:
+            places.append(f"{lines:,} of {task}, {test}")
+    return places
+
+
+def _small_corpora(context: ReportContext) -> list[str]:
+    """Return the corpora with few sentence pairs to train on."""
     try:
-        kept = context.kept
-    except UserError:  # a clone with a report and without data
+        pair_counts = context.pair_counts
+    except UserError:  # A clone may have a report, but no data.
         return []
-    return [f"{of.left:,} of {name}" for name, of in kept.items() if of.left < FEW_TRAINING_PAIRS]
+    places = []
+    for corpus, counts in pair_counts.items():
+        if counts.kept < FEW_TRAINING_PAIRS:
+            places.append(f"{counts.kept:,} of {corpus}")
+    return places
 
 
-def _generated(files: Files) -> bool:
-    """Whether all training texts are embedded: random symbols, or sentences of a grammar."""
-    return all(file.url in EMBEDDED for text in files.train.values() for file in text.files)
+def _systems_with_many_errors(context: ReportContext) -> list[str]:
+    """Return the systems with many output errors, and their most frequent error."""
+    places = []
+    for row in context.bleu_rows:
+        error_lines = _lines_by_error(context.scores, row)
+        share = error_lines.pop(ANY_ERROR, 0.0) / row.lines
+        if share >= MANY_ERRORS_SHARE:
+            most_frequent = max(error_lines, key=lambda error: error_lines[error])
+            label = METRICS[most_frequent].label
+            places.append(
+                f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {label}"
+            )
+    return places
 
 
-def _faulty(context: ReportContext) -> Iterator[str]:
-    """Yield the rows with many faulty lines, and their most frequent error."""
-    for row in context.rows:
-        of_row = context.scores[context.scores.row_name == row.row_name]
-        of_row = of_row[(of_row.corpus == row.corpus) & (of_row.test == row.test)]
-        counts = {}
-        for error in ERROR_KEYS:
-            for found in select_metric(of_row, error).itertuples():
-                counts[error] = found.value
-        share = counts.pop(ANY_ERROR, 0.0) / row.lines
-        if share >= FAULTY:
-            most = METRICS[max(counts, key=counts.__getitem__)].label
-            yield f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {most}"
+def _lines_by_error(scores: pd.DataFrame, system: ScoreRow) -> dict[str, float]:
+    """Return the number of lines with each output error that was measured of a system."""
+    is_system = scores.row_name == system.row_name
+    is_test_set = (scores.corpus == system.corpus) & (scores.test == system.test)
+    scores_of_system = scores[is_system & is_test_set]
+    error_lines = {}
+    for error in ERROR_KEYS:
+        for row in score_rows(select_metric(scores_of_system, error)):
+            error_lines[error] = row.value
+    return error_lines
 
 
-def _unseen(scores: pd.DataFrame) -> float:
-    """Return the share of the references' words that the training text lacks."""
+def _unseen_words(context: ReportContext) -> list[str]:
+    """Return the test sets with many reference words that the training text lacks."""
+    places = []
+    for task, test, scores in by_test_set(context.scores):
+        # The words are the same for all systems of a corpus.
+        first_system = bleu_rows(scores)[0].row_name
+        share = _unseen_share(scores[scores.row_name == first_system])
+        if share >= MANY_UNSEEN_SHARE:
+            places.append(f"{share:.0%} of {task}, {test}")
+    return places
+
+
+def _unseen_share(scores: pd.DataFrame) -> float:
+    """Return the share of the reference words that the training text lacks."""
     words = scores[scores.metric == WORD_ACCURACY]
-    unseen = words[words.group == f"{COUNT_GROUP} 0"]
-    return float(unseen.units.sum() / max(1, words.units.sum()))
+    unseen_words = words[words.group == f"{COUNT_GROUP} 0"]
+    return float(unseen_words.units.sum() / max(1, words.units.sum()))
+
+
+def _corpora_without_decontamination(context: ReportContext) -> list[str]:
+    """Return the corpora whose training text was not searched for test sentences."""
+    corpora = context.settings.corpora
+    return [name for name, corpus in corpora.items() if corpus.dedup.decontaminate == "none"]

@@ -1,4 +1,4 @@
-"""Charts as SVG: drawn by matplotlib, inside the page, the same bytes for the same numbers."""
+"""Charts as SVG, drawn by matplotlib: the same bytes for the same numbers, ready for the page."""
 
 import hashlib
 import io
@@ -12,68 +12,102 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# After Okabe and Ito (2008), distinct with any color vision: without yellow, and with orange and
-# sky blue darker, for a contrast of at least 3:1 on white.
+# The colors of Okabe and Ito (2008), which people with any color vision can tell apart. Yellow is
+# left out, and orange and sky blue are darker, for a contrast of at least 3:1 on white.
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a66f00", "#3a93c8", "#000000")
-# What the page's style sheet says of each color, which depends on the reader's theme.
-_THEMED = {
-    **{color: f"var(--c{number})" for number, color in enumerate(_COLORS)},
-    **{"#000000": "var(--ink)", "#ffffff": "var(--paper)", "#dddddd": "var(--line)"},
-}
-# matplotlib's line styles, as SVG's stroke-dasharray.
+# The variables of the style sheet that replace the colors, so that they follow the reader's theme.
+_THEME_COLORS = {color: f"var(--c{number})" for number, color in enumerate(_COLORS)}
+_THEME_COLORS["#000000"] = "var(--ink)"
+_THEME_COLORS["#ffffff"] = "var(--paper)"
+_THEME_COLORS["#dddddd"] = "var(--line)"
+# matplotlib's line styles, as values of SVG's stroke-dasharray.
 _DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 _STYLE: dict[str, Any] = {
-    **{"font.family": "sans-serif", "font.size": 10, "lines.linewidth": 1.6},
-    **{"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True},
-    **{"grid.color": "#dddddd", "grid.linewidth": 0.6},
-    # room for labels of any length; to compute it would take as long as to draw
-    **{"figure.subplot.left": 0.18, "figure.subplot.right": 0.95},
-    **{"figure.subplot.bottom": 0.24, "figure.subplot.top": 0.95},
-    # text stays text: it can be searched, copied and read aloud
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "lines.linewidth": 1.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    # Fixed margins with room for any label: computing them takes as long as drawing the chart.
+    "figure.subplot.left": 0.18,
+    "figure.subplot.right": 0.95,
+    "figure.subplot.bottom": 0.24,
+    "figure.subplot.top": 0.95,
+    # Text stays text, so that it can be searched, copied and read aloud.
     "svg.fonttype": "none",
 }
+_WIDTH_INCHES = 4.6
+_HEIGHT_INCHES = 2.3
 
 
 def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A line for each name: neighbors differ in color and in dashes, for print in gray."""
-    styles = zip(names, cycle(_COLORS), cycle(_DASHES), strict=False)
-    return {name: {"color": color, "linestyle": dash} for name, color, dash in styles}
+    """Return matplotlib's color and line style for each name.
+
+    Adjacent names differ in both, so that their lines can be told apart in gray, too.
+
+    Args:
+        names: The names of the lines.
+    """
+    styles = {}
+    for name, color, dashes in zip(names, cycle(_COLORS), cycle(_DASHES), strict=False):
+        styles[name] = {"color": color, "linestyle": dashes}
+    return styles
 
 
 def legend(systems: Sequence[str]) -> list[dict[str, str]]:
-    """Name, color and SVG dashes of each system's line, for legend.html.j2."""
-    return [
-        {"name": name, "color": _THEMED[style["color"]], "dashes": _DASHES[style["linestyle"]]}
-        for name, style in line_styles(systems).items()
-    ]
+    """Return the name, color and dashes of each system's line, for legend.html.j2.
+
+    Args:
+        systems: The names of the systems.
+    """
+    entries = []
+    for name, style in line_styles(systems).items():
+        color = _THEME_COLORS[style["color"]]
+        dashes = _DASHES[style["linestyle"]]
+        entries.append({"name": name, "color": color, "dashes": dashes})
+    return entries
 
 
 def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
-    """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label."""
+    """Return a chart as an SVG element.
+
+    Args:
+        name: The prefix of all ids in the SVG, so that they are unique in the page.
+        title: The description for screen readers (aria-label).
+        draw: Draws the content into the axes.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
-    salt = hashlib.sha256(name.encode()).hexdigest()
-    style: Any = {**_STYLE, "svg.hashsalt": salt}
+    style: Any = dict(_STYLE)
+    # Without a salt, matplotlib derives ids from random numbers.
+    style["svg.hashsalt"] = hashlib.sha256(name.encode()).hexdigest()
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(4.6, 2.3))
+        figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES))
         draw(figure.add_subplot())
         file = io.StringIO()
-        metadata = {"Date": None, "Creator": None}
-        figure.savefig(file, format="svg", metadata=metadata, transparent=True)
+        no_metadata = {"Date": None, "Creator": None}
+        figure.savefig(file, format="svg", metadata=no_metadata, transparent=True)
     text = file.getvalue()
-    text = text[text.index("<svg") :]
-    # ids are unique in the whole page
-    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    text = re.sub("<[^>]*>", _slim, text)
-    # without width and height it is as wide as its figure
-    view = re.search(r'viewBox="[^"]*"', text)
-    assert view
-    _, _, rest = text.partition(">")
-    return Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')
+    svg = text[text.index("<svg") :]  # Before it stand the XML declaration and the document type.
+    svg = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub("<[^>]*>", _slim_tag, svg)
+    # The tag <svg> is replaced: without a width and a height, the chart is as wide as its figure.
+    view_box = re.search(r'viewBox="[^"]*"', svg)
+    assert view_box
+    _, _, content = svg.partition(">")
+    return Markup(f'<svg {view_box[0]} role="img" aria-label="{escape(title)}">{content}')
 
 
-def _slim(tag: re.Match[str]) -> str:
-    """A tag with two decimals, a hundredth of a point, and with the style sheet's colors."""
+def _slim_tag(tag: re.Match[str]) -> str:
+    """Return a tag with two decimals, a hundredth of a point, and the colors of the style sheet."""
     text = re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0])
-    return re.sub("#[0-9a-f]{6}", lambda color: _THEMED.get(color[0], color[0]), text)
+    return re.sub("#[0-9a-f]{6}", _theme_color, text)
+
+
+def _theme_color(color: re.Match[str]) -> str:
+    """Return the variable of the style sheet for a color, or the color itself."""
+    return _THEME_COLORS.get(color[0], color[0])

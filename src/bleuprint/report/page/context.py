@@ -1,23 +1,29 @@
-"""What all sections of the page are made from."""
+"""What all sections of the HTML report are made from."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import Records, runs_in
-from bleuprint.report.page.funnel import Kept, kept
-from bleuprint.report.score_frame import bleu_rows, score_frame
+from bleuprint.report.frame import Records
+from bleuprint.report.page.funnel import PairCounts, training_pair_counts
+from bleuprint.report.score_frame import ScoreRow, bleu_rows, score_frame
+from bleuprint.report.training_costs import training_runs
 from bleuprint.training.history import Curves
 
 
 @dataclass(frozen=True, eq=False)
 class ReportContext:
-    """The experiment and its records; other files are read below `root`."""
+    """An experiment and its results.
+
+    Attributes:
+        settings: The settings of the experiment.
+        records: The records of its results.
+        root: The project's folder, from which all other files are read.
+    """
 
     settings: Settings
     records: Records
@@ -29,29 +35,34 @@ class ReportContext:
         return score_frame(self.records)
 
     @cached_property
-    def rows(self) -> list[Any]:
-        """The BLEU of each row of the tables, with the facts of the row."""
+    def bleu_rows(self) -> list[ScoreRow]:
+        """The BLEU of each system on each test set."""
         return bleu_rows(self.scores)
 
     @cached_property
-    def runs(self) -> list[Run]:
-        """Each training once, in the order of the records."""
-        return runs_in(self.records.runs)
+    def training_runs(self) -> list[Run]:
+        """Each training run once, in the order of the records."""
+        return training_runs(self.records.runs)
 
     @property
-    def several(self) -> bool:
-        """Whether there are several seeds."""
+    def has_several_seeds(self) -> bool:
+        """Whether each system is trained with several seeds."""
         return len(self.settings.seeds) > 1
 
     @cached_property
-    def kept(self) -> dict[str, Kept]:
-        """The training pairs of each corpus."""
-        return {name: kept(name, self.root) for name in self.settings.corpora}
+    def pair_counts(self) -> dict[str, PairCounts]:
+        """How many sentence pairs of each corpus were read, dropped and trained on."""
+        counts = {}
+        for corpus in self.settings.corpora:
+            counts[corpus] = training_pair_counts(corpus, self.root)
+        return counts
 
     @cached_property
     def curves(self) -> dict[Run, Curves]:
-        """The curves of each training that has any."""
-        read = {
-            run: Curves.read(self.root / run.results_folder / "curves.json") for run in self.runs
-        }
-        return {run: curves for run, curves in read.items() if curves}
+        """The curves of each training run that has any."""
+        curves_by_run = {}
+        for run in self.training_runs:
+            curves = Curves.read(self.root / run.results_folder / "curves.json")
+            if curves:
+                curves_by_run[run] = curves
+        return curves_by_run

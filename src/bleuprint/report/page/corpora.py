@@ -1,53 +1,76 @@
-"""The section of data: what the stages and rules did, and the vocabularies."""
+"""The section of data: what the stages and rules of preparation did, and the vocabularies."""
 
 import unicodedata
-from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from bleuprint.config.paths import STATISTICS, corpus_folder
-from bleuprint.corpus.steps.filter_stats import SAMPLE_CHARACTERS
+from bleuprint.corpus.steps.filter_stats import SAMPLE_CHARACTERS, PairSample
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import funnel, training_counts
+from bleuprint.report.page.funnel import funnel, training_stage_counts
 from bleuprint.report.page.section import Section
-from bleuprint.report.table import parted, stacked
+from bleuprint.report.table import split_by_column, stack_tables
+
+
+class RuleSamples(NamedTuple):
+    """Sentence pairs that a rule of a stage changed or dropped."""
+
+    stage: str
+    rule: str
+    samples: list[PairSample]
 
 
 def corpora(context: ReportContext) -> Section:
-    """Every corpus: what is trained on, what the rules did, and what the model reads and writes."""
-    names = context.settings.corpora
+    """Return the section of data: training pairs, what the rules did, tokens and vocabularies.
+
+    Args:
+        context: The experiment and its results.
+    """
+    statistics = {}
+    samples = {}
+    for corpus in context.settings.corpora:
+        statistics_folder = corpus_folder(corpus, "corpus_stats", context.root)
+        statistics[corpus] = CorpusStatistics.read(statistics_folder / STATISTICS)
+        samples[corpus] = _rule_samples(corpus, context.root)
+    stage_table = funnel(context.settings.corpora, context.root)
     data = {
-        "corpora": names,
-        "pairs": context.kept,
-        "statistics": {
-            name: CorpusStatistics.read(
-                corpus_folder(name, "corpus_stats", context.root) / STATISTICS
-            )
-            for name in names
-        },
-        "stages": stacked(parted(funnel(names, context.root), "Corpus")),
-        "samples": {
-            name: [
-                (stage, rule, samples)
-                for stage, _, counts in training_counts(name, context.root)
-                for rule, samples in counts.samples.items()
-            ]
-            for name in names
-        },
+        "corpora": context.settings.corpora,
+        "pair_counts": context.pair_counts,
+        "statistics": statistics,
+        "stages": stack_tables(split_by_column(stage_table, "Corpus")),
+        "samples": samples,
         "visible": visible,
-        "composed": partial(unicodedata.normalize, "NFC"),
-        "cut": SAMPLE_CHARACTERS,
+        "composed": composed,
+        "sample_characters": SAMPLE_CHARACTERS,
     }
     return Section("data", "Data", data)
 
 
+def _rule_samples(corpus: str, root: Path) -> list[RuleSamples]:
+    """Return the stored samples of each rule, in the order of the stages."""
+    rule_samples = []
+    for stage, _, counts in training_stage_counts(corpus, root):
+        for rule, samples in counts.samples.items():
+            rule_samples.append(RuleSamples(stage, rule, samples))
+    return rule_samples
+
+
+def composed(text: str) -> str:
+    """Return a text in Unicode's composed form, so that equal characters have equal codes."""
+    return unicodedata.normalize("NFC", text)
+
+
 def visible(text: str) -> Markup:
-    """The text with each character that does not print as its marked code point."""
+    """Return a text with each unprintable character replaced by its marked code point."""
     mark = Markup('<mark title="{}">U+{:04X}</mark>')
-    return Markup("").join(
-        c
-        if c.isprintable()
-        else mark.format(unicodedata.name(c, "control character").lower(), ord(c))
-        for c in text
-    )
+    parts: list[str] = []
+    for character in text:
+        if character.isprintable():
+            parts.append(character)
+        else:
+            name = unicodedata.name(character, "control character").lower()
+            parts.append(mark.format(name, ord(character)))
+    return Markup("").join(parts)

@@ -1,10 +1,12 @@
-"""The section of training curves: a chart per quantity, with a line for each system.
+"""The section of training curves: a chart for each quantity, with a line for each system.
 
 With several seeds, the line is their mean, and a band reaches from the lowest to the highest.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,87 +21,178 @@ from bleuprint.training.history import Curves
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points of all lines of a chart together: more cannot be seen, and make the page large.
-_POINTS = 3000
+# The points of all lines of a chart together: more cannot be seen, and make the page large.
+_MAX_CHART_POINTS = 3000
+_MIN_LINE_POINTS = 50
+# A line with fewer points has a marker at each.
+_MARKER_LIMIT = 20
 
+# The points (x, y) of one training run.
 _Line = Sequence[tuple[float, float]]
 
-# Title, axis, and the field of the points, training or validation, of Curves.
+
+@dataclass(frozen=True)
+class _Quantity:
+    """A quantity that is drawn by update.
+
+    Attributes:
+        title: The title of the chart.
+        unit: The label of the vertical axis.
+        curve: The field of `Curves` with its points.
+        field: The field of a point with its value.
+    """
+
+    title: str
+    unit: str
+    curve: Literal["training", "validation"]
+    field: str
+
+
 _QUANTITIES = (
-    ("Training loss", "Nats per token", "training", "loss"),
-    ("Validation loss", "Nats per token", "validation", "loss"),
-    ("Validation BLEU", "BLEU", "validation", "bleu"),
+    _Quantity("Training loss", "Nats per token", "training", "loss"),
+    _Quantity("Validation loss", "Nats per token", "validation", "loss"),
+    _Quantity("Validation BLEU", "BLEU", "validation", "bleu"),
 )
 
 
 def curves(context: ReportContext) -> Section | None:
-    systems, charts = list(context.settings.trained_systems), list[Any]()
-    for number, name in enumerate(context.settings.corpora):
-        read = {run: each for run, each in context.curves.items() if run.corpus == name}
-        charts.append(list(_charts(systems, number, name, read)))
+    """Return the section of training curves; None if no run has any.
+
+    Args:
+        context: The experiment and its results.
+    """
+    systems = list(context.settings.trained_systems)
+    charts_by_corpus = []
+    for corpus_number, corpus in enumerate(context.settings.corpora):
+        curves_by_run = {}
+        for run, curves_of_run in context.curves.items():
+            if run.corpus == corpus:
+                curves_by_run[run] = curves_of_run
+        charts = _corpus_charts(systems, corpus_number, corpus, curves_by_run)
+        if charts:
+            charts_by_corpus.append(charts)
+    if not charts_by_corpus:
+        return None
     data = {
-        "charts": [each for each in charts if each],
+        "charts_by_corpus": charts_by_corpus,
         "legend": legend(systems),
-        "several_seeds": context.several,
+        "several_seeds": context.has_several_seeds,
     }
-    return Section("curves", "Training curves", data) if data["charts"] else None
+    return Section("curves", "Training curves", data)
 
 
-def _charts(
-    systems: Sequence[str], number: int, corpus: str, curves: Mapping[Run, Curves]
-) -> Iterator[tuple[Markup, str]]:
-    """The charts of a corpus with their captions; none of a quantity without points."""
-    for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
-        by_system: dict[str, list[_Line]] = {}
-        for run, read in curves.items():
-            if points := getattr(read, points_of):
-                line = [(point.update, getattr(point, field)) for point in points]
-                by_system.setdefault(run.system, []).append(line)
-        if by_system:
-            svg = _chart(systems, f"curves-{number}-{place}", title, axis, by_system)
-            yield svg, f"{corpus}: {title[0].lower()}{title[1:]}"
+def _corpus_charts(
+    systems: Sequence[str], corpus_number: int, corpus: str, curves_by_run: Mapping[Run, Curves]
+) -> list[tuple[Markup, str]]:
+    """Return the charts of a corpus with their captions; none for a quantity without points."""
+    charts = []
+    for quantity_number, quantity in enumerate(_QUANTITIES):
+        lines_by_system: dict[str, list[_Line]] = {}
+        for run, curves_of_run in curves_by_run.items():
+            points = getattr(curves_of_run, quantity.curve)
+            if points:
+                line = [(point.update, getattr(point, quantity.field)) for point in points]
+                lines_by_system.setdefault(run.system, []).append(line)
+        if lines_by_system:
+            name = f"curves-{corpus_number}-{quantity_number}"
+            svg = _chart(systems, name, quantity.title, quantity.unit, lines_by_system)
+            caption = f"{corpus}: {quantity.title[0].lower()}{quantity.title[1:]}"
+            charts.append((svg, caption))
+    return charts
 
 
 def _chart(
-    systems: Sequence[str], name: str, title: str, axis: str, lines: Mapping[str, Sequence[_Line]]
+    systems: Sequence[str],
+    name: str,
+    title: str,
+    unit: str,
+    lines_by_system: Mapping[str, Sequence[_Line]],
 ) -> Markup:
-    """`lines` of each system, one for each seed; scripts find them by the ids of-NUMBER."""
-    styles, points = line_styles(systems), max(50, _POINTS // len(lines))
+    """Return the chart of one quantity.
+
+    Args:
+        systems: All systems of the experiment, which decide the colors of the lines.
+        name: The prefix of ids in the SVG. page.js finds the lines of a system by `of-NUMBER`.
+        title: The title of the chart.
+        unit: The label of the vertical axis.
+        lines_by_system: The lines of each system, one for each seed.
+    """
+    styles = line_styles(systems)
+    points_per_line = max(_MIN_LINE_POINTS, _MAX_CHART_POINTS // len(lines_by_system))
 
     def draw(axes: "Axes") -> None:
-        for system, of_seeds in lines.items():
-            band, style = thinned(over_seeds(of_seeds), points), styles[system]
-            sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(band) < 20 else {}
-            gid = f"of-{systems.index(system)}"
-            if len(of_seeds) > 1:
-                look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
-                axes.fill_between(band.x, band.low, band.high, gid=f"{gid}.band", **look)
-            axes.plot(band.x, band.y, gid=f"{gid}.line", **style, **sparse)
+        """Draw a line for each system, and with several seeds a band around it."""
+        for system, lines in lines_by_system.items():
+            line = thin_line(mean_over_seeds(lines), points_per_line)
+            style = styles[system]
+            line_id = f"of-{systems.index(system)}"
+            if len(lines) > 1:
+                axes.fill_between(
+                    line.x,
+                    line.low,
+                    line.high,
+                    gid=f"{line_id}.band",
+                    color=style["color"],
+                    alpha=0.2,
+                    linewidth=0,
+                )
+            markers: dict[str, Any] = {}
+            if len(line) < _MARKER_LIMIT:
+                markers = {"marker": "o", "markersize": 3}
+            axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **markers)
         axes.set_xlabel("Update")
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.set_ylabel(axis)
+        axes.set_ylabel(unit)
 
     return chart(name, f"{title} by update", draw)
 
 
-def over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
-    """The mean y of lines, and the lowest and highest, at each x of the first that all reach.
+def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
+    """Return the mean of the lines of several seeds, and their lowest and highest values.
 
-    Between the points of another line, its value is interpolated.
+    Args:
+        lines: The points of each seed.
+
+    Returns:
+        The columns `x`, `y` (the mean), `low` and `high`, with a row for each x of the first line
+        that lies within all lines. Between the points of another line, its value is interpolated.
     """
-    tables = [np.array(line, dtype=float) for line in lines]
-    low, high = max(table[0, 0] for table in tables), min(table[-1, 0] for table in tables)
-    x = tables[0][:, 0]
-    x = x[(low <= x) & (x <= high)]
-    values = np.stack([np.interp(x, *table.T) for table in tables])
-    return pd.DataFrame({"x": x, "y": values.mean(0), "low": values.min(0), "high": values.max(0)})
+    arrays = [np.array(line, dtype=float) for line in lines]  # Each of shape (points, 2).
+    first_common_x = max(array[0, 0] for array in arrays)
+    last_common_x = min(array[-1, 0] for array in arrays)
+    x = arrays[0][:, 0]
+    x = x[(first_common_x <= x) & (x <= last_common_x)]
+    interpolated = [np.interp(x, array[:, 0], array[:, 1]) for array in arrays]
+    values = np.stack(interpolated)  # Of shape (seeds, points).
+    return pd.DataFrame(
+        {
+            "x": x,
+            "y": values.mean(axis=0),
+            "low": values.min(axis=0),
+            "high": values.max(axis=0),
+        }
+    )
 
 
-def thinned(line: pd.DataFrame, points: int) -> pd.DataFrame:
-    """At most `points` rows, each the mean of neighbors."""
-    return neighbors(line, points).mean()
+def thin_line(line: pd.DataFrame, max_points: int) -> pd.DataFrame:
+    """Return a line with at most this many points, each the mean of neighboring points.
+
+    Args:
+        line: The points, one per row.
+        max_points: The largest number of points.
+    """
+    return group_neighbors(line, max_points).mean()
 
 
-def neighbors(line: pd.DataFrame, points: int) -> Any:
-    """The rows in at most `points` groups, all of one size but the last."""
-    return line.groupby(line.index // (-(-len(line) // points) or 1))
+def group_neighbors(line: pd.DataFrame, max_groups: int) -> Any:
+    """Return the rows of a line in groups of neighbors, all of one size except the last.
+
+    Args:
+        line: The points, one per row, with the index 0, 1, and so on.
+        max_groups: The largest number of groups.
+
+    Returns:
+        The data frame grouped by pandas.
+    """
+    rows_per_group = max(1, math.ceil(len(line) / max_groups))
+    return line.groupby(line.index // rows_per_group)

@@ -1,84 +1,133 @@
-"""What each system is: its size, or in which settings it differs from the baseline."""
+"""Describes each system below its name: its size, or the settings that differ from the baseline."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report.frame import table_row_name
 from bleuprint.report.table import NONE
+from bleuprint.report.tasks import table_row_name
 from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.wording import counted, list_first
 
-# Settings of a system that are named beside its scores; all are under Provenance.
-_MOST = 5
+# The largest number of settings that are named below a system. Provenance lists all of them.
+_MAX_SETTINGS = 5
 _SECTION = re.compile("^(model|train|decode|vocabulary)[.]")
-# Settings of a training that do not change its weights at an update.
-_WATCHING = ("train.validate_interval", "train.save_interval", "train.keep_")
+# Settings of a training run that do not change its weights at an update.
+_OBSERVING_SETTINGS = ("train.validate_interval", "train.save_interval", "train.keep_")
 
 
-def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str, str]]:
-    """System, setting, the baseline's value and this one's, for each setting that differs."""
-    base, *_ = systems.values()
-    for name, settings in list(systems.items())[1:]:
-        keys = dict.fromkeys((*base, *settings))
-        pairs = {key: (base.get(key, NONE), settings.get(key, NONE)) for key in keys}
-        changed = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-        for key, pair in (changed or {"nothing": (NONE, NONE)}).items():
-            yield name, key, *pair
+class SettingChange(NamedTuple):
+    """A setting in which a system differs from the baseline.
+
+    Attributes:
+        name: The name of the system, or of the corpus if corpora are compared.
+        setting: The key of the setting; `nothing` if no setting differs.
+        baseline_value: The value of the baseline; a dash if it lacks the setting.
+        value: The value of the system; a dash if it lacks the setting.
+    """
+
+    name: str
+    setting: str
+    baseline_value: str
+    value: str
+
+
+def changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[SettingChange]:
+    """Yield each setting in which a system differs from the first one, the baseline.
+
+    Args:
+        settings_by_name: The settings of each system, by key. They may also be those of corpora.
+    """
+    baseline, *others = settings_by_name
+    baseline_settings = settings_by_name[baseline]
+    for name in others:
+        settings = settings_by_name[name]
+        has_changes = False
+        for key in dict.fromkeys([*baseline_settings, *settings]):
+            baseline_value = baseline_settings.get(key, NONE)
+            value = settings.get(key, NONE)
+            if value != baseline_value:
+                has_changes = True
+                yield SettingChange(name, key, baseline_value, value)
+        if not has_changes:
+            yield SettingChange(name, "nothing", NONE, NONE)
 
 
 def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
-    """Return a line on each row: of the first system its size, of others what differs from it.
+    """Return the description of each row of the tables, by the name of the row.
 
-    Where corpora share a task, also what differs in the preparation from the first of them.
+    The first system is described by its size, and the other ones by what differs from it. Where
+    corpora share a task, the description also says what differs in their preparation.
 
     Args:
-        settings: The experiment.
-        tasks: The name of the task of each corpus (frame.task_names).
+        settings: The settings of the experiment.
+        tasks: The name of the task of each corpus (tasks.py).
     """
-    systems = _of_systems(settings)
-    rows = dict(systems)
+    system_descriptions = _system_descriptions(settings)
+    row_descriptions = dict(system_descriptions)
     for task in dict.fromkeys(tasks.values()):
         corpora = [corpus for corpus in tasks if tasks[corpus] == task]
-        prepared = {
-            name: flatten_settings(settings.corpus(name).deciding_settings()) for name in corpora
-        }
-        # what replaces something first
-        ordered = sorted(changes(prepared), key=lambda changed: changed[-1] == NONE)
-        preparations = {corpora[0]: "", **_short(ordered, corpora[0])}
-        for system, about in systems.items():
+        preparations = _preparation_descriptions(settings, corpora)
+        for system, system_description in system_descriptions.items():
             for corpus in corpora:
                 preparation = preparations[corpus]
                 if not preparation:
-                    text = about
+                    description = system_description
                 elif system == settings.trained_systems[0]:
-                    text = preparation
+                    description = preparation
                 else:
-                    text = f"{about}; {preparation}"
-                rows[table_row_name(system, corpus, tasks)] = text
-    return rows
+                    description = f"{system_description}; {preparation}"
+                row_descriptions[table_row_name(system, corpus, tasks)] = description
+    return row_descriptions
 
 
-def _of_systems(settings: Settings) -> dict[str, str]:
-    first = settings.trained_systems[0]
-    system = settings.system_settings(first)
-    model, train = system.model, system.train
-    text = (
+def _system_descriptions(settings: Settings) -> dict[str, str]:
+    """Return the description of each system that is trained here."""
+    baseline = settings.trained_systems[0]
+    system = settings.system_settings(baseline)
+    model = system.model
+    size = (
         f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.heads} heads"
     )
-    for most, noun in ((train.max_updates, "update"), (train.max_epochs, "epoch")):
-        text += f", {counted(most, noun)}" if most else ""
-    systems = {name: settings.dotted_settings(name) for name in settings.trained_systems}
-    return {first: text} | _short(changes(systems), first)
+    if system.train.max_updates:
+        size += f", {counted(system.train.max_updates, 'update')}"
+    if system.train.max_epochs:
+        size += f", {counted(system.train.max_epochs, 'epoch')}"
+    settings_by_system = {name: settings.dotted_settings(name) for name in settings.trained_systems}
+    return {baseline: size} | _short_descriptions(changes(settings_by_system), baseline)
 
 
-def _short(changed: Iterable[tuple[str, str, str, str]], first: str) -> dict[str, str]:
-    """The settings that differ from those of `first`, by name."""
-    found: dict[str, list[str]] = {}
-    for name, key, _, value in changed:
-        settings = found.setdefault(name, [])
-        if key != "nothing" and not key.startswith(_WATCHING):
-            short = _SECTION.sub("", key)
-            settings.append(f"without {short}" if value == NONE else f"{short} {value}")
-    return {name: list_first(each, _MOST) or f"as {first}" for name, each in found.items()}
+def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[str, str]:
+    """Return what differs in the preparation of each corpus from the first one; empty for it."""
+    settings_by_corpus = {}
+    for corpus in corpora:
+        settings_by_corpus[corpus] = flatten_settings(settings.corpus(corpus).deciding_settings())
+    # A setting with a value comes first: it usually replaces one that is missing.
+    ordered = sorted(changes(settings_by_corpus), key=lambda change: change.value == NONE)
+    return {corpora[0]: ""} | _short_descriptions(ordered, corpora[0])
+
+
+def _short_descriptions(setting_changes: Iterable[SettingChange], baseline: str) -> dict[str, str]:
+    """Return the first settings that differ from the baseline as text, by name.
+
+    Args:
+        setting_changes: The settings that differ, of all systems or corpora.
+        baseline: The name of the baseline.
+    """
+    settings_by_name: dict[str, list[str]] = {}
+    for change in setting_changes:
+        settings = settings_by_name.setdefault(change.name, [])
+        is_observing = change.setting.startswith(_OBSERVING_SETTINGS)
+        if change.setting == "nothing" or is_observing:
+            continue
+        short_key = _SECTION.sub("", change.setting)
+        if change.value == NONE:
+            settings.append(f"without {short_key}")
+        else:
+            settings.append(f"{short_key} {change.value}")
+    descriptions_by_name = {}
+    for name, settings in settings_by_name.items():
+        descriptions_by_name[name] = list_first(settings, _MAX_SETTINGS) or f"as {baseline}"
+    return descriptions_by_name

@@ -1,4 +1,4 @@
-"""The whole page: its head, the list of its sections, and the sections."""
+"""The whole HTML report: its head, the links to its sections, and the sections."""
 
 from collections.abc import Callable
 
@@ -12,18 +12,38 @@ from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary
 
-# The sections in the order of the page; None is a section without content.
+# The functions that make the sections, in the order of the page. A section without content is None.
 SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
-    *(summary, curves, errors, sentences),
-    *(attention, corpora, cost, provenance),
+    summary,
+    curves,
+    errors,
+    sentences,
+    attention,
+    corpora,
+    cost,
+    provenance,
 )
 
 
 def document(context: ReportContext) -> str:
-    """The page as one text: styles and scripts are in it, and it makes no request."""
+    """Return the HTML report as one text, with its styles and scripts: it makes no request.
+
+    Args:
+        context: The experiment and its results.
+    """
+    sections = []
+    for make_section in SECTIONS:
+        section = make_section(context)
+        if section is not None:
+            sections.append(section)
+    pairs = {name: counts.kept for name, counts in context.pair_counts.items()}
+    external_systems: dict[str, None] = {}
+    for row in context.bleu_rows:
+        if not row.is_trained:
+            external_systems[row.system] = None
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
-        pairs={name: of.left for name, of in context.kept.items()},
-        not_trained=list(dict.fromkeys(row.system for row in context.rows if not row.is_trained)),
-        sections=[section for make in SECTIONS if (section := make(context))],
+        pairs=pairs,
+        external_systems=list(external_systems),
+        sections=sections,
     )

@@ -1,77 +1,123 @@
-"""The training pairs that each stage dropped, from the filtering statistics."""
+"""How many training pairs each stage of preparation dropped, from the filtering statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
 from bleuprint.report.table import NONE, Table, table_of
 
-# Reasons why a pair is not trained on although no rule dropped it.
-DRAWN = ("drawn_for_valid", "drawn_for_test")
-_OVERLAP = ("source_held_out", "target_held_out")
+# Rules that move pairs to a validation or test set, and so out of the training text.
+HELD_OUT_RULES = ("drawn_for_valid", "drawn_for_test")
+# Rules that drop pairs with a sentence of a validation or test set.
+_OVERLAP_RULES = ("source_held_out", "target_held_out")
+_FIRST_STAGE = STAGES[0]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Training pairs: the number read, left, and drawn for validation and test sets, and the number
-    that each rule dropped.
+class PairCounts:
+    """What became of the sentence pairs of a corpus's training text.
+
+    Attributes:
+        read: The pairs that were read from the downloaded files.
+        kept: The pairs that are trained on.
+        held_out: The pairs that were moved to validation and test sets.
+        dropped: The pairs that each rule dropped, by the name of the rule.
     """
 
     read: int
-    left: int
-    drawn: int
+    kept: int
+    held_out: int
     dropped: Mapping[str, int]
 
     @property
     def candidates(self) -> int:
-        """The pairs that were not drawn for other sets."""
-        return self.read - self.drawn
+        """The pairs that were not moved to other sets, and so could be trained on."""
+        return self.read - self.held_out
 
     @property
     def overlap(self) -> int:
-        """The pairs with a sentence of validation or test sets."""
-        return sum(self.dropped.get(rule, 0) for rule in _OVERLAP)
+        """The pairs that were dropped because of a sentence of a validation or test set."""
+        return sum(self.dropped.get(rule, 0) for rule in _OVERLAP_RULES)
 
 
-def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCounts]]:
-    """Stage, set and counts of the training text in the stages' order.
+class StageCounts(NamedTuple):
+    """The counts of a stage for the training text, or for a part of it.
 
-    It is downloaded in parts, the sets train.NAME.
+    Attributes:
+        stage: The name of the stage.
+        set_name: train, or train.NAME for a part of the text that is downloaded on its own.
+        counts: The pairs into and out of the stage, and what its rules did.
+    """
+
+    stage: str
+    set_name: str
+    counts: SetCounts
+
+
+def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
+    """Yield the counts of the training text, in the order of the stages.
+
+    Args:
+        corpus: The name of the corpus.
+        root: The project's folder.
     """
     for stage, sets in filter_stats_by_stage(corpus, root).items():
-        for name, counts in sets.items():
-            if name == "train" or name.startswith("train."):
-                yield stage, name, counts
+        for set_name, counts in sets.items():
+            if set_name == "train" or set_name.startswith("train."):
+                yield StageCounts(stage, set_name, counts)
 
 
-def kept(corpus: str, root: Path) -> Kept:
-    """The pairs from the download to the training."""
-    read, left, dropped = 0, 0, Counter[str]()
-    for stage, _, counts in training_counts(corpus, root):
-        read += counts.pairs_in if stage == STAGES[0] else 0
-        left = counts.pairs_out
+def training_pair_counts(corpus: str, root: Path) -> PairCounts:
+    """Return what became of the training pairs of a corpus, from the download to the training.
+
+    Args:
+        corpus: The name of the corpus.
+        root: The project's folder.
+    """
+    read = 0
+    kept = 0
+    dropped = Counter[str]()
+    for stage, _, counts in training_stage_counts(corpus, root):
+        if stage == _FIRST_STAGE:
+            read += counts.pairs_in
+        kept = counts.pairs_out  # The last stage decides.
         dropped.update(counts.dropped)
-    drawn = sum(dropped.pop(rule, 0) for rule in DRAWN)
-    return Kept(read, left, drawn, dropped)
+    held_out = sum(dropped.pop(rule, 0) for rule in HELD_OUT_RULES)
+    return PairCounts(read, kept, held_out, dropped)
 
 
 def funnel(corpora: Iterable[str], root: Path) -> Table:
-    """The training pairs of each corpus stage by stage; stages that dropped none are left out."""
-    rows = [
-        (
-            *(corpus, stage, name, _counts(counts.dropped), _counts(counts.changed)),
-            *(f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"),
-        )
-        for corpus in corpora
-        for stage, name, counts in training_counts(corpus, root)
-        if stage == STAGES[0] or any((*counts.dropped.values(), *counts.changed.values()))
-    ]
-    heads = "Corpus", "Stage", "Set", "Dropped", "Changed"
-    return table_of(heads, ("Sentence pairs in", "Sentence pairs out"), rows)
+    """Return the number of training pairs of each corpus, stage by stage.
+
+    A stage that dropped and changed no pair is skipped, except the download.
+
+    Args:
+        corpora: The names of the corpora.
+        root: The project's folder.
+    """
+    rows = []
+    for corpus in corpora:
+        for stage, set_name, counts in training_stage_counts(corpus, root):
+            has_effect = any(counts.dropped.values()) or any(counts.changed.values())
+            if stage == _FIRST_STAGE or has_effect:
+                row = [
+                    corpus,
+                    stage,
+                    set_name,
+                    _rule_counts(counts.dropped),
+                    _rule_counts(counts.changed),
+                    f"{counts.pairs_in:,}",
+                    f"{counts.pairs_out:,}",
+                ]
+                rows.append(row)
+    text_heads = ["Corpus", "Stage", "Set", "Dropped", "Changed"]
+    return table_of(text_heads, ["Sentence pairs in", "Sentence pairs out"], rows)
 
 
-def _counts(by_rule: Mapping[str, int]) -> str:
-    counts = ", ".join(f"{rule} {count:,}" for rule, count in by_rule.items() if count)
-    return counts or NONE
+def _rule_counts(pairs_by_rule: Mapping[str, int]) -> str:
+    """Return the number of pairs for each rule, such as `length 1,200, ratio 7`."""
+    counts = [f"{rule} {pairs:,}" for rule, pairs in pairs_by_rule.items() if pairs > 0]
+    return ", ".join(counts) or NONE

@@ -1,4 +1,4 @@
-"""A section of the page: its data, and the template of its name that shows them."""
+"""A section of the HTML report: its data, and the template that shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,22 +8,31 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.report.paired import p_text
 from bleuprint.serving.attention_html import attention_environment
 
 TEMPLATES = attention_environment(Path(__file__).with_name("templates"))
-TEMPLATES.filters["p_text"] = p_text
 
 
 def paragraphs(name: str) -> list[str]:
-    """The paragraphs of a text of table.md that the page shows, too."""
-    text = Path(__file__).parents[1].joinpath("templates", name).read_text(encoding="utf-8")
+    """Return the paragraphs of a text that both table.md and the HTML report show.
+
+    Args:
+        name: The file's name in report/templates/.
+    """
+    path = Path(__file__).parents[1] / "templates" / name
+    text = path.read_text(encoding="utf-8")
     return text.rstrip("\n").split("\n\n")
 
 
 @dataclass(frozen=True)
 class Section:
-    """`anchor` is the id that links point to, and the name of the template of `data`."""
+    """A section of the HTML report.
+
+    Attributes:
+        anchor: The id of the section, and the name of its template.
+        title: The heading.
+        data: The variables of the template.
+    """
 
     anchor: str
     title: str
@@ -32,4 +41,5 @@ class Section:
     @cached_property
     def body(self) -> Markup:
         """The HTML below the heading."""
-        return Markup(TEMPLATES.get_template(f"{self.anchor}.html.j2").render(self.data))
+        template = TEMPLATES.get_template(f"{self.anchor}.html.j2")
+        return Markup(template.render(self.data))

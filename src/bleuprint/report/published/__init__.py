@@ -1,1 +1,1 @@
-"""Published scores, shown beside ours."""
+"""Published scores, which tables show above the scores of an experiment."""

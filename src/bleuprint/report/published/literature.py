@@ -1,20 +1,25 @@
-"""Published results, shown above ours as they were printed.
+"""Published scores, which tables show above ours, as they were printed.
 
-Table 2 of "Attention Is All You Need" is in table_2.csv; an experiment names others in its
-params.yaml (config/published.py).
+Table 2 of "Attention Is All You Need" is in table_2.csv, next to this module. An experiment names
+other published numbers in its params.yaml (config/published.py).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records
-from bleuprint.report.score_frame import computed_scores, score_frame, select_metric
+from bleuprint.report.score_frame import (
+    computed_scores,
+    score_frame,
+    score_rows,
+    select_metric,
+)
 from bleuprint.report.score_tables import OTHER_BLEU_LABEL
 
 SOURCE = "Vaswani et al. 2017, Table 2"
@@ -25,26 +30,40 @@ HOW_SCORED = (
     "with ours in the same column; training cost by time x GPUs x sustained FLOPS, not by count. "
     "For the Transformer (big) the paper's text gives 41.0 on en-fr."
 )
-# The metric of a published BLEU that is counted in a way not computed here.
+# The metric of a published BLEU that is computed in a way that is not implemented here.
 UNKNOWN = "unknown"
-_SCORED = {
+# How a published number was scored; the braces stand for the corpus and the test set.
+_SCORING_TEXTS = {
     "bleu": "sacreBLEU's default BLEU on {}",
     UNKNOWN: "{}, scored in a way not computed here",
 }
-_COLUMNS = [
-    "name",
-    "system",
-    "row_name",
-    "published",
-    "corpus",
-    "test",
-    "metric",
-    "value",
-    "printed",
-    "training_flops_by_time",
-    "compared_system",
-]
-_Row = dict[str, Any]
+_LOSS_METRICS = ["loss", "perplexity"]
+
+
+class PublishedNumber(TypedDict):
+    """A published number.
+
+    Attributes:
+        name: The name of the published system.
+        published: Where the number was printed.
+        corpus: The corpus whose test set the number is of.
+        test: The test set.
+        metric: bleu, a variant of BLEU, `UNKNOWN`, loss or perplexity.
+        value: The number.
+        printed: The number as it was printed.
+        training_flops_by_time: The operations that the devices could do in the training time.
+        compared_system: The system of this experiment that it is compared with.
+    """
+
+    name: str
+    published: str
+    corpus: str
+    test: str
+    metric: str
+    value: float
+    printed: str
+    training_flops_by_time: float | None
+    compared_system: str | None
 
 
 def attach(records: Records, published: Sequence[Published]) -> Records:
@@ -55,112 +74,137 @@ def attach(records: Records, published: Sequence[Published]) -> Records:
         published: The numbers that its params.yaml names. Those of Table 2 come from table_2.csv.
 
     Returns:
-        `numbers` has a row for each published number, with the columns `name`, `system` (the name,
-        with the source if others have the same), `row_name` (the name of the row of the table),
-        `published` (where it was printed), `corpus`, `test`, `metric` (bleu, a variant of BLEU,
-        UNKNOWN, loss or perplexity), `value`, `printed` (the text of the value),
-        `training_flops_by_time` and `compared_system` (whose score it is compared with).
+        The records, whose table `published` has the columns of `PublishedNumber` and two more:
+        `system`, the name with the source if several sources have the name, and `row_name`.
     """
-    tests = records.runs.drop_duplicates(["corpus", "test"])
-    found = list(_of_table_2(tests))
-    known = set(zip(tests.corpus, tests.test, strict=True))
-    for number in published:
-        is_of_table_2 = number.source == SOURCE and is_in_table_2(number.corpus, number.test)
-        if (number.corpus, number.test) in known and not is_of_table_2:
-            found += _of_params(number)
-    numbers = pd.DataFrame(found, columns=_COLUMNS)
-    # a name that several sources use is qualified by its source
-    is_ambiguous = numbers.groupby("name").published.transform("nunique") > 1
-    qualified = numbers["name"] + ", " + numbers.published
-    numbers["system"] = numbers["name"].where(~is_ambiguous, qualified)
-    numbers["row_name"] = numbers.system + " (published)"
-    return replace(records, published=numbers)
+    test_sets = records.runs.drop_duplicates(["corpus", "test"])
+    known_test_sets = set(zip(test_sets.corpus, test_sets.test, strict=True))
+    numbers = list(_numbers_of_table_2(test_sets))
+    for entry in published:
+        is_known = (entry.corpus, entry.test) in known_test_sets
+        is_of_table_2 = entry.source == SOURCE and is_in_table_2(entry.corpus, entry.test)
+        if is_known and not is_of_table_2:
+            numbers += _numbers_of_entry(entry)
+    table = pd.DataFrame(numbers, columns=list(PublishedNumber.__annotations__))
+    table = table.astype({"training_flops_by_time": float})
+    is_ambiguous = table.groupby("name").published.transform("nunique") > 1
+    name_with_source = table["name"] + ", " + table.published
+    table["system"] = table["name"].where(~is_ambiguous, name_with_source)
+    table["row_name"] = table.system + " (published)"
+    return replace(records, published=table)
 
 
 def is_in_table_2(corpus: str, test: str) -> bool:
-    """Return whether Table 2 is about this test set: WMT14's newstest2014."""
+    """Return whether Table 2 has numbers for a test set: for WMT14's newstest2014 alone."""
     return corpus.startswith("wmt14") and test == "newstest2014"
 
 
 def notes(records: Records) -> list[str]:
-    """Return where the numbers were printed and how they were scored, a note for each source."""
-    if records.published.empty:
+    """Return where the numbers were printed and how they were scored, a note for each source.
+
+    Args:
+        records: The records of the experiment, with published numbers.
+    """
+    published = records.published
+    if published.empty:
         return []
-    numbers = records.published[~records.published.metric.isin(["loss", "perplexity"])]
+    bleu = published[~published.metric.isin(_LOSS_METRICS)]
     lines = []
-    if (numbers.metric != "bleu").any():
+    if (bleu.metric != "bleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHER_BLEU_LABEL}: in ways not computed here."
         )
-    if (numbers.published == SOURCE).any():
+    if (bleu.published == SOURCE).any():
         lines.append(f"Published: {SOURCE}; {HOW_SCORED}")
-    others = numbers[numbers.published != SOURCE]
-    for (name, source), of_source in others.groupby(["system", "published"], sort=False):
-        scored = []
-        for row in of_source.itertuples():
-            form = _SCORED.get(row.metric, f"{row.metric} BLEU on {{}}")
-            scored.append(form.format(f"{row.corpus} {row.test}"))
-        lines.append(f"{name} (published): {' '.join(source.split())}; {', '.join(scored)}.")
+    bleu_of_other_sources = bleu[bleu.published != SOURCE]
+    by_source = bleu_of_other_sources.groupby(["system", "published"], sort=False)
+    for (system, source), numbers in by_source:
+        scoring_texts = []
+        for number in numbers.itertuples():
+            text = _SCORING_TEXTS.get(number.metric, f"{number.metric} BLEU on {{}}")
+            scoring_texts.append(text.format(f"{number.corpus} {number.test}"))
+        source_in_one_line = " ".join(source.split())
+        lines.append(f"{system} (published): {source_in_one_line}; {', '.join(scoring_texts)}.")
     return lines
 
 
 def differences(records: Records) -> Iterator[str]:
-    """Yield for each number that names a system the system's BLEU, counted alike, minus this."""
-    if records.published.empty:
+    """Yield how much the compared system of each published number differs from it, in BLEU.
+
+    Args:
+        records: The records of the experiment, with published numbers.
+    """
+    published = records.published
+    if published.empty:
         return
     scores = computed_scores(score_frame(records))
-    for number in records.published[records.published.compared_system.notna()].itertuples():
-        of_variant = select_metric(scores, number.metric)
-        is_here = (
-            (of_variant.system == number.compared_system)
-            & (of_variant.corpus == number.corpus)
-            & (of_variant.test == number.test)
+    for number in published[published.compared_system.notna()].itertuples():
+        scores_in_metric = select_metric(scores, number.metric)
+        is_compared = (
+            (scores_in_metric.system == number.compared_system)
+            & (scores_in_metric.corpus == number.corpus)
+            & (scores_in_metric.test == number.test)
         )
-        for row in of_variant[is_here].itertuples():
-            how = "sacreBLEU's default" if number.metric == "bleu" else number.metric
+        metric = "sacreBLEU's default" if number.metric == "bleu" else number.metric
+        for row in score_rows(scores_in_metric[is_compared]):
             yield (
                 f"{row.system} minus {number.name} (published), {number.corpus} {number.test}: "
-                f"{row.value - number.value:+z.1f} BLEU, {how}."
+                f"{row.value - number.value:+z.1f} BLEU, {metric}."
             )
 
 
-def _of_table_2(tests: pd.DataFrame) -> Iterator[_Row]:
-    """Yield the numbers of Table 2 on those of these test sets that it is about."""
-    is_reported = [is_in_table_2(*place) for place in zip(tests.corpus, tests.test, strict=True)]
-    reported = tests[is_reported]
-    table = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)  # as printed
-    for row in table.itertuples():
-        is_transformer = row.system.startswith("Transformer")
-        for test in reported[reported.source + "-" + reported.target == row.pair].itertuples():
+def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
+    """Yield the numbers of Table 2 on the test sets that it has numbers for.
+
+    Args:
+        test_sets: The rows of the records, one for each test set of a corpus.
+    """
+    table_2 = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)
+    for published_row in table_2.itertuples():
+        is_transformer = published_row.system.startswith("Transformer")
+        for test_set in test_sets.itertuples():
+            is_same_pair = f"{test_set.source}-{test_set.target}" == published_row.pair
+            if not is_same_pair or not is_in_table_2(test_set.corpus, test_set.test):
+                continue
             yield {
-                "name": row.system,
+                "name": published_row.system,
                 "published": SOURCE,
-                "corpus": test.corpus,
-                "test": test.test,
+                "corpus": test_set.corpus,
+                "test": test_set.test,
                 "metric": "compound-split" if is_transformer else "tokenized",
-                "value": float(row.bleu),
-                "printed": row.bleu,
-                "training_flops_by_time": float(row.training_flops_by_time),
+                "value": float(published_row.bleu),
+                "printed": published_row.bleu,
+                "training_flops_by_time": float(published_row.training_flops_by_time),
+                "compared_system": None,
             }
 
 
-def _of_params(number: Published) -> Iterator[_Row]:
-    """Yield the numbers of an entry of params.yaml."""
-    place = {
-        "name": number.name,
-        "published": number.source,
-        "corpus": number.corpus,
-        "test": number.test,
+def _numbers_of_entry(entry: Published) -> Iterator[PublishedNumber]:
+    """Yield the numbers of an entry of params.yaml: BLEU, and loss and perplexity if given."""
+    bleu: PublishedNumber = {
+        "name": entry.name,
+        "published": entry.source,
+        "corpus": entry.corpus,
+        "test": entry.test,
+        "metric": "bleu" if entry.metric == "sacrebleu" else entry.metric,
+        "value": entry.bleu,
+        "printed": str(entry.bleu),
+        "training_flops_by_time": None,
+        "compared_system": entry.system,
     }
-    yield place | {
-        "metric": "bleu" if number.metric == "sacrebleu" else number.metric,
-        "value": number.bleu,
-        "printed": str(number.bleu),
-        "compared_system": number.system,
-    }
-    if number.perplexity is not None:
-        loss = round(log(number.perplexity), 3)
-        yield place | {"metric": "loss", "value": loss, "printed": f"{loss:.3f}"}
-        perplexity = {"value": number.perplexity, "printed": f"{number.perplexity:.2f}"}
-        yield place | {"metric": "perplexity"} | perplexity
+    yield bleu
+    if entry.perplexity is None:
+        return
+    loss = round(log(entry.perplexity), 3)
+    loss_number = bleu.copy()
+    loss_number["metric"] = "loss"
+    loss_number["value"] = loss
+    loss_number["printed"] = f"{loss:.3f}"
+    loss_number["compared_system"] = None
+    yield loss_number
+    perplexity_number = loss_number.copy()
+    perplexity_number["metric"] = "perplexity"
+    perplexity_number["value"] = entry.perplexity
+    perplexity_number["printed"] = f"{entry.perplexity:.2f}"
+    yield perplexity_number

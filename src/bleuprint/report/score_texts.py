@@ -1,0 +1,81 @@
+"""The texts of scores and differences in tables: `31.1 [30.1, 33.1]`, `+8.7‡ p=0.001`."""
+
+from math import isnan
+
+from bleuprint.report.paired import format_p_value
+from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
+
+# The mark of a difference that is significant when tested alone.
+SIGNIFICANT_ALONE = "†"
+# The mark of a difference that stays significant after Holm's correction for all systems.
+SIGNIFICANT = "‡"
+
+
+def is_significant(difference: float, p_value: float) -> bool:
+    """Return whether a difference is significant; False where one of both is missing (NaN)."""
+    return bool(p_value < SIGNIFICANCE_LEVEL and difference != 0)
+
+
+def significance_mark(difference: float, p_value: float, corrected_p_value: float) -> str:
+    """Return the mark of a difference; empty if it is not significant or not tested.
+
+    Args:
+        difference: The difference from the baseline; NaN if it is not known.
+        p_value: Its p-value; NaN if it is not tested.
+        corrected_p_value: The p-value after Holm's correction; NaN if it is not tested.
+    """
+    if not is_significant(difference, p_value):
+        return ""
+    return SIGNIFICANT if corrected_p_value < SIGNIFICANCE_LEVEL else SIGNIFICANT_ALONE
+
+
+def format_score(value: float, deviation: float, ci_low: float, ci_high: float, digits: int) -> str:
+    """Return a score with its deviation, `31.5 ± 2.1`, or with its interval, `31.1 [30.1, 33.1]`.
+
+    Args:
+        value: The score; with several seeds the mean.
+        deviation: The standard deviation over seeds; NaN with one seed.
+        ci_low: The lower end of the 95% confidence interval; NaN if there is none.
+        ci_high: The upper end of the interval.
+        digits: The number of decimals.
+    """
+    if not isnan(deviation):
+        # A mean of whole numbers, such as counts of lines, is not whole.
+        digits = max(digits, 1)
+        return f"{value:.{digits}f} ± {deviation:.{digits}f}"
+    if not isnan(ci_low):
+        return f"{value:.{digits}f} [{ci_low:.{digits}f}, {ci_high:.{digits}f}]"
+    return f"{value:.{digits}f}"
+
+
+def format_difference(difference: float, is_significant: bool) -> str:
+    """Return a difference with its sign and one decimal, such as `+8.7`.
+
+    A significant difference gets more decimals if one would show it as `+0.0`.
+
+    Args:
+        difference: The difference.
+        is_significant: Whether it is significant.
+    """
+    digits = 1
+    if is_significant and difference != 0:
+        while float(f"{difference:.{digits}f}") == 0:
+            digits += 1
+    # The option z of the format writes -0.04 as +0.0, and not as -0.0.
+    return f"{difference:+z.{digits}f}"
+
+
+def format_tested_difference(difference: float, mark: str, p_value: float) -> str:
+    """Return a difference with its mark and p-value: `+8.7‡ p=0.001`, `-0.2 n.s. p=0.410`.
+
+    Args:
+        difference: The difference; NaN if it is not known, which gives an empty text.
+        mark: Its significance mark; empty if it is not significant.
+        p_value: Its p-value; NaN if it is not tested, which gives the difference alone.
+    """
+    if isnan(difference):
+        return ""
+    text = format_difference(difference, is_significant=mark != "")
+    if isnan(p_value):
+        return text
+    return f"{text}{mark or ' n.s.'} {format_p_value(p_value)}"

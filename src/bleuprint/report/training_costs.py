@@ -1,0 +1,133 @@
+"""What was measured of each training run: its duration, speed, memory and machine.
+
+These figures differ each time a training runs, so results.json does not contain them. They come
+from timings/, where a training of this clone writes them, or else from costs.csv, which is
+committed for clones that trained nothing.
+"""
+
+import dataclasses
+from pathlib import Path
+
+import pandas as pd
+
+from bleuprint.config.paths import Run
+from bleuprint.runtime.files import check_regular_file, report_as_damage
+from bleuprint.runtime.wording import counted
+from bleuprint.tracking.timings import read_training_cost
+
+# The measured costs of a project, committed for clones that have no timings/.
+COSTS = Path("reports", "costs.csv")
+# The measured columns with their types, which hold even where every value is missing. The columns
+# `processes` and `threads` are text: a training that two machines did has `1 + 2` of them.
+COST_DTYPES = {
+    "train_seconds": "float64",
+    "device": "str",
+    "processes": "str",
+    "threads": "str",
+    "commit": "str",
+    "train_tokens_per_second": "float64",
+    "peak_memory": "Int64",
+    "devices": "Int64",
+    "sustained_flops": "float64",
+    "training_flops_by_time": "float64",
+    "peak_flops": "float64",
+    "mfu": "float64",
+    "versions": "str",
+}
+_COST_COLUMNS = list(COST_DTYPES)
+# The columns whose names differ from the fields of TrainingCost (tracking/timings.py).
+_COLUMN_OF_FIELD = {
+    "seconds": "train_seconds",
+    "tokens_per_second": "train_tokens_per_second",
+    "flops_by_time": "training_flops_by_time",
+}
+# The columns that identify a training run and its result.
+_TRAINING_KEY = [*Run._fields, "training_sha256"]
+
+
+def trained_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of systems that are trained here, and so no external system."""
+    return runs[runs.training_sha256.notna()]
+
+
+def one_row_per_training(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each training run; a run has a row for each of its test sets."""
+    return trained_runs(runs).drop_duplicates(list(Run._fields))
+
+
+def training_runs(runs: pd.DataFrame) -> list[Run]:
+    """Return each training run once, in the order of the rows."""
+    keys = one_row_per_training(runs)[list(Run._fields)]
+    return [Run(*key) for key in keys.to_numpy()]
+
+
+def with_training_costs(
+    runs: pd.DataFrame, root: Path, costs_path: Path | None = None
+) -> pd.DataFrame:
+    """Return the runs with the columns of `COST_DTYPES`, empty where nothing was measured.
+
+    Args:
+        runs: The table of runs of the records.
+        root: The project's folder. Figures in its timings/ come first.
+        costs_path: The costs.csv with the figures of the other trainings; by default the one in
+            the project's reports/. It need not exist.
+    """
+    if costs_path is None:
+        costs_path = root / COSTS
+    training_keys = one_row_per_training(runs)[_TRAINING_KEY]
+    costs = _costs_in_timings(training_keys, root)
+    if costs_path.exists():
+        committed_costs = _read_costs_csv(costs_path).reindex(costs.index)
+        costs = costs.where(costs.train_seconds.notna(), committed_costs)
+    return runs.merge(costs.reset_index(), on=_TRAINING_KEY, how="left")
+
+
+def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """Return what timings/ contains of each training, with the training's key as the index."""
+    rows = []
+    for system, corpus, seed, training_sha256 in training_keys.itertuples(index=False, name=None):
+        cost = read_training_cost(Run(system, corpus, seed), training_sha256, root)
+        rows.append({} if cost is None else dataclasses.asdict(cost))
+    costs = pd.DataFrame(rows).rename(columns=_COLUMN_OF_FIELD)
+    costs = costs.reindex(columns=_COST_COLUMNS).astype(COST_DTYPES)
+    return costs.set_index(pd.MultiIndex.from_frame(training_keys))
+
+
+def _read_costs_csv(path: Path) -> pd.DataFrame:
+    """Return the measured columns of a costs.csv, with the training's key as the index."""
+    key_dtypes = dict.fromkeys(_TRAINING_KEY, "str")
+    key_dtypes["seed"] = "int64"
+    with report_as_damage(path, f"run: make reproduce, or restore it: git checkout {path}"):
+        check_regular_file(path)
+        costs = pd.read_csv(
+            path,
+            dtype=key_dtypes | COST_DTYPES,
+            # A system or device may be called NA or 4000: only an empty field is missing.
+            keep_default_na=False,
+            na_values=[""],
+        )
+        costs = costs.drop_duplicates(_TRAINING_KEY, keep="last").set_index(_TRAINING_KEY)
+        return costs.reindex(columns=_COST_COLUMNS)
+
+
+def costs_csv(runs: pd.DataFrame) -> str:
+    """Return the text of costs.csv: the measured columns, a line for each training run."""
+    columns = _TRAINING_KEY + _COST_COLUMNS
+    trainings = one_row_per_training(runs)
+    text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
+    return text
+
+
+def machine_text(device: str, processes: int | str, threads: int | str) -> str:
+    """Return the machine of a training run, such as `CPU, 1 x 8 threads`.
+
+    Args:
+        device: The name of the processor or GPU.
+        processes: The number of processes; `1 + 2` if two machines trained, one after the other.
+        threads: The number of threads of each process, in the same form.
+    """
+    if str(threads).isdigit():
+        threads_text = counted(int(threads), "thread")
+    else:
+        threads_text = f"{threads} threads"
+    return f"{device}, {processes} x {threads_text}"
