@@ -68,14 +68,14 @@ def bleu_row(output):
 
 def translate(root, run, edits):
     """Put the references in place of translations, but for the edited lines; and score them."""
-    settings = trees.load(root / "params.yaml")
+    settings = trees.load_settings(root / "params.yaml")
     references = list(read_lines(root / "data" / "split" / run.corpus / f"{TEST}.de"))
     edited = [edits.get(number, line) for number, line in enumerate(references)]
     trees.translate(root, settings, run, "first", edited)
 
 
 def report(root):
-    collect(trees.load(root / "params.yaml"), root).save(root / RESULTS)
+    collect(trees.load_settings(root / "params.yaml"), root).save(root / RESULTS)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def repository(tree, tmp_path_factory):
     (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
     write_resolved(root)
     translate(root, TINY, {})
-    trees.write_run(root, trees.load(root / "params.yaml"), TINY, errors=0.5)
+    trees.write_run(root, trees.load_settings(root / "params.yaml"), TINY, errors=0.5)
     report(root)
     run(root, "git", "commit", "--quiet", "--all", "--message", "second")
     return root
@@ -141,7 +141,7 @@ def test_settings_that_differ(copy):
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (copy / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
     assert "was made with another params.yaml" in compare(copy, "tiny", "small", status=1)
-    trees.write_run(copy, trees.load(copy / "params.yaml"), SMALL, errors=0.15)
+    trees.write_run(copy, trees.load_settings(copy / "params.yaml"), SMALL, errors=0.15)
     report(copy)
     found = lines(compare(copy, "tiny", "small"))
     assert ["model.d_ff", "64", "128"] in found

@@ -10,7 +10,7 @@ from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.report import pivot_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
-from bleuprint.report.metric_rows import add_corrected_p_values
+from bleuprint.report.metric_rows import SharedPValue, add_corrected_p_values
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import errors as errors_section
 from bleuprint.report.records import collect
@@ -94,7 +94,7 @@ def test_holms_correction_is_over_all_systems_and_errors():
         ("a", "bleu"): 0.02,
     }
     tested = [
-        (each, [{"system": system, "metric": metric, "group": ""}])
+        SharedPValue(each, [{"system": system, "metric": metric, "group": ""}])
         for (system, metric), each in p.items()
     ]
     add_corrected_p_values(tested)

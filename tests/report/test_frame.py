@@ -58,8 +58,8 @@ def test_csv_reads_back_whole():
 @pytest.mark.parametrize(
     ("lost", "problem"),
     [
-        ("runs", "field metrics.0: no row of runs is its run"),
-        ("metrics", "field runs.0: metrics has no bleu of it"),
+        ("runs", "field metrics.0: runs contains no row of this run"),
+        ("metrics", "field runs.0: metrics contains no bleu of this run"),
     ],
 )
 def test_records_without_a_run_or_its_bleu_are_refused(tmp_path, lost, problem):

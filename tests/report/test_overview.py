@@ -49,7 +49,7 @@ def printed(parts, capsys):
 def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, capsys):
     records = experiment(systems, corpora, tests, seeds, name)
     after = ["the same bytes as the committed results " * 3, "next: the page"]
-    lines = printed(one_screen(records, after=after), capsys)
+    lines = printed(one_screen(records, closing_lines=after), capsys)
     assert len(lines) <= LINES and max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert text.endswith("next: the page")

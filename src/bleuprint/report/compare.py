@@ -87,17 +87,7 @@ def compare(
         second_settings, second_records = first_settings, first_records
     else:
         second_settings, second_records = _open_report(second_argument.revision)
-    if first_argument.system or second_argument.system:
-        first_system = first_argument.system or second_argument.system
-        second_system = second_argument.system or first_argument.system
-        system_pairs = [(first_system, second_system)]
-    else:
-        common = [
-            name
-            for name in first_settings.trained_systems
-            if name in second_settings.trained_systems
-        ]
-        system_pairs = [(name, name) for name in common]
+    system_pairs = _system_pairs(first_argument, second_argument, first_settings, second_settings)
     if not system_pairs:
         raise UserError(f"{first} and {second}: no system of the same name")
     for first_system, second_system in system_pairs:
@@ -118,6 +108,19 @@ def compare(
             on_different_corpora=first_corpus != second_corpus,
         )
         yield from compare_sides(first_side, second_side, sentences)
+
+
+def _system_pairs(
+    first: _Argument, second: _Argument, first_settings: Settings, second_settings: Settings
+) -> list[tuple[str, str]]:
+    """Return which systems are compared: those that are named, or all that both reports have."""
+    if first.system or second.system:
+        return [(first.system or second.system, second.system or first.system)]
+    pairs = []
+    for name in first_settings.trained_systems:
+        if name in second_settings.trained_systems:
+            pairs.append((name, name))
+    return pairs
 
 
 def _parse_argument(text: str) -> _Argument:

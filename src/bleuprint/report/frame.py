@@ -185,7 +185,7 @@ def csv_text(records: Records) -> str:
     table = pd.concat(tables).reindex(columns=_CSV_COLUMNS)
     safe_columns = {}
     for name, column in table.items():
-        safe_values = [spreadsheet_cell(value) for value in column]
+        safe_values = list(map(spreadsheet_cell, column))
         safe_columns[name] = pd.Series(safe_values, dtype=object)
     text: str = pd.DataFrame(safe_columns).to_csv(index=False, lineterminator="\n")
     return text

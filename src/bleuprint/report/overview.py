@@ -56,12 +56,12 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
         closing_lines: Lines that are printed at the end in any case.
     """
     closing = _warning_lines(records)
-    closing += [wrap(line) for line in closing_lines]
+    closing += map(wrap, closing_lines)
     room = LINES - height(closing)
     scores = score_frame(records)
     table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
     costs = costs_table(scores, _COSTS_ON_SCREEN)
-    legend_lines = [wrap(line) for line in notes.legend(records)]
+    legend_lines = list(map(wrap, notes.legend(records)))
     reading_lines = ["", *legend_lines]
     if any(AGREEMENT_COLUMN in column.label for column in table.columns):
         reading_lines.append(wrap(f"{AGREEMENT_DEFINITION}."))
@@ -86,7 +86,7 @@ def _warning_lines(records: Records) -> list[str]:
         *notes.bleu_ceiling_notes(records.runs),
         *notes.early_end_notes(records.runs, only_warnings=True),
     ]
-    return ["", *(wrap(warning) for warning in warnings)]
+    return ["", *map(wrap, warnings)]
 
 
 @dataclass(frozen=True)

@@ -94,11 +94,12 @@ def _markdown_cell(cell: Cell, column: Column) -> str:
 
 def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
     """Return the head, the rule and the cells of a column, padded to the same width."""
-    width = max(_MIN_WIDTH, *(len(text) for text in (head, *cells)))
+    width = max(_MIN_WIDTH, len(head), *map(len, cells))
     dashes = "-" * (width - 1)
-    if is_text:
-        return [head.ljust(width), f":{dashes}", *(cell.ljust(width) for cell in cells)]
-    return [head.rjust(width), f"{dashes}:", *(cell.rjust(width) for cell in cells)]
+    rule = f":{dashes}" if is_text else f"{dashes}:"
+    pad = str.ljust if is_text else str.rjust
+    padded_cells = [pad(cell, width) for cell in cells]
+    return [pad(head, width), rule, *padded_cells]
 
 
 def latex(table: Table, caption: str) -> str:

@@ -103,7 +103,7 @@ def _printable(table: Table) -> Table:
 def _column_width(table: Table, column: Column) -> int:
     """Return the width of a column: of its widest text, up to a limit above which texts wrap."""
     texts = [row.cell(column).text for row in table.rows if row.kind != GROUP]
-    widest_text = max(cell_len(text) for text in [column.label, *texts])
+    widest_text = max(map(cell_len, [column.label, *texts]))
     if not column.is_text:
         return min(widest_text, _MAX_NUMBER_WIDTH)
     # Three columns of text fit side by side, with their gaps.

@@ -50,8 +50,8 @@ def differences(translation: str, reference: str) -> Iterator[Piece]:
     translation_words = words(translation)
     reference_words = words(reference)
     # White space does not count as a difference.
-    bare_translation = [word.strip() for word in translation_words]
-    bare_reference = [word.strip() for word in reference_words]
+    bare_translation = list(map(str.strip, translation_words))
+    bare_reference = list(map(str.strip, reference_words))
     matcher = SequenceMatcher(None, bare_reference, bare_translation, autojunk=False)
     for operation, ref_start, ref_end, start, end in matcher.get_opcodes():
         added = "".join(translation_words[start:end])

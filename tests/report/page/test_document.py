@@ -94,7 +94,7 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
 
 def test_a_damaged_curve_is_named(context, tmp_path):
     shutil.copytree(context.root, tmp_path / "copy")
-    path = tmp_path / "copy" / context.training_runs[1].results / "curves.json"
+    path = tmp_path / "copy" / context.training_runs[1].results_folder / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
     with pytest.raises(
         UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"

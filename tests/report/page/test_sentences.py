@@ -96,17 +96,17 @@ def test_text_is_no_markup_and_has_no_control_characters(context):
 
 
 def test_only_what_is_too_long_is_cut(monkeypatch):
-    monkeypatch.setattr(sentences, "_LONGEST", 9)
-    assert sentences._plain("123456789") == "123456789"
-    assert sentences._plain("123456789a") == "123456789 … (cut)"
+    monkeypatch.setattr(sentences, "_MAX_CHARACTERS", 9)
+    assert sentences._shortened("123456789") == "123456789"
+    assert sentences._shortened("123456789a") == "123456789 … (cut)"
 
 
 def test_only_differences_of_short_lines_are_marked(monkeypatch):
-    monkeypatch.setattr(sentences, "_LONGEST", 9)
-    assert sentences._marked("a b d", "a b c") != [("same", "", "a b d")]
-    assert sentences._marked("a b 56789", "a b 01234") != [("same", "", "a b 56789")]
-    assert sentences._marked("a b 56789a", "a b c") == [("same", "", "a b 56789 … (cut)")]
-    assert sentences._marked("a b c", "a b 56789a") == [("same", "", "a b c")]
+    monkeypatch.setattr(sentences, "_MAX_CHARACTERS", 9)
+    assert sentences._marked_pieces("a b d", "a b c") != [("same", "", "a b d")]
+    assert sentences._marked_pieces("a b 56789", "a b 01234") != [("same", "", "a b 56789")]
+    assert sentences._marked_pieces("a b 56789a", "a b c") == [("same", "", "a b 56789 … (cut)")]
+    assert sentences._marked_pieces("a b c", "a b 56789a") == [("same", "", "a b c")]
 
 
 def test_worst_and_most_different():

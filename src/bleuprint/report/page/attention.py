@@ -84,8 +84,8 @@ def _map_json(row: ScoreRow, sentence: SentenceAttention, name: str) -> Markup:
     maps = {}
     for kind, attention_map in sentence.maps.items():
         content = attention_map.as_json()
-        content["rows"] = [printable(token) for token in content["rows"]]
-        content["columns"] = [printable(token) for token in content["columns"]]
+        content["rows"] = list(map(printable, content["rows"]))
+        content["columns"] = list(map(printable, content["columns"]))
         maps[kind] = content
     entry = {
         "sentence": name,

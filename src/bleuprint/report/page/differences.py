@@ -54,6 +54,15 @@ def changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[Setti
             yield SettingChange(name, "nothing", NONE, NONE)
 
 
+def settings_by_system(settings: Settings) -> dict[str, dict[str, str]]:
+    """Return the settings of each system that is trained here, by key.
+
+    Args:
+        settings: The settings of the experiment.
+    """
+    return {name: settings.dotted_settings(name) for name in settings.trained_systems}
+
+
 def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
     """Return the description of each row of the tables, by the name of the row.
 
@@ -95,8 +104,8 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
         size += f", {counted(system.train.max_updates, 'update')}"
     if system.train.max_epochs:
         size += f", {counted(system.train.max_epochs, 'epoch')}"
-    settings_by_system = {name: settings.dotted_settings(name) for name in settings.trained_systems}
-    return {baseline: size} | _short_descriptions(changes(settings_by_system), baseline)
+    system_changes = changes(settings_by_system(settings))
+    return {baseline: size} | _short_descriptions(system_changes, baseline)
 
 
 def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[str, str]:

@@ -36,14 +36,13 @@ def document(context: ReportContext) -> str:
         section = make_section(context)
         if section is not None:
             sections.append(section)
-    pairs = {name: counts.kept for name, counts in context.pair_counts.items()}
     external_systems: dict[str, None] = {}
     for row in context.bleu_rows:
         if not row.is_trained:
             external_systems[row.system] = None
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
-        pairs=pairs,
+        pair_counts=context.pair_counts,
         external_systems=list(external_systems),
         sections=sections,
     )

@@ -49,7 +49,7 @@ class SetLines:
         """Return the lines in which the systems' BLEU differs, the largest difference first."""
         spread = self.bleu.max(axis=1) - self.bleu.min(axis=1)
         ranked = spread[spread > 0].sort_values(ascending=False, kind="stable")
-        return [int(line) for line in ranked.index]
+        return list(map(int, ranked.index))
 
     def worst(self) -> list[int]:
         """Return all lines by their mean BLEU over systems, the lowest first.
@@ -59,7 +59,7 @@ class SetLines:
         negative_lengths = [-len(line) for line in self.references]
         mean_bleu = self.bleu.mean(axis=1)
         # np.lexsort sorts by its last key first.
-        return [int(line) for line in np.lexsort((negative_lengths, mean_bleu))]
+        return list(map(int, np.lexsort((negative_lengths, mean_bleu))))
 
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:

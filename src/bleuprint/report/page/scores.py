@@ -89,11 +89,9 @@ def _interval(row: ScoreRow) -> tuple[float, float]:
 
 def _scale(rows: Sequence[ScoreRow]) -> tuple[int, int]:
     """Return the ends of the scale on which the scores of a test set are drawn."""
-    intervals = [_interval(row) for row in rows]
-    lowest = min(low for low, _ in intervals)
-    highest = max(high for _, high in intervals)
-    low_end = _SCALE_STEP * math.floor(lowest / _SCALE_STEP)
-    high_end = _SCALE_STEP * math.ceil(highest / _SCALE_STEP)
+    lows, highs = zip(*map(_interval, rows), strict=True)
+    low_end = _SCALE_STEP * math.floor(min(lows) / _SCALE_STEP)
+    high_end = _SCALE_STEP * math.ceil(max(highs) / _SCALE_STEP)
     # Without an interval, both ends may be equal.
     return low_end, max(low_end + _SCALE_STEP, high_end)
 

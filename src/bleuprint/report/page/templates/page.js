@@ -1,35 +1,53 @@
+// The style sheet hides what needs a script unless this class is set.
 document.documentElement.classList.add("scripted");
 
-// tables: a head sorts by its column, numbers from the largest; a second click reverses the order
+// Tables: a click on a head sorts by its column, numbers from the largest. A second click reverses
+// the order.
 {
-  const sort = (head, place) => {
-    const bodies = [...head.closest("table").tBodies].map((body) => [body,
-      [...body.rows].filter((line) => !line.classList.contains("group"))]);
-    const key = ({ cells: { [place]: cell } }) => cell.dataset.key ?? cell.textContent;
-    const isNumber = (line) => !Number.isNaN(Number(key(line)));
-    const numbers = bodies.every(([, lines]) => lines.every(isNumber));
-    const now = head.getAttribute("aria-sort") ?? (numbers ? "ascending" : "descending");
-    const order = now === "ascending" ? "descending" : "ascending";
-    const sign = order === "ascending" ? 1 : -1;
-    for (const [body, lines] of bodies) {
-      const filled = lines.filter((line) => key(line) !== "");
-      filled.sort((one, other) => sign * (numbers
-        ? Number(key(one)) - Number(key(other))
-        : key(one).localeCompare(key(other), "en", { numeric: true })));
-      body.append(...filled, ...lines.filter((line) => key(line) === ""));
+  // Returns the rows of each part of a table that are sorted: all except titles.
+  function sortedRows(table) {
+    return [...table.tBodies].map((body) => {
+      const rows = [...body.rows].filter((row) => !row.classList.contains("group"));
+      return { body, rows };
+    });
+  }
+
+  function sortTable(head, columnNumber) {
+    // A cell whose text is not what it is sorted by has an attribute data-key.
+    const sortKey = (row) => {
+      const cell = row.cells[columnNumber];
+      return cell.dataset.key ?? cell.textContent;
+    };
+    const parts = sortedRows(head.closest("table"));
+    const areNumbers = parts.every(({ rows }) =>
+      rows.every((row) => !Number.isNaN(Number(sortKey(row)))));
+    const compare = areNumbers
+      ? (first, second) => Number(sortKey(first)) - Number(sortKey(second))
+      : (first, second) => sortKey(first).localeCompare(sortKey(second), "en", { numeric: true });
+    const oppositeOfFirst = areNumbers ? "ascending" : "descending";
+    const currentOrder = head.getAttribute("aria-sort") ?? oppositeOfFirst;
+    const newOrder = currentOrder === "ascending" ? "descending" : "ascending";
+    const sign = newOrder === "ascending" ? 1 : -1;
+    for (const { body, rows } of parts) {
+      // Rows without a value come last in both orders.
+      const filled = rows.filter((row) => sortKey(row) !== "");
+      const empty = rows.filter((row) => sortKey(row) === "");
+      filled.sort((first, second) => sign * compare(first, second));
+      body.append(...filled, ...empty);
     }
-    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", order);
-  };
+    for (const otherHead of head.parentElement.cells) otherHead.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", newOrder);
+  }
+
   for (const head of document.querySelectorAll("table.sortable thead th")) {
-    const button = make("button", { type: "button", title: "Sort by this column" },
-      ...head.childNodes);
+    const properties = { type: "button", title: "Sort by this column" };
+    const button = make("button", properties, ...head.childNodes);
     head.append(button);
-    button.addEventListener("click", () => sort(head, head.cellIndex));
+    button.addEventListener("click", () => sortTable(head, head.cellIndex));
   }
 }
 
-// on a phone each cell with a text stands after its head
+// Tables on a phone: each cell with a text shows the head of its column, by the style sheet.
 for (const table of document.querySelectorAll("main table:not(.map)")) {
   const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
   for (const cell of table.querySelectorAll("tr:not(.group) > td")) {
@@ -37,30 +55,39 @@ for (const table of document.querySelectorAll("main table:not(.map)")) {
   }
 }
 
-// legends: boxes hide and show a system's lines in all charts; of many only the first are shown
+// Legends: a box shows or hides a system's lines in all charts. Of many systems, only the first
+// ones are shown at the start.
 {
-  const SHOWN = 6;
+  const SHOWN_AT_START = 6;
   const legends = [...document.querySelectorAll(".legend")];
-  const show = (system, shown) => {
+  const systemCount = legends.length ? legends[0].querySelectorAll("input").length : 0;
+
+  function showSystem(system, isShown) {
     for (const box of document.querySelectorAll(`.legend [data-system="${system}"]`)) {
-      box.checked = shown;
+      box.checked = isShown;
     }
     for (const line of document.querySelectorAll(`svg [id*="-of-${system}."]`)) {
-      line.classList.toggle("off", !shown);
+      line.classList.toggle("off", !isShown);
     }
-  };
-  const systems = legends.length ? legends[0].querySelectorAll("input").length : 0;
-  for (let system = 0; system < systems; system++) show(system, system < SHOWN);
+  }
+
+  function showAllSystems(isShown) {
+    for (let system = 0; system < systemCount; system++) showSystem(system, isShown);
+  }
+
+  for (let system = 0; system < systemCount; system++) {
+    showSystem(system, system < SHOWN_AT_START);
+  }
   for (const legend of legends) {
     for (const box of legend.querySelectorAll("input")) {
-      box.addEventListener("change", () => show(box.dataset.system, box.checked));
+      box.addEventListener("change", () => showSystem(box.dataset.system, box.checked));
     }
-    for (const [name, shown] of systems > SHOWN ? [["All", true], ["None", false]] : []) {
-      const button = make("button", { type: "button", textContent: name });
-      button.addEventListener("click", () => {
-        for (let system = 0; system < systems; system++) show(system, shown);
-      });
-      legend.append(make("li", {}, button));
+    if (systemCount > SHOWN_AT_START) {
+      for (const [name, isShown] of [["All", true], ["None", false]]) {
+        const button = make("button", { type: "button", textContent: name });
+        button.addEventListener("click", () => showAllSystems(isShown));
+        legend.append(make("li", {}, button));
+      }
     }
   }
 }
