@@ -257,7 +257,11 @@ def _language_id_drops(inspection: "Inspection") -> int:
 
 
 def _leaves_too_few(inspection: "Inspection") -> bool:
-    """Return whether no sets could be made, or sets of a few pairs without most of the text."""
+    """Return whether the sets are too small, perhaps because of the filter language_id.
+
+    They are if no sets could be made, or if the filter drops more than half of the text and few
+    pairs remain.
+    """
     from bleuprint.corpus.new_corpus import MIN_PAIRS
 
     if inspection.failure:

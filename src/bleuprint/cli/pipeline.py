@@ -157,8 +157,9 @@ def _total_duration(planned: Sequence["PlannedStage"]) -> str:
     total = duration(sum(known_seconds))
     line = f"{len(known_seconds)} of these took {total} when they last ran here"
     if unknown_kinds:
-        kinds = ", ".join(dict.fromkeys(unknown_kinds))
-        line += f"; not known: the time of {counted(len(unknown_kinds), 'other')} ({kinds})"
+        other_stages = counted(len(unknown_kinds), "other")
+        kinds_text = ", ".join(dict.fromkeys(unknown_kinds))
+        line += f"; not known: the time of {other_stages} ({kinds_text})"
     return line
 
 

@@ -55,8 +55,8 @@ def _translate(arguments: argparse.Namespace) -> None:
     outputs_per_line = arguments.n_best or 1
     with text_output(Path(arguments.alignment or os.devnull)) as alignments:
         for block in translate_lines(translator, arguments.files, outputs_per_line):
-            for place, translated in block:
-                notes.add(place, translated)
+            for line_location, translated in block:
+                notes.add(line_location, translated)
                 if arguments.n_best is None:
                     write(translated.translations[0].text)
                 else:
@@ -87,11 +87,11 @@ class _LineNotes:
         self._far_longer_lines: list[str] = []
         self._unknown_words = Counter[str]()
 
-    def add(self, place: str, translated: "Translated") -> None:
+    def add(self, line_location: str, translated: "Translated") -> None:
         """Count a line, and warn if its translation may lack a part of it.
 
         Args:
-            place: The file and line number, for messages.
+            line_location: The file and line number, for messages.
             translated: The line and its translations.
         """
         from bleuprint.serving.known_words import find_words
@@ -100,9 +100,9 @@ class _LineNotes:
         for warning in translated.warnings:
             self._warning_count += 1
             if self._warning_count <= _MAX_WARNINGS:
-                print_message(f"{place}: {warning}", "warning")
+                print_message(f"{line_location}: {warning}", "warning")
         if self._translator.is_far_longer(translated):
-            self._far_longer_lines.append(place)
+            self._far_longer_lines.append(line_location)
         self._word_count += len(find_words(translated.words))
         known_words = self._translator.known_words
         self._unknown_words.update(known_words.unknown_words(translated.words))

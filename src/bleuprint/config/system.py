@@ -210,9 +210,10 @@ class Train:
     init_from: InitFrom | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError at an update that is not defined, a training without end, or intervals.
+        """Raise ValueError at settings that contradict each other.
 
-        Checkpoints to keep must be at updates at which checkpoints are saved.
+        An update must have one size, the training must have an end, and checkpoints to keep must be
+        at updates at which checkpoints are saved.
         """
         check_exactly_one(self, "tokens_per_update", "sentences_per_update")
         if self.tokens_per_update is not None and self.max_tokens > self.tokens_per_update:
