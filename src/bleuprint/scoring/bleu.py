@@ -9,8 +9,13 @@ from bleuprint.runtime.errors import UserError
 # sacreBLEU chooses the tokenizer by two-letter codes; with other codes it would use 13a, which does
 # not split text without spaces into words. All Chinese languages are written in Han characters, or
 # in Latin letters, which the tokenizer for Chinese treats as 13a does.
-_CHINESE = "zh zho chi cmn yue wuu nan hak gan hsn cdo cjy cnp cpx csp czh czo mnp lzh och ltc"
-_CODES = {"jpn": "ja", "kor": "ko", **dict.fromkeys(_CHINESE.split(), "zh")}
+# fmt: off
+_CHINESE = frozenset((
+    "zh", "zho", "chi", "cmn", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "cjy", "cnp",
+    "cpx", "csp", "czh", "czo", "mnp", "lzh", "och", "ltc",
+))
+# fmt: on
+_TWO_LETTER_CODES = {"jpn": "ja", "kor": "ko"}
 
 # Languages in scripts without spaces between words for which sacreBLEU has no tokenizer that needs
 # no download: Thai, Lao, Khmer, Burmese, and those in Tibetan script. Its tokenizer `char` makes
@@ -21,8 +26,11 @@ _BY_CHARACTERS = frozenset(
 
 
 def is_chinese(language: str) -> bool:
-    """Whether a language is Chinese, written without spaces, by its two- or three-letter code."""
-    return _CODES.get(language) == "zh"
+    """Return whether a two- or three-letter code is that of a Chinese language.
+
+    They are written without spaces between words.
+    """
+    return language in _CHINESE
 
 
 def bleu_metric(
@@ -31,12 +39,22 @@ def bleu_metric(
     lowercase: bool = False,
     effective_order: bool = False,
 ) -> BLEU:
-    """BLEU against `references`; its signature names the tokenizer, that of the target language.
+    """Return sacreBLEU's BLEU with the tokenizer of the target language, which its signature names.
 
-    sacreBLEU's warning of lines that seem to be tokenized is off, since it names neither file nor
-    line: see text/text_form.py.
+    sacreBLEU's warning of lines that seem to be tokenized is off (`force`), since it names neither
+    file nor line; text/text_form.py warns instead.
+
+    Args:
+        references: The references.
+        language: The target language.
+        lowercase: Whether text is lower-cased.
+        effective_order: Whether n-grams that are longer than a line do not count.
+
+    Raises:
+        UserError: The tokenizer of the language is not installed.
     """
-    code = _CODES.get(language, language)
+    code = "zh" if is_chinese(language) else _TWO_LETTER_CODES.get(language, language)
+    # None: sacreBLEU chooses by the language.
     tokenize = "char" if language in _BY_CHARACTERS else None
     try:
         return BLEU(
@@ -55,5 +73,5 @@ def bleu_metric(
 
 
 def is_scored_by_13a(language: str) -> bool:
-    """Whether BLEU's default tokenizer is that of a language."""
+    """Return whether BLEU splits text of a language by its default tokenizer, 13a."""
     return bool(bleu_metric([], language).tokenizer_signature == BLEU.TOKENIZER_DEFAULT)

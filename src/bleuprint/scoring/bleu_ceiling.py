@@ -1,11 +1,11 @@
 """BLEU ceiling: the score of the references after all that happens to a system's output.
 
-A system prints tokens of its vocabulary, detokenized. What `clean`, `tokenize` and the vocabulary
-change of a reference does not come back, so that a perfect translation scores less than 100.
+A system prints tokens of its vocabulary, detokenized. If `clean`, `tokenize` or the vocabulary
+change a reference for good, even a perfect translation scores less than 100.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 from bleuprint.config import paths
@@ -20,19 +20,25 @@ from bleuprint.runtime.files import path_on_disk, write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.unsplit import lacks_words
-from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.text.parallel import Pair, TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
 
-# In the folder of a corpus's statistics.
+# The file in the folder of a corpus's statistics.
 BLEU_CEILING = "bleu_ceiling.json"
-# What lowers the score, in this order. Against themselves, references that are too short for
-# 4-grams score less than 100.
-LENGTH, CLEAN, TOKENIZE, VOCABULARY = "line length", "clean", "tokenize", "vocabulary"
-# Below it, reports say so.
-_NOTED = 99.5
+# The steps that lower the score, in this order. Against themselves, references that are too short
+# for 4-grams score less than 100.
+LENGTH = "line length"
+CLEAN = "clean"
+TOKENIZE = "tokenize"
+VOCABULARY = "vocabulary"
+# A ceiling below it is reported.
+_MIN_UNREPORTED = 99.5
+# A step that loses fewer points is not named.
+_MIN_LOST_POINTS = 0.1
 # Lines of each test set that are read before anything has run.
-_LINES = 1000
+_SAMPLED_LINES = 1000
 
+# The settings that restore what each step loses.
 _HELP = {
     LENGTH: "BLEU needs lines of four tokens or more; compare systems by chrF2",
     CLEAN: "leave the edit out, or edit the files of the test set, too",
@@ -47,150 +53,249 @@ _HELP_SEGMENTED = (
     "; but filter.length and filter.length_ratio then count text without spaces as one word"
 )
 
-# BLEU, 0 to 100, by the names above: after each step.
+# BLEU after each step, 0 to 100, by the names of the steps.
 Scores = Mapping[str, float]
 
 
-def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> dict[str, Sequence[str]]:
-    """The references, and what `clean` and `tokenize` leave of them, detokenized.
-
-    Test sets that are `given` with the corpus keep their references as published, of which systems
-    learn the cleaned form; those drawn from the training text are clean.
-    """
-    language, tokenizer = corpus.target, tokenizer_for(corpus.target, corpus.tokenize)
-    edits = corpus.clean if given else ()
-    cleaned = [apply_edits(line, language, edits) if edits else line for line in references]
-    tokenized = [tokenizer.detokenize(tokenizer.tokenize(line)) for line in cleaned]
-    return {LENGTH: references, CLEAN: cleaned, TOKENIZE: tokenized}
-
-
-def scores_of(texts: Mapping[str, Sequence[str]], language: str) -> Scores:
-    """BLEU, computed as the headline's, of each of the texts against the first one."""
-    first, *_ = texts.values()
-    metric, known = bleu_metric(first, language), dict[tuple[str, ...], float]()
-    scores = {}
-    for name, lines in texts.items():
-        if (key := tuple(lines)) not in known:  # most texts come back as they were
-            known[key] = round(metric.corpus_score(lines, None).score, 2)
-        scores[name] = known[key]
-    return scores
-
-
-def lost_points(scores: Scores) -> dict[str, float]:
-    """The points that each step loses, those below 0.1 left out; empty if so few are lost that it
-    does not matter.
-    """
-    if [*scores.values()][-1] >= _NOTED:
-        return {}
-    lost = zip(scores, pairwise([100.0, *scores.values()]), strict=True)
-    return {
-        name: before - after for name, (before, after) in lost if round(before - after, 9) >= 0.1
-    }
-
-
-def describe_low_ceiling(references: Sequence[str], corpus: Corpus, given: bool) -> str | None:
-    """What a perfect translation of references, taken as by `texts_after`, scores, and what helps.
-
-    None if it loses so little that it does not matter.
-    """
-    scores = scores_of(texts_after(references, corpus, given), corpus.target)
-    if not (lost := lost_points(scores)):
-        return None
-    step = _costliest(lost)
-    help_ = _HELP[step]
-    if step == TOKENIZE and corpus.tokenize.lowercase:
-        help_ = _HELP_CASE
-    elif step == TOKENIZE and corpus.tokenize.name == "segmenter":
-        help_ += _HELP_SEGMENTED
-    return f"{_listed(scores)}: {help_}"
-
-
 def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
-    """Write the scores of all test sets of a binarized corpus as JSON, by test set."""
-    texts, content = TextFolder(split, *corpus.languages), {}
-    for name in (name for name in binary.sets if name.startswith("test.")):
-        pair = corpus.language_pair_of_test(name.removeprefix("test."))
-        references, given = list(read_lines(texts.files(name)[1])), name in corpus.files.set_names()
-        after = texts_after(references, pair, given=given)
-        source, target = (binary.side(name, each) for each in corpus.languages)
-        after[VOCABULARY] = [
-            binary.translation(source[i].tolist(), target[i].tolist()) for i in range(len(target))
-        ]
-        content[name.removeprefix("test.")] = scores_of(after, pair.target)
+    """Write the scores of all test sets of a binarized corpus as JSON, by test set.
+
+    Args:
+        corpus: The settings of the corpus.
+        binary: The binarized corpus.
+        split: The folder of the test sets' text.
+        path: The file to write.
+    """
+    texts = TextFolder(split, *corpus.languages)
+    content = {}
+    for set_name in binary.sets:
+        if not set_name.startswith("test."):
+            continue
+        test = set_name.removeprefix("test.")
+        pair = corpus.language_pair_of_test(test)
+        _, reference_file = texts.files(set_name)
+        references = list(read_lines(reference_file))
+        is_published = set_name in corpus.files.set_names()
+        texts_by_step = _texts_after_steps(references, pair, is_published)
+        texts_by_step[VOCABULARY] = _decoded_references(binary, set_name, corpus.languages)
+        content[test] = _score_steps(texts_by_step, pair.target)
     write_json(path, content)
 
 
 def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
-    """A note for each test set whose BLEU ceiling is low; none if the statistics are not here."""
+    """Yield a note for each test set whose BLEU ceiling is low.
+
+    Args:
+        statistics: The folder of the corpus's statistics; without their file there are no notes.
+        corpus: The name of the corpus.
+        tests: The names of the test sets.
+    """
     path = statistics / BLEU_CEILING
-    known = read_record(dict[str, Scores], path) if path.exists() else {}
+    if not path.exists():
+        return
+    scores_by_test = read_record(dict[str, Scores], path)
     for test in tests:
-        if test in known and lost_points(known[test]):
+        scores = scores_by_test.get(test, {})
+        if scores and lost_points(scores):
             yield (
-                f"BLEU ceiling of {test} on {corpus}: {_listed(known[test])}. "
+                f"BLEU ceiling of {test} on {corpus}: {_describe_scores(scores)}. "
                 "The references themselves score no more after all that happens to the output of "
                 "a system trained here, so that a perfect translation does not reach 100. "
-                f"To raise it: {_help(known[test])}."
+                f"To raise it: {_help(scores)}."
             )
 
 
 def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
-    """A note for each test set here whose BLEU ceiling is low, or that has no words for BLEU.
+    """Yield a note for each test set whose BLEU ceiling is low, or whose text lacks spaces.
 
-    Here are files in inputs/, and text that was downloaded; of a corpus without test sets, its
-    training text, of which they will be drawn. Read are the first lines.
+    Only the first lines of text that is on this machine are read: files in inputs/, and text that
+    was downloaded. Without test sets in params.yaml, one will be drawn from the training text,
+    which is read instead.
     """
     for name, corpus in settings.language_pairs().items():
-        given = bool(corpus.files.tests)
-        tests = corpus.files.tests or {"held-out": corpus.files.parallel_sets()["train"]}
+        tests = corpus.files.tests
+        if not tests:
+            tests = {"held-out": corpus.files.parallel_sets()["train"]}
         for test, texts in tests.items():
             try:
-                lines = _lines_here(name, corpus, test, texts.values())
-                if lines and (found := describe_low_ceiling(lines, corpus, given)):
-                    yield f"corpora.{name}: BLEU ceiling of {test} is {found}"
-                if lacks_words(lines, corpus.target):
-                    yield (
-                        f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "
-                        "which BLEU (13a) splits words: it will be near 0; compare systems by chrF2"
-                    )
-            except UserError as error:  # the stage download refuses the file
+                yield from _notes_on_test(name, corpus, test, texts.values())
+            except UserError as error:  # The stage download refuses the file.
                 yield f"corpora.{name}: {error}"
 
 
-def _lines_here(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
-    """The first references of a test set; none if nothing is here."""
+def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> Iterator[str]:
+    """Yield the notes of `ceiling_notes_before_run` on one test set.
+
+    Args:
+        name: The name of the corpus.
+        corpus: Its settings.
+        test: The name of the test set.
+        texts: The settings of its texts.
+
+    Raises:
+        UserError: A file cannot be read.
+    """
+    references = _sampled_references(name, corpus, test, texts)
+    if references:
+        ceiling = describe_low_ceiling(references, corpus, is_published=bool(corpus.files.tests))
+        if ceiling is not None:
+            yield f"corpora.{name}: BLEU ceiling of {test} is {ceiling}"
+    if lacks_words(references, corpus.target):
+        yield (
+            f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "
+            "which BLEU (13a) splits words: it will be near 0; compare systems by chrF2"
+        )
+
+
+def describe_low_ceiling(
+    references: Sequence[str], corpus: Corpus, is_published: bool
+) -> str | None:
+    """Return what a perfect translation scores, and which setting raises it.
+
+    Args:
+        references: The reference lines.
+        corpus: The settings of the corpus.
+        is_published: Whether the references come from a published test set, and not from the
+            training text.
+
+    Returns:
+        The end of a message; None if the ceiling is not low.
+    """
+    scores = _score_steps(_texts_after_steps(references, corpus, is_published), corpus.target)
+    lost = lost_points(scores)
+    if not lost:
+        return None
+    step = _costliest_step(lost)
+    help_text = _HELP[step]
+    if step == TOKENIZE and corpus.tokenize.lowercase:
+        help_text = _HELP_CASE
+    elif step == TOKENIZE and corpus.tokenize.name == "segmenter":
+        help_text += _HELP_SEGMENTED
+    return f"{_describe_scores(scores)}: {help_text}"
+
+
+def lost_points(scores: Scores) -> dict[str, float]:
+    """Return the BLEU points that each step loses, in the order of the steps.
+
+    Args:
+        scores: BLEU after each step.
+
+    Returns:
+        The points of steps that lose 0.1 or more; empty if the last score is not low.
+    """
+    score_before = 100.0
+    lost = {}
+    for step, score in scores.items():
+        points = score_before - score
+        # Rounded: 100.0 - 99.9 is slightly less than 0.1.
+        if round(points, 9) >= _MIN_LOST_POINTS:
+            lost[step] = points
+        score_before = score
+    if score_before >= _MIN_UNREPORTED:
+        return {}
+    return lost
+
+
+def _texts_after_steps(
+    references: Sequence[str], corpus: Corpus, is_published: bool
+) -> dict[str, Sequence[str]]:
+    """Return the references, and what `clean` and `tokenize` leave of them, by step.
+
+    Published test sets keep their references, while systems learn the cleaned form. References from
+    the training text are clean already.
+    """
+    edits = corpus.clean if is_published else ()
+    tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
+    cleaned = list(references)
+    if edits:
+        cleaned = [apply_edits(line, corpus.target, edits) for line in references]
+    detokenized = [tokenizer.detokenize(tokenizer.tokenize(line)) for line in cleaned]
+    return {LENGTH: references, CLEAN: cleaned, TOKENIZE: detokenized}
+
+
+def _decoded_references(
+    binary: BinaryCorpus, set_name: str, languages: tuple[str, str]
+) -> list[str]:
+    """Return the references of a set as a system would print them: from their token ids."""
+    source_language, target_language = languages
+    source = binary.side(set_name, source_language)
+    target = binary.side(set_name, target_language)
+    decoded = []
+    for row in range(len(target)):
+        decoded.append(binary.translation(source[row].tolist(), target[row].tolist()))
+    return decoded
+
+
+def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> Scores:
+    """Return BLEU of the text after each step against the text after the first one."""
+    references = next(iter(texts_by_step.values()))
+    metric = bleu_metric(references, language)
+    # Most steps leave the text as it was; equal texts are scored once.
+    score_of_text: dict[tuple[str, ...], float] = {}
+    scores = {}
+    for step, lines in texts_by_step.items():
+        text = tuple(lines)
+        if text not in score_of_text:
+            score_of_text[text] = round(metric.corpus_score(lines, None).score, 2)
+        scores[step] = score_of_text[text]
+    return scores
+
+
+def _sampled_references(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
+    """Return the first references of a test set; none if its text is not on this machine.
+
+    Args:
+        name: The name of the corpus.
+        corpus: Its settings.
+        test: The name of the test set.
+        texts: The settings of its texts.
+    """
+    has_tests = bool(corpus.files.tests)
     if texts and all(map(_is_local, texts)):
-        pairs = (pair for text in texts for pair in read_text_pairs(text, corpus.languages))
-        edits = () if corpus.files.tests else corpus.clean
-        return [apply_edits(pair.target, corpus.target, edits) for pair in islice(pairs, _LINES)]
-    place = (
-        paths.download_folder(name) if corpus.files.tests else paths.corpus_folder(name, "split")
-    )
-    path = TextFolder(place, corpus.source, corpus.target).files(f"test.{test}")[1]
-    return list(islice(read_lines(path), _LINES)) if path.exists() else []
+        # A test set that will be drawn from the training text will be clean.
+        edits = () if has_tests else corpus.clean
+        references = []
+        for pair in islice(_local_pairs(texts, corpus), _SAMPLED_LINES):
+            references.append(apply_edits(pair.target, corpus.target, edits))
+        return references
+    folder = paths.download_folder(name) if has_tests else paths.corpus_folder(name, "split")
+    _, path = TextFolder(folder, corpus.source, corpus.target).files(f"test.{test}")
+    if not path.exists():
+        return []
+    return list(islice(read_lines(path), _SAMPLED_LINES))
+
+
+def _local_pairs(texts: Collection[Text], corpus: Corpus) -> Iterator[Pair]:
+    """Yield the pairs of texts whose files are in inputs/."""
+    for text in texts:
+        yield from read_text_pairs(text, corpus.languages)
 
 
 def _is_local(text: Text) -> bool:
-    """Whether a text's first lines can be read at once from files in inputs/."""
-    return text.format != "documents" and all(
-        file.path and path_on_disk(Path(file.path)).is_file() for file in text.files
-    )
+    """Return whether a text's first lines can be read at once from files in inputs/."""
+    if text.format == "documents":
+        return False
+    for file in text.files:
+        if not file.path or not path_on_disk(Path(file.path)).is_file():
+            return False
+    return True
 
 
-def _costliest(lost: Mapping[str, float]) -> str:
-    """The step that loses most."""
+def _costliest_step(lost: Mapping[str, float]) -> str:
+    """Return the step that loses most points; the first of equal ones."""
     return max(lost, key=lost.__getitem__)
 
 
 def _help(scores: Scores) -> str:
-    """The settings that restore what the costliest step loses."""
-    step = _costliest(lost_points(scores))
+    """Return the settings that restore what the costliest step loses."""
+    step = _costliest_step(lost_points(scores))
     if step == TOKENIZE:
         return f"{_HELP[step]}. If text is in lower case, {_HELP_CASE}"
     return _HELP[step]
 
 
-def _listed(scores: Scores) -> str:
-    """The last score, and what each step loses."""
-    steps = ", ".join(f"{name} {-points:.1f}" for name, points in lost_points(scores).items())
-    return f"{[*scores.values()][-1]:.1f} ({steps})"
+def _describe_scores(scores: Scores) -> str:
+    """Return the last score, and the points that each step loses: 52.0 (tokenize -48.0)."""
+    *_, last_score = scores.values()
+    steps = [f"{step} {-points:.1f}" for step, points in lost_points(scores).items()]
+    return f"{last_score:.1f} ({', '.join(steps)})"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.significance import evaluate_metric
 from bleuprint.text.parallel import TextFolder
 
-_NEEDED = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
+# The files without which a folder does not contain a COMET model.
+_REQUIRED_FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
 # Nothing is fetched, and nothing is unpickled but tensors and plain values.
 _VARIABLES = {
     "HF_HUB_OFFLINE": "1",
@@ -34,112 +36,157 @@ _VARIABLES = {
     "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-# Sources, translations and references of a test set.
-_Files = tuple[Path, Path, Path]
+
+
+@dataclass(frozen=True)
+class _TestFiles:
+    """The files of a test set."""
+
+    sources: Path
+    hypotheses: Path
+    references: Path
 
 
 def score_run_by_comet(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a run's translations of all test sets and write comet.json.
+    """Score a run's translations of all test sets by COMET and write comet.json.
 
-    Raises UserError if params.yaml names no model, or if its folder or environment is not as named.
+    Args:
+        settings: The settings of the experiment.
+        system: The system of the run.
+        corpus: The corpus of the run.
+        seed: The seed of the run.
+        root: The project's folder.
+
+    Returns:
+        What is written, by test set.
+
+    Raises:
+        UserError: params.yaml names no model, its folder or environment is not as named there, or
+            COMET fails.
     """
     settings.check_scored(system, corpus, seed)
-    entry = settings.corpus(corpus)
-    texts = TextFolder(corpus_folder(corpus, "split", root), entry.source, entry.target)
+    corpus_settings = settings.corpus(corpus)
+    split_folder = corpus_folder(corpus, "split", root)
+    texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
     results = root / Run(system, corpus, seed).results_folder
-    tests = translated_test_sets(settings, system, corpus, texts)
     files = {}
-    for test in tests:
-        files[test] = _files(texts, test, results)
-    scores = _scores(settings, files)
+    for test in translated_test_sets(settings, system, corpus, texts):
+        sources, references = texts.files(f"test.{test}")
+        hypotheses = results / "hypotheses" / references.name
+        files[test] = _TestFiles(sources, hypotheses, references)
+    scores = _score_files(settings, files)
     write_json(results / f"{COMET_METRIC.stage}.json", scores)
     return scores
 
 
-def folder_sha256(place: Path) -> str:
-    """The SHA-256 of what sha256sum prints of the files in a folder, sorted by their bytes.
+def folder_sha256(folder: Path) -> str:
+    """Return the SHA-256 of what sha256sum prints of the files in a folder.
 
-    Files and folders whose names begin with a dot, such as those of a download, are left out.
+    Files are sorted by the bytes of their names. Files and folders whose names begin with a dot,
+    such as those of a download, are ignored.
     """
-    files = {
-        os.fsencode(f"./{path.relative_to(place)}"): path
-        for path in place.rglob("*")
-        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(place).parts)
-    }
+    files = {}
+    for path in folder.rglob("*"):
+        relative = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in relative.parts)
+        if path.is_file() and not is_hidden:
+            files[os.fsencode(f"./{relative}")] = path
     printed = hashlib.sha256()
     for name in sorted(files):
-        printed.update(f"{sha256_of(files[name])}  ".encode() + name + b"\n")
+        digest = sha256_of(files[name]).encode()
+        printed.update(digest + b"  " + name + b"\n")
     return printed.hexdigest()
 
 
 def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
-    """A note on what the stages would refuse, save another SHA-256: to hash a model takes seconds.
+    """Yield a note for each part of the COMET model that is missing.
 
-    Only a note, since `dvc pull` brings scores to a clone without the model.
+    It is only a note, since `dvc pull` brings scores to a clone without the model. The SHA-256 is
+    not checked: to hash a model takes seconds.
     """
     for name, model in (settings.comet or {}).items():
-        python, place = _paths(model)
+        python = _python_of(model)
+        folder = _folder_of(model)
         if not os.access(python, os.X_OK):
             yield f"comet.{name}.python: {python}: no such program"
-        if missing := _missing(place):
-            yield f"comet.{name}.folder: {place}: {missing}"
+        problem = _missing_file(folder)
+        if problem:
+            yield f"comet.{name}.folder: {folder}: {problem}"
 
 
-def _missing(place: Path) -> str:
-    """What a model's folder lacks; empty if nothing."""
-    missing = [name for name in _NEEDED if not (place / name).is_file()]
-    return f"no {missing[0]}: not a whole COMET model (docs/scoring.md)" if missing else ""
+def _missing_file(folder: Path) -> str:
+    """Return the first file that a model's folder lacks, as a message; empty if it has all."""
+    for name in _REQUIRED_FILES:
+        if not (folder / name).is_file():
+            return f"no {name}: not a whole COMET model (docs/scoring.md)"
+    return ""
 
 
-def _paths(model: Comet) -> tuple[Path, Path]:
-    """The Python and the folder of a model."""
-    return environment.project_root() / model.python, environment.project_root() / model.folder
+def _python_of(model: Comet) -> Path:
+    """Return the Python of a model's environment."""
+    return environment.project_root() / model.python
 
 
-def _files(texts: TextFolder, test: str, results: Path) -> _Files:
-    """Those of a test set, with the translations in a folder of results."""
-    sources, references = texts.files(f"test.{test}")
-    return sources, results / "hypotheses" / references.name, references
+def _folder_of(model: Comet) -> Path:
+    """Return the folder of a model."""
+    return environment.project_root() / model.folder
 
 
-def _scores(settings: Settings, files: Mapping[str, _Files]) -> dict[str, SetScores]:
-    """COMET of each test set. Raises UserError if params.yaml names no model."""
+def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[str, SetScores]:
+    """Return the COMET scores of test sets.
+
+    Raises:
+        UserError: params.yaml names no model, or COMET fails.
+    """
     if not settings.comet:
         raise UserError("params.yaml: names no COMET model (comet)")
     ((name, model),) = settings.comet.items()
-    predicted = _predicted(model, list(files.values()))
-    versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
-    signature = f"{versions}|fp32|{name}|r{predicted['references']}"
+    predicted = _predict(model, list(files.values()))
+    signature = (
+        f"Python{predicted['python']}|Comet{predicted['comet']}|fp32|{name}"
+        f"|r{predicted['references']}"
+    )
     scores: dict[str, SetScores] = {}
-    for (test, of_test), segments in zip(files.items(), predicted["scores"], strict=True):
-        sources, hypotheses, references = map(sha256_of, of_test)
-        statistics = np.array([(round(10**6 * score), 1) for score in segments], dtype=np.float64)
+    for (test, test_files), line_scores in zip(files.items(), predicted["scores"], strict=True):
+        # Statistics are whole numbers: the score in millionths, and 1 for the line.
+        rows = [(round(10**6 * score), 1) for score in line_scores]
+        statistics = np.array(rows, dtype=np.float64)
         scores[test] = {
-            "lines": len(segments),
-            "sources": sources,
-            "references": references,
-            "hypotheses": hypotheses,
+            "lines": len(line_scores),
+            "sources": sha256_of(test_files.sources),
+            "references": sha256_of(test_files.references),
+            "hypotheses": sha256_of(test_files.hypotheses),
             "scored_with": model.sha256,
             "metrics": [evaluate_metric(COMET_METRIC, statistics, signature)],
         }
     return scores
 
 
-def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
-    """What comet_predict.py writes of all files, run by the model's Python."""
-    python, place = _paths(model)
-    if missing := _missing(place):
-        raise UserError(f"{place}: {missing}")
-    if (found := folder_sha256(place)) != model.sha256:
-        raise UserError(
-            f"{place}: SHA-256 is {found}, not {model.sha256} as in params.yaml (comet)"
-        )
+def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
+    """Run comet_predict.py with the model's Python.
+
+    Args:
+        model: The model's settings.
+        files: The files of each test set.
+
+    Returns:
+        What comet_predict.py writes: the scores of the lines of each test set, and versions.
+
+    Raises:
+        UserError: The model is incomplete or another one, or COMET fails.
+    """
+    python = _python_of(model)
+    folder = _folder_of(model)
+    _check_model(model, folder)
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "scores.json")
-        texts = [str(path.absolute()) for of_test in files for path in of_test]
-        command = [str(python), "-I", comet_predict.__file__, str(place), str(output), *texts]
+        # -I: neither the current folder nor the user's variables may change what is imported.
+        command = [str(python), "-I", comet_predict.__file__, str(folder), str(output)]
+        for test_files in files:
+            for path in (test_files.sources, test_files.hypotheses, test_files.references):
+                command.append(str(path.absolute()))
         try:
             status = subprocess.run(command, env={**os.environ, **_VARIABLES}).returncode
         except OSError as error:
@@ -149,7 +196,25 @@ def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
         raise UserError(f"{python}: {content['error']}")
     if status or not content:
         raise UserError(f"{python}: COMET ended with status {status}; its messages are above")
-    for (_, hypotheses, _), scores in zip(files, content["scores"], strict=True):
-        if not scores or not all(map(math.isfinite, scores)):
-            raise UserError(f"{hypotheses}: is empty, or COMET of a line is not a number")
+    for test_files, line_scores in zip(files, content["scores"], strict=True):
+        if not line_scores or not all(map(math.isfinite, line_scores)):
+            raise UserError(
+                f"{test_files.hypotheses}: is empty, or COMET of a line is not a number"
+            )
     return content
+
+
+def _check_model(model: Comet, folder: Path) -> None:
+    """Check that a folder contains the model that params.yaml names.
+
+    Raises:
+        UserError: A file is missing, or the SHA-256 is another one.
+    """
+    problem = _missing_file(folder)
+    if problem:
+        raise UserError(f"{folder}: {problem}")
+    sha256 = folder_sha256(folder)
+    if sha256 != model.sha256:
+        raise UserError(
+            f"{folder}: SHA-256 is {sha256}, not {model.sha256} as in params.yaml (comet)"
+        )

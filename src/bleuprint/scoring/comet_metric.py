@@ -1,37 +1,55 @@
-"""COMET as a metric; the stage comet has the scores of the lines."""
+"""COMET as a metric; the stage comet (comet.py) computes the scores of the lines."""
 
 import math
 
-from bleuprint.scoring.metric import Agreement, Metric, counted_elsewhere
+from bleuprint.scoring.metric import Agreement, Floats, Metric, counted_elsewhere
 
-# The part of a signature that is the name of the model: Python3.11|Comet2.2.7|fp32|NAME|r1.
-_NAME_OF_MODEL = 3
+# The part of a signature, from 0, that names the model: Python3.11|Comet2.2.7|fp32|NAME|r1.
+_MODEL_PART = 3
+# A line's score is counted in millionths.
+_MILLIONTHS = 10**6
 
 
 def _model_of(signature: str) -> str:
-    """Return the name of the model; raises ValueError if this is no signature of COMET."""
+    """Return the name of the model in a signature of COMET.
+
+    Raises:
+        ValueError: The signature is not one of COMET.
+    """
     parts = signature.split("|")
-    if len(parts) <= _NAME_OF_MODEL:
+    if len(parts) <= _MODEL_PART:
         raise ValueError(f"{signature!r} names no model")
-    return parts[_NAME_OF_MODEL]
+    return parts[_MODEL_PART]
 
 
-# The statistics of a line are its score in millionths, and 1: from the model's environment.
-# In points: COMET's own scale, of which 1 is about the best, multiplied by 100, as in papers.
+def _mean_score(sums: Floats) -> Floats:
+    """Return the mean score multiplied by 100, as in papers; COMET's own best is about 1.
+
+    Args:
+        sums: Rows of sums: scores in millionths, and lines.
+    """
+    millionths = sums[:, 0]
+    lines = sums[:, 1]
+    means: Floats = millionths / lines / (_MILLIONTHS // 100)
+    return means
+
+
+# The statistics of a line are its score in millionths, and 1.
 COMET_METRIC = Metric(
     key="comet",
     label="COMET",
     statistics=counted_elsewhere,
-    value=lambda sums: sums[:, 0] / sums[:, 1] / 10**4,
+    value=_mean_score,
     about=(
         "The mean of COMET's scores of the lines, multiplied by 100, by a trained model that "
         "compares source, translation and reference. Scores of other models, or of other versions "
         "of COMET, are not comparable."
     ),
-    highest=math.inf,  # older models exceed 1
+    highest=math.inf,  # Older models exceed 1.
     stage="comet",
     model_of=_model_of,
-    agreement={  # of scores multiplied by 100
+    # For differences of scores multiplied by 100.
+    agreement={
         "wmt20-comet-da": Agreement(97.33333333332897, 0.7266990738678005, 95.0),
         "wmt22-comet-da": Agreement(96.22374133884283, 2.8359194570556636, 95.0),
         "wmt22-cometkiwi-da": Agreement(98.88141616584615, 2.719280643871758, 95.0),

@@ -3,7 +3,7 @@
     python -I comet_predict.py FOLDER OUTPUT [SOURCES TRANSLATIONS REFERENCES]...
 
 It imports nothing of bleuprint, whose dependencies that environment does not have. OUTPUT is JSON:
-the scores of each line of each three files, and the versions; or `error`, one line.
+the scores of the lines of each test set, and the versions; or `error`, one line.
 """
 
 import json
@@ -21,28 +21,44 @@ BATCH = 16
 
 
 def main(folder: str, output: str, *texts: str) -> None:
-    path = Path(output)
+    """Write the scores of test sets, or one line about what is missing.
+
+    Args:
+        folder: The folder of the model.
+        output: The file to write.
+        texts: The sources, translations and references of each test set, one after the other.
+    """
+    output_file = Path(output)
     try:
-        content = scores(Path(folder).resolve(), list(map(Path, texts)))
+        content = scores(Path(folder).resolve(), [Path(text) for text in texts])
     except ImportError as error:
-        path.write_text(json.dumps({"error": f"{error}: install unbabel-comet there"}))
+        output_file.write_text(json.dumps({"error": f"{error}: install unbabel-comet there"}))
         sys.exit(1)
-    path.write_text(json.dumps(content))
+    output_file.write_text(json.dumps(content))
 
 
 def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
-    """The scores of all lines, and what a signature names."""
+    """Return the scores of all lines, and what a signature names.
+
+    Args:
+        folder: The folder of the model.
+        texts: The sources, translations and references of each test set, one after the other.
+    """
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     model = load(folder)
     import torch
 
-    referenced = model.requires_references()
-    names = ("src", "mt", "ref") if referenced else ("src", "mt")
+    needs_references = model.requires_references()
     scored = []
     for first in range(0, len(texts), 3):
-        sides = map(lines, texts[first : first + len(names)])
-        samples = [dict(zip(names, line, strict=True)) for line in zip(*sides, strict=True)]
+        sources, translations, references = texts[first : first + 3]
+        columns = {"src": lines(sources), "mt": lines(translations)}
+        if needs_references:
+            columns["ref"] = lines(references)
+        samples = []
+        for values in zip(*columns.values(), strict=True):
+            samples.append(dict(zip(columns, values, strict=True)))
         predicted = model.predict(
             samples,
             batch_size=BATCH,
@@ -54,34 +70,38 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "comet": version("unbabel-comet"),
-        "references": int(referenced),
+        "references": int(needs_references),
         "scores": scored,
     }
 
 
 def load(folder: Path) -> Any:
-    """The model by COMET's own function, with the encoder's files of the folder.
+    """Load the model by COMET's own function, with the encoder's files in the folder.
 
-    The name of the encoder, which would be looked up on huggingface.co, is replaced in a copy of
-    hparams.yaml: of two equal keys the last one counts.
+    COMET would look up the name of the encoder on huggingface.co. So the name is replaced in a copy
+    of hparams.yaml: of two equal keys the last one counts.
     """
     import comet
 
-    hparams = (folder / "hparams.yaml").read_text(encoding="utf-8")
+    settings = (folder / "hparams.yaml").read_text(encoding="utf-8")
     encoder = json.dumps(str(folder / "encoder"))
-    with tempfile.TemporaryDirectory() as place:
-        local = Path(place, "hparams.yaml")
-        local.write_text(f"{hparams}\npretrained_model: {encoder}\n", encoding="utf-8")
-        (checkpoints := Path(place, "checkpoints")).symlink_to(folder / "checkpoints")
+    with tempfile.TemporaryDirectory() as scratch:
+        local_settings = Path(scratch, "hparams.yaml")
+        local_settings.write_text(f"{settings}\npretrained_model: {encoder}\n", encoding="utf-8")
+        # COMET reads hparams.yaml in the folder above the checkpoint's.
+        checkpoints = Path(scratch, "checkpoints")
+        checkpoints.symlink_to(folder / "checkpoints")
         return comet.load_from_checkpoint(
             checkpoints / "model.ckpt", reload_hparams=True, local_files_only=True
         )
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file, which end at \\n alone."""
+    r"""Return the lines of a file, which end at \n alone."""
     text = path.read_bytes().decode()
-    return text.removesuffix("\n").split("\n") if text else []
+    if not text:
+        return []
+    return text.removesuffix("\n").split("\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `bleuprint check` says of the files of external systems, before a stage copies them."""
+"""Notes of `bleuprint check` on the files of external systems, before a stage copies them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,13 +45,13 @@ def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[st
     yield from _baseline_note(settings, root)
     test_files = list(_test_files(settings))
     for test_file in test_files:
-        place = place_of_file(test_file.run, test_file.test, root)
+        location = place_of_file(test_file.run, test_file.test, root)
         path = root / test_file.file.path
         if not path.exists():
-            yield f"{place}: {path}: no such file"
+            yield f"{location}: {path}: no such file"
             continue
         for problem in _problems(settings, test_file, root):
-            yield f"{place}: {path}: {problem}"
+            yield f"{location}: {path}: {problem}"
     yield from _reuse_notes(test_files, root)
 
 
@@ -75,10 +75,10 @@ def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
     )
     first = next(iter(systems), None)
     if first in settings.external:
-        place = place_of_setting(["external", first], root)
+        location = place_of_setting(["external", first], root)
         yield (
-            f"{place}: {first} is an external system, so {settings.trained_systems[0]}, the first "
-            "system that is trained here, is the baseline"
+            f"{location}: {first} is an external system, so {settings.trained_systems[0]}, "
+            "the first system that is trained here, is the baseline"
         )
 
 
@@ -90,17 +90,26 @@ def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
         is_other_language = second.target != first.target
         is_other_test = second.test != first.test and second.run.corpus == first.run.corpus
         if is_other_language or is_other_test:
-            place = place_of_file(second.run, second.test, root)
+            location = place_of_file(second.run, second.test, root)
             languages = f" ({first.target} and {second.target})" if is_other_language else ""
             yield (
-                f"{place}: {second.run.system} has the same file for {first.test} of "
+                f"{location}: {second.run.system} has the same file for {first.test} of "
                 f"{first.run.corpus} and {second.test} of {second.run.corpus}{languages}; name "
                 "the file of each test set (in corpora, for each corpus)"
             )
 
 
 def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[str]:
-    """What is wrong with a file of translations of a test set."""
+    """Yield what is wrong with a file of translations.
+
+    Args:
+        settings: The settings of the experiment.
+        test_file: The file.
+        root: The project's folder.
+
+    Raises:
+        UserError: The stage translate would refuse the file.
+    """
     run = test_file.run
     test = test_file.test
     translations = read_translations(test_file.file, run, test, root)
@@ -110,10 +119,10 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
     source_lines: list[str] = []
     reference_lines: list[str] = []
     if sources.exists() and references.exists():
-        # a note: the test set may be another one now, and not yet prepared
-        known = count_lines(references)
-        if len(translations) != known:
-            yield f"has {counted(len(translations), 'line')}, but {references} has {known:,}"
+        # Only a note: params.yaml may name another test set now, which is not prepared yet.
+        expected = count_lines(references)
+        if len(translations) != expected:
+            yield f"has {counted(len(translations), 'line')}, but {references} has {expected:,}"
         source_lines = list(read_lines(sources))
         reference_lines = list(read_lines(references))
     else:

@@ -65,11 +65,12 @@ def _form_warnings(
     """
     ignored = [] if references else forms_on_purpose(corpus, is_cleaned=False)
     form_counter = FormCounter(translations)
-    found = form_counter.frequent_form(ignored, FormCounter(references))
-    if found is not None:
-        remedy = found.form.translations_remedy or found.form.remedy
-        text = f"{found.describe()}; BLEU is of sentences: {remedy}"
-        yield untested_value(WARNING, 100 * found.share, len(translations), text)
+    frequent = form_counter.frequent_form(ignored, FormCounter(references))
+    if frequent is None:
+        return
+    remedy = frequent.form.translations_remedy or frequent.form.remedy
+    text = f"{frequent.describe()}; BLEU is of sentences: {remedy}"
+    yield untested_value(WARNING, 100 * frequent.share, len(translations), text)
 
 
 def _equality_warnings(

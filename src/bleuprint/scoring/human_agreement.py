@@ -1,16 +1,16 @@
-"""How often people prefer the system with the better score (Kocmi et al. 2024, "Navigating the
-Metrics Maze: Reconciling Score Magnitudes and Accuracies", ACL 2024).
+"""How often people prefer the system with the better score.
 
-A logistic function was fitted to ToShip23, Microsoft's pairs of systems with human judgments, of
-many languages, and compared with WMT's. For systems unlike those, other text or a small test set it
-is a guide to the size of a difference; it says nothing of significance.
+By Kocmi et al. 2024, "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies",
+ACL 2024. A logistic function was fitted to ToShip23, Microsoft's pairs of systems with human
+judgments, of many languages, and compared with WMT's. For other systems, other text or a small test
+set it is a guide to the size of a difference; it says nothing about significance.
 """
 
 import math
 
 from bleuprint.scoring.metric import Agreement
 
-# Of two systems without a difference, half of the judgments are for either.
+# Between two systems without a difference, half of the judgments prefer either.
 LOWEST = 50.0
 # The head of the percentage in tables.
 AGREEMENT_COLUMN = "human agreement"
@@ -27,7 +27,7 @@ AGREEMENT_NOTE = (
 
 
 def human_agreement(fitted: Agreement, difference: float) -> float:
-    """Return in how many per cent of system pairs people prefer the better one.
+    """Return in how many percent of system pairs people prefer the better one.
 
     Args:
         fitted: The function of the metric.
@@ -36,11 +36,16 @@ def human_agreement(fitted: Agreement, difference: float) -> float:
     Returns:
         A percentage between LOWEST and the end of the authors' table.
     """
-    share = fitted.ceiling / (1 + math.exp(-fitted.slope * abs(difference)))
-    return min(max(share, LOWEST), fitted.highest)
+    percentage = fitted.ceiling / (1 + math.exp(-fitted.slope * abs(difference)))
+    return min(max(percentage, LOWEST), fitted.highest)
 
 
-def agreement_text(fitted: Agreement, per_cent: float) -> str:
-    """Return 55%, or ≥ 85% where the table ends."""
-    is_at_end = per_cent >= fitted.highest
-    return f"{'≥ ' if is_at_end else ''}{per_cent:.0f}%"
+def agreement_text(fitted: Agreement, percentage: float) -> str:
+    """Return a human agreement as text: 55%, or ≥ 85% where the authors' table ends.
+
+    Args:
+        fitted: The function of the metric.
+        percentage: The human agreement.
+    """
+    text = f"{percentage:.0f}%"
+    return f"≥ {text}" if percentage >= fitted.highest else text

@@ -16,8 +16,9 @@ from typing_extensions import TypedDict
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.test_sets import SetDescription
 
+# Values are rounded to this many decimal places.
 DIGITS = 6
-# The stage that computes a metric unless it says otherwise.
+# The stage that computes a metric unless the metric names another one.
 SCORE = "score"
 
 Floats = NDArray[np.float64]
@@ -25,9 +26,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """The lines of a test set with their translations, and what is known of it.
+    """The lines of a test set with their translations, and what is known of the set.
 
-    `cut`: the lines, from 1, whose translations ended at the maximum length of an output.
+    Attributes:
+        sources: The source lines.
+        references: The reference lines.
+        hypotheses: The translations, parallel to both.
+        corpus: The settings of the corpus.
+        description: Lengths, word frequencies and documents of the test set.
+        cut: The lines, from 1, whose translations ended at the maximum length of an output.
     """
 
     sources: Sequence[str]
@@ -44,11 +51,14 @@ class Texts:
 
     @cached_property
     def documents(self) -> list[list[int]]:
-        """The lines of each document, by its first line; empty if documents are not known."""
-        lines: dict[str, list[int]] = {}
-        for line, document in enumerate(self.description.documents or ()):
-            lines.setdefault(document, []).append(line)
-        return list(lines.values())
+        """The rows of each document, from 0; empty if the set has no documents.
+
+        Documents are in the order of their first lines.
+        """
+        rows_of_documents: dict[str, list[int]] = {}
+        for row, document in enumerate(self.description.documents or ()):
+            rows_of_documents.setdefault(document, []).append(row)
+        return list(rows_of_documents.values())
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Agreement:
     """How the human agreement depends on the difference in a metric (human_agreement.py).
 
     Attributes:
-        ceiling: a of the logistic function a / (1 + exp(-b d)) per cent for a difference d, as in
+        ceiling: a of the logistic function a / (1 + exp(-b d)) percent for a difference d, as in
             the mt-thresholds of Kocmi et al. 2024.
         slope: b of this function.
         highest: The last percentage of their table of thresholds; what is above would be
@@ -68,22 +78,39 @@ class Agreement:
     highest: float
 
 
+def _empty_text(_: object) -> str:
+    """Return the signature of a metric without one, or the model of a metric without one."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Metric:
-    """What is measured of translations.
+    """A metric of translations.
 
-    `statistics`: whole numbers, a row for each line; None if the metric does not apply.
-    `value`: the value of each row of sums. `about`: a sentence or two below its table.
-    `kind`: a score has a table, an interval, tests and intervals by document; errors share a table;
-    a variant of BLEU, and other figures, are shown but not tested. `highest`: where intervals end.
-    `is_share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties
-    count in the randomization test, as in McNemar's. `has_float32_sums`: sums of resamples are
-    float32, as sacreBLEU has them. `group`: the units in place of lines. `stage`: what computes it;
-    a stage other than score writes STAGE.json. `model_of`: the name of the model in a signature,
-    empty for a metric without a model; raises ValueError if the signature is not of this metric.
-    `agreement`: the human agreement by the name of the model. `is_beside_bleu`: whether the page
-    shows it in the table of BLEU, and says where it contradicts BLEU; `is_on_screen`: whether
-    `bleuprint table` shows it without --all.
+    Attributes:
+        key: Its name in results.
+        label: Its name in tables.
+        statistics: Counts whole numbers on each line of a test set: a row of them for each line;
+            None if the metric does not apply.
+        value: Computes the value of each row of sums of these counts.
+        about: A sentence or two below its table.
+        signature: Returns how the metric was computed.
+        kind: A score has a table, an interval, tests, and intervals by document; errors share a
+            table; variants of BLEU, and other figures, are shown but not tested.
+        digits: The decimal places in tables.
+        highest: The end of the scale, beyond which no interval reaches.
+        lower_is_better: Whether a lower value is better.
+        is_share: Whether the counts of a line are 0 or 1, and 1 if the line counts at all. Then the
+            interval is Wilson's, and ties count in the randomization test, as in McNemar's.
+        has_float32_sums: Whether sums of resamples are float32, as in sacreBLEU.
+        group: The units that are counted, where they are not lines.
+        stage: The stage that computes it. A stage other than score writes STAGE.json.
+        model_of: Returns the name of the model in a signature; empty for a metric without a model.
+            Raises ValueError if the signature is not of this metric.
+        agreement: The human agreement by the name of the model.
+        is_beside_bleu: Whether the HTML report shows it in the table of BLEU, and says where it
+            contradicts BLEU.
+        is_on_screen: Whether `bleuprint table` shows it without --all.
     """
 
     key: str
@@ -91,7 +118,7 @@ class Metric:
     statistics: Callable[[Texts], Any]
     value: Callable[[Any], Sequence[float] | Floats]
     about: str = ""
-    signature: Callable[[Texts], str] = lambda _: ""
+    signature: Callable[[Texts], str] = _empty_text
     kind: Literal["score", "error", "variant", "figure"] = "score"
     digits: int = 1
     highest: float = 100.0
@@ -100,7 +127,7 @@ class Metric:
     has_float32_sums: bool = False
     group: str = ""
     stage: str = SCORE
-    model_of: Callable[[str], str] = lambda _: ""
+    model_of: Callable[[str], str] = _empty_text
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
     is_beside_bleu: bool = False
     is_on_screen: bool = False
@@ -110,36 +137,60 @@ class Metric:
         return self.agreement.get(self.model_of(signature))
 
     def count(self, texts: Texts) -> Floats | None:
-        """The statistics as numbers, a row for each line."""
-        counted = self.statistics(texts)
-        return None if counted is None else np.array(counted, dtype=np.float64)
+        """Return the statistics, (lines, counts); None if the metric does not apply."""
+        counts = self.statistics(texts)
+        return None if counts is None else np.array(counts, dtype=np.float64)
 
     def values(self, sums: Floats) -> Floats:
-        """The value of each row of sums."""
+        """Return the value of each row of sums, (rows, counts): (rows,)."""
         return np.array(self.value(sums))
 
     def overall_value(self, statistics: Floats) -> float:
-        """The value of all lines together."""
-        return float(self.values(statistics.sum(0)[None])[0])
+        """Return the value of all lines together, from statistics (lines, counts)."""
+        sums = statistics.sum(0)
+        (value,) = self.values(sums[None])  # One row of sums.
+        return float(value)
 
 
 def counted_elsewhere(_: Texts) -> None:
-    """The statistics of a metric that is not of the texts alone."""
+    """Return no statistics: for metrics that need more than the texts."""
+
+
+def first_sum(sums: Floats) -> Floats:
+    """Return the first number of each row of sums, (rows, counts): the value of a plain count."""
+    return sums[:, 0]
 
 
 def percentage(sums: Any) -> Floats:
-    """The value of a share: of the lines that count, per cent; 0 of none."""
-    found, of = np.asarray(sums, dtype=np.float64).T[:2]
-    return np.asarray(100 * found / np.maximum(of, 1))
+    """Return the value of a share: the lines with a property in percent of the lines that count.
+
+    Args:
+        sums: Rows of sums, whose first two numbers are the lines with the property and the lines
+            that count.
+
+    Returns:
+        A percentage for each row; 0 where no line counts.
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    lines_with_property = table[:, 0]
+    counted_lines = table[:, 1]
+    # At least 1, so that nothing is divided by 0.
+    return np.asarray(100 * lines_with_property / np.maximum(counted_lines, 1))
 
 
 class MetricValue(TypedDict):
-    """A metric of a test set, or of a group of its lines, as in scores.json.
+    """The value of a metric for a test set, or for a group of its lines, as in scores.json.
 
-    `group` is empty for all lines, `document` if statistics are by document, or names a bucket.
-    `units` is the number of lines, documents or words. `ci_low` and `ci_high` are the 95 %
-    interval, None where there is none. `statistics`: of each unit whole numbers, separated by
-    spaces, for tests.
+    Attributes:
+        metric: The key of the metric.
+        group: Empty for all lines, `document` if statistics are by document, or the name of a
+            bucket, such as length 11-20.
+        units: The number of lines, documents or words.
+        value: The value.
+        ci_low: The lower end of the 95% interval; None without an interval.
+        ci_high: The upper end.
+        signature: How the metric was computed.
+        statistics: For tests: whole numbers for each unit, separated by spaces.
     """
 
     metric: str
@@ -153,7 +204,14 @@ class MetricValue(TypedDict):
 
 
 def untested_value(metric: str, value: float, units: int, group: str = "") -> MetricValue:
-    """A value without an interval or a test."""
+    """Return a value without an interval, a signature or tests.
+
+    Args:
+        metric: The key of the metric.
+        value: The value.
+        units: The number of lines, documents or words.
+        group: The lines that it is about; empty for all.
+    """
     return {
         "metric": metric,
         "group": group,
@@ -166,9 +224,12 @@ def untested_value(metric: str, value: float, units: int, group: str = "") -> Me
     }
 
 
-def parse_statistics(measured: MetricValue) -> Floats:
-    return np.array([line.split() for line in measured["statistics"]], dtype=np.float64)
+def parse_statistics(metric_value: MetricValue) -> Floats:
+    """Return the statistics of a value as numbers, (units, counts)."""
+    rows = [row.split() for row in metric_value["statistics"]]
+    return np.array(rows, dtype=np.float64)
 
 
 def format_statistics(statistics: Floats) -> list[str]:
+    """Return statistics (units, counts) as text: one row for each unit."""
     return [" ".join(map(str, row)) for row in statistics.astype(np.int64).tolist()]

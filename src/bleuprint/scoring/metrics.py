@@ -1,4 +1,4 @@
-"""All metrics, in the order of tables. To add one: its file, and a line here."""
+"""All metrics, in the order of tables. To add one, write its file and list it here."""
 
 from bleuprint.scoring.bleu_variants import BLEU_VARIANTS
 from bleuprint.scoring.comet_metric import COMET_METRIC
@@ -27,9 +27,11 @@ _ALL = (
     *OUTPUT_ERRORS,
 )
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
-# Those with a table each.
-SCORE_KEYS = tuple(each.key for each in _ALL if each.kind == "score" and not each.group)
-# Those in the table of BLEU, besides BLEU; and those on a terminal, BLEU among them.
-BESIDE_BLEU = tuple(each.key for each in _ALL if each.is_beside_bleu)
-ON_SCREEN = tuple(each.key for each in _ALL if each.is_on_screen)
-ERROR_KEYS = tuple(each.key for each in _ALL if each.kind == "error")
+# The metrics that have a table each.
+SCORE_KEYS = tuple(metric.key for metric in _ALL if metric.kind == "score" and not metric.group)
+# The metrics that the table of BLEU shows besides BLEU.
+BESIDE_BLEU = tuple(metric.key for metric in _ALL if metric.is_beside_bleu)
+# The metrics that a terminal shows, BLEU among them.
+ON_SCREEN = tuple(metric.key for metric in _ALL if metric.is_on_screen)
+# The output errors.
+ERROR_KEYS = tuple(metric.key for metric in _ALL if metric.kind == "error")

@@ -1,182 +1,293 @@
-"""Errors of translations that need no reference to be seen: lost numbers, loops, another language.
+"""Output errors: errors of translations that can be seen without a reference.
 
-The checks are those of cleaning (rules), and some that only the output of a model needs. The
-references pass through the same checks: an error that the reference of a line has, too, is of the
-text or of the check, and does not count. Nor does what the tokenizer does to an address or number
-on the way there and back (plain Moses prints name@host as name @ host).
+Examples are lost numbers, loops, and another language. The checks are those of cleaning (rules),
+and some that only the output of a model needs. The references pass through the same checks: if the
+reference of a line has an error, too, the text or the check is the cause, and the line does not
+count.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.rules.agreement import Identical, Numerals
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import LengthRatio
 from bleuprint.rules.rule import Candidate
-from bleuprint.scoring.metric import Metric, Texts
+from bleuprint.scoring.metric import Metric, Texts, first_sum
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import replace_unprintable, replace_white_space
 
-ANY_ERROR, EMPTY_OUTPUT, WRONG_LANGUAGE, CUT_OFF = "any error", "empty", "wrong language", "cut off"
+ANY_ERROR = "any error"
+EMPTY_OUTPUT = "empty"
+WRONG_LANGUAGE = "wrong language"
+CUT_OFF = "cut off"
 
-# Said where it occurs.
+# The report explains the error where it occurs.
 CUT_OFF_NOTE = (
     f"{CUT_OFF}: the translation ended at the maximum length of an output (decode.max_len_a, "
     "decode.max_len_b), where the model preferred to go on"
 )
 
-# As in the recipes' filters.
-_RATIO, _LANGUAGE = LengthRatio(max=3.0), LanguageId(min_odds=10.0)
-_IDENTICAL, _NUMBERS = Identical(), Numerals()
+# Checks of cleaning, with the settings of the recipes' filters.
+_LENGTH_RATIO = LengthRatio(max=3.0)
+_LANGUAGE = LanguageId(min_odds=10.0)
+_IDENTICAL = Identical()
+_NUMERALS = Numerals()
 # Addresses; and what programs fill in: {name}, {{name}}, ${name}, %s, %(name)s, %1$s.
-_KEPT = re.compile(
+_PLACEHOLDER = re.compile(
     r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
     r"|\$?\{{1,2} ?\w* ?\}{1,2}|%(?:\(\w+\)|\d\$)?[sdif]\b"
 )
 # The same, and numbers with their separators: what the tokenizer may bring back changed.
-_COPIED = re.compile(rf"{_KEPT.pattern}|\d\S*\d")
-_CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
-_CLOSED = frozenset(_CLOSING.values())
-# A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
-_PHRASE, _LONGEST = 4, 20
-# Sentences whose language is identified together.
-_BLOCK = 512
+_COPIED = re.compile(rf"{_PLACEHOLDER.pattern}|\d\S*\d")
+# The closing bracket of each opening one.
+_CLOSING_BRACKETS = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
+_ALL_CLOSING = frozenset(_CLOSING_BRACKETS.values())
+# Tokens in a row are a loop if they occur three times, from _PHRASE_TOKENS tokens on twice; longer
+# loops than _MAX_LOOP_TOKENS are not looked for.
+_PHRASE_TOKENS = 4
+_MAX_LOOP_TOKENS = 20
+# Sentences whose language is identified together: one by one takes ten times as long.
+_SENTENCES_AT_ONCE = 512
+
+# What an error counts on each line: 1 if the translation has the error, and 1 if the line counts.
+LineCounts = list[tuple[int, int]]
 
 
-@lru_cache(maxsize=1)  # the metrics count them one by one
-def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
-    """By error of each line, whether it has the error, and whether it counts.
+def _output_error(name: str) -> Metric:
+    """Return the metric of an error, whose value is the number of lines that have it."""
 
-    It counts unless the reference has the error, too; with ANY_ERROR all lines do. WRONG_LANGUAGE
-    is left out if the target language is not one that LanguageId knows, and CUT_OFF if no
-    translation was cut.
-    What does not print, such as a mark of direction after a number, is no difference.
-    """
-    languages = texts.corpus.source, texts.corpus.target
-    source, target = (tokenizer_for(each, texts.corpus.tokenize) for each in languages)
-    sources, references, hypotheses = (
-        [*map(replace_unprintable, side)]
-        for side in (texts.sources, texts.references, texts.hypotheses)
-    )
-    hypotheses = _as_written(sources, hypotheses, target)
-    checks = dict(_CHECKS)
-    if languages[1] in LanguageId.known_languages:
-        foreign = _foreign({*references, *hypotheses}, languages[1])
-        checks[WRONG_LANGUAGE] = lambda line: line.pair.target in foreign
-    else:
-        del checks[WRONG_LANGUAGE]
+    def statistics(texts: Texts) -> LineCounts | None:
+        """Return the counts of each line; None if the error is not looked for."""
+        return _count_errors(texts).get(name)
 
-    def errors(pair: Pair) -> set[str]:
-        if not replace_white_space(pair.target).strip():
-            return {EMPTY_OUTPUT}
-        line = Candidate(pair, languages, (source.tokenize, target.tokenize))
-        return {name for name, fails in checks.items() if fails(line)}
-
-    broken: dict[str, list[tuple[int, int]]] = {
-        name: [] for name in (ANY_ERROR, EMPTY_OUTPUT, *checks)
-    }
-    if texts.cut:
-        broken[CUT_OFF] = []
-    lines = zip(sources, references, hypotheses, strict=True)
-    for number, (line, reference, hypothesis) in enumerate(lines, 1):
-        expected = errors(Pair(line, reference))
-        own = errors(Pair(line, hypothesis)) - expected
-        if number in texts.cut:
-            own.add(CUT_OFF)
-        for name in broken.keys() - {ANY_ERROR}:
-            broken[name].append((int(name in own), int(name not in expected)))
-        broken[ANY_ERROR].append((int(bool(own)), 1))
-    return broken
-
-
-def _kept(sentence: str) -> list[str]:
-    return sorted(_KEPT.findall(sentence))
-
-
-def _as_written(
-    sources: Sequence[str], hypotheses: Sequence[str], tokenizer: Tokenizer
-) -> list[str]:
-    """Translations with the addresses and numbers of their sources as they are written there."""
-    written = []
-    for source, hypothesis in zip(sources, hypotheses, strict=True):
-        for copied in _COPIED.findall(source):
-            changed = tokenizer.detokenize(tokenizer.tokenize(copied))
-            hypothesis = hypothesis.replace(changed, copied) if changed else hypothesis
-        written.append(hypothesis)
-    return written
-
-
-def _foreign(translations: Iterable[str], language: str) -> set[str]:
-    """Those in another language; in blocks, since one by one takes ten times as long."""
-    foreign, rest = set[str](), iter(sorted(translations, key=len))
-    while block := [*islice(rest, _BLOCK)]:
-        # without a source, of which the check has nothing to say
-        lines = [
-            Candidate(Pair("", each), (language, language), (str.split,) * 2) for each in block
-        ]
-        kept = _LANGUAGE.keeps_each(lines)
-        foreign.update(each for each, keeps in zip(block, kept, strict=True) if not keeps)
-    return foreign
-
-
-def has_loop(tokens: Sequence[str]) -> bool:
-    """Whether tokens in a row, a letter or digit among them, recur at once, as defined above."""
-    for size in range(1, min(_LONGEST, len(tokens) // 2) + 1):
-        needed = size if size >= _PHRASE else 2 * size
-        run = 0
-        for place in range(size, len(tokens)):
-            run = run + 1 if tokens[place] == tokens[place - size] else 0
-            segment = "".join(tokens[place - size + 1 : place + 1]) if run >= needed else ""
-            if any(map(str.isalnum, segment)):
-                return True
-    return False
-
-
-def is_balanced(sentence: str) -> bool:
-    """Whether each bracket is closed by its own, those opened last first."""
-    expected = list[str]()
-    for character in sentence:
-        if character in _CLOSING:
-            expected.append(_CLOSING[character])
-        elif character in _CLOSED and (not expected or expected.pop() != character):
-            return False
-    return not expected
-
-
-def _more(errors: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
-    """Whether the translation has more errors than its source."""
-    source, target = map(errors, sides)
-    return target > source
-
-
-_CHECKS: dict[str, Callable[[Candidate], bool]] = {
-    "too short": lambda line: _more(len, line.tokens[::-1]) and not _RATIO.keeps(line),
-    "too long": lambda line: _more(len, line.tokens) and not _RATIO.keeps(line),
-    WRONG_LANGUAGE: lambda _: False,  # of all lines together
-    "untranslated": lambda line: not _IDENTICAL.keeps(line),
-    "numbers": lambda line: not _NUMBERS.keeps(line),
-    "URLs, placeholders": lambda line: _kept(line.pair.source) != _kept(line.pair.target),
-    "repetition": lambda line: _more(has_loop, line.tokens),
-    "unknown token": lambda line: _more(lambda side: side.count(SPECIALS[UNK]), line.pair),
-    "brackets": lambda line: _more(lambda side: not is_balanced(side), line.pair),
-}
-
-
-# The errors in the order of tables. Their value is the number of lines that have them.
-OUTPUT_ERRORS = tuple(
-    Metric(
-        *(name, name, lambda texts, name=name: _broken(texts).get(name), lambda sums: sums[:, 0]),
+    return Metric(
+        key=name,
+        label=name,
+        statistics=statistics,
+        value=first_sum,
         kind="error",
         digits=0,
         highest=math.inf,
         lower_is_better=True,
         is_share=True,
     )
-    for name in (ANY_ERROR, EMPTY_OUTPUT, *_CHECKS, CUT_OFF)
+
+
+@lru_cache(maxsize=1)  # Each error's metric takes its own part.
+def _count_errors(texts: Texts) -> dict[str, LineCounts]:
+    """Count all errors on each line.
+
+    A line counts unless the reference has the error, too; for ANY_ERROR all lines count.
+    WRONG_LANGUAGE is missing if LanguageId does not know the target language, and CUT_OFF if no
+    translation was cut. Unprintable characters, such as a mark of direction after a number, make no
+    difference.
+    """
+    source_language = texts.corpus.source
+    target_language = texts.corpus.target
+    source_tokenizer = tokenizer_for(source_language, texts.corpus.tokenize)
+    target_tokenizer = tokenizer_for(target_language, texts.corpus.tokenize)
+    sources = [replace_unprintable(line) for line in texts.sources]
+    references = [replace_unprintable(line) for line in texts.references]
+    hypotheses = []
+    for source, line in zip(sources, texts.hypotheses, strict=True):
+        hypotheses.append(_restore_copied(source, replace_unprintable(line), target_tokenizer))
+    names = [EMPTY_OUTPUT, *_CHECKS]
+    foreign_sentences: set[str] = set()
+    if target_language in LanguageId.known_languages:
+        names.append(WRONG_LANGUAGE)
+        foreign_sentences = _foreign_sentences({*references, *hypotheses}, target_language)
+    if texts.cut:
+        names.append(CUT_OFF)
+    finder = _ErrorFinder(
+        languages=(source_language, target_language),
+        tokenizers=(source_tokenizer.tokenize, target_tokenizer.tokenize),
+        foreign_sentences=foreign_sentences,
+    )
+    counts: dict[str, LineCounts] = {ANY_ERROR: []}
+    for name in names:
+        counts[name] = []
+    lines = zip(sources, references, hypotheses, strict=True)
+    for number, (source, reference, hypothesis) in enumerate(lines, 1):
+        reference_errors = finder.find(Pair(source, reference))
+        output_errors = finder.find(Pair(source, hypothesis)) - reference_errors
+        if number in texts.cut:
+            output_errors.add(CUT_OFF)
+        for name in names:
+            counts[name].append((int(name in output_errors), int(name not in reference_errors)))
+        counts[ANY_ERROR].append((int(bool(output_errors)), 1))
+    return counts
+
+
+@dataclass(frozen=True)
+class _ErrorFinder:
+    """Finds the errors of translations.
+
+    Attributes:
+        languages: The source and target language.
+        tokenizers: Split a source and a target sentence into tokens.
+        foreign_sentences: The target sentences in another language, identified before.
+    """
+
+    languages: tuple[str, str]
+    tokenizers: tuple[Callable[[str], list[str]], Callable[[str], list[str]]]
+    foreign_sentences: set[str]
+
+    def find(self, pair: Pair) -> set[str]:
+        """Return the errors of a translation; an empty one has no others."""
+        if not replace_white_space(pair.target).strip():
+            return {EMPTY_OUTPUT}
+        candidate = Candidate(pair, self.languages, self.tokenizers)
+        errors = {name for name, has_error in _CHECKS.items() if has_error(candidate)}
+        if pair.target in self.foreign_sentences:
+            errors.add(WRONG_LANGUAGE)
+        return errors
+
+
+def _restore_copied(source: str, hypothesis: str, tokenizer: Tokenizer) -> str:
+    """Return a translation with addresses and numbers written as in its source.
+
+    The tokenizer changes some of them on the way there and back: plain Moses prints name@host as
+    name @ host.
+    """
+    for copied in _COPIED.findall(source):
+        changed = tokenizer.detokenize(tokenizer.tokenize(copied))
+        if changed:
+            hypothesis = hypothesis.replace(changed, copied)
+    return hypothesis
+
+
+def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
+    """Return the sentences that are in another language."""
+    foreign = set()
+    # Sentences of similar length together, for speed.
+    remaining = iter(sorted(sentences, key=len))
+    while block := list(islice(remaining, _SENTENCES_AT_ONCE)):
+        candidates = []
+        for sentence in block:
+            # The check reads the target alone, if its source is empty.
+            pair = Pair("", sentence)
+            candidates.append(Candidate(pair, (language, language), (str.split, str.split)))
+        for sentence, is_kept in zip(block, _LANGUAGE.keeps_each(candidates), strict=True):
+            if not is_kept:
+                foreign.add(sentence)
+    return foreign
+
+
+def has_loop(tokens: Sequence[str]) -> bool:
+    """Return whether a translation repeats tokens in a row: more often than once, or a phrase once.
+
+    A loop contains a letter or a digit: rows of dots are not counted.
+
+    Args:
+        tokens: The tokens of the translation.
+    """
+    max_size = min(_MAX_LOOP_TOKENS, len(tokens) // 2)
+    for size in range(1, max_size + 1):
+        # So many tokens in a row equal those `size` before them: a phrase occurs twice, fewer
+        # tokens three times.
+        needed_matches = size if size >= _PHRASE_TOKENS else 2 * size
+        matches = 0
+        for position in range(size, len(tokens)):
+            if tokens[position] != tokens[position - size]:
+                matches = 0
+                continue
+            matches += 1
+            if matches < needed_matches:
+                continue
+            repeated = "".join(tokens[position - size + 1 : position + 1])
+            if any(map(str.isalnum, repeated)):
+                return True
+    return False
+
+
+def is_balanced(sentence: str) -> bool:
+    """Return whether each bracket is closed by its own kind, those opened last first."""
+    expected: list[str] = []
+    for character in sentence:
+        if character in _CLOSING_BRACKETS:
+            expected.append(_CLOSING_BRACKETS[character])
+        elif character in _ALL_CLOSING and (not expected or expected.pop() != character):
+            return False
+    return not expected
+
+
+def _is_too_short(candidate: Candidate) -> bool:
+    """Return whether a translation is shorter than its source, beyond the length ratio."""
+    source_tokens, target_tokens = candidate.tokens
+    return len(target_tokens) < len(source_tokens) and not _LENGTH_RATIO.keeps(candidate)
+
+
+def _is_too_long(candidate: Candidate) -> bool:
+    """Return whether a translation is longer than its source, beyond the length ratio."""
+    source_tokens, target_tokens = candidate.tokens
+    return len(target_tokens) > len(source_tokens) and not _LENGTH_RATIO.keeps(candidate)
+
+
+def _is_untranslated(candidate: Candidate) -> bool:
+    """Return whether a translation is a copy of its source."""
+    return not _IDENTICAL.keeps(candidate)
+
+
+def _has_other_numbers(candidate: Candidate) -> bool:
+    """Return whether source and translation have different numbers."""
+    return not _NUMERALS.keeps(candidate)
+
+
+def _has_other_placeholders(candidate: Candidate) -> bool:
+    """Return whether source and translation have different addresses or placeholders."""
+    source = _PLACEHOLDER.findall(candidate.pair.source)
+    target = _PLACEHOLDER.findall(candidate.pair.target)
+    return sorted(source) != sorted(target)
+
+
+def _adds_loop(candidate: Candidate) -> bool:
+    """Return whether a translation has a loop and its source has none."""
+    source_tokens, target_tokens = candidate.tokens
+    return has_loop(target_tokens) and not has_loop(source_tokens)
+
+
+def _adds_unknown_token(candidate: Candidate) -> bool:
+    """Return whether a translation has more unknown tokens than its source."""
+    unknown = SPECIALS[UNK]
+    return candidate.pair.target.count(unknown) > candidate.pair.source.count(unknown)
+
+
+def _breaks_brackets(candidate: Candidate) -> bool:
+    """Return whether a translation has unbalanced brackets and its source has balanced ones."""
+    return not is_balanced(candidate.pair.target) and is_balanced(candidate.pair.source)
+
+
+# The checks of one translation: they return whether it has the error.
+_CHECKS: dict[str, Callable[[Candidate], bool]] = {
+    "too short": _is_too_short,
+    "too long": _is_too_long,
+    "untranslated": _is_untranslated,
+    "numbers": _has_other_numbers,
+    "URLs, placeholders": _has_other_placeholders,
+    "repetition": _adds_loop,
+    "unknown token": _adds_unknown_token,
+    "brackets": _breaks_brackets,
+}
+
+# The errors in the order of tables.
+OUTPUT_ERRORS = (
+    _output_error(ANY_ERROR),
+    _output_error(EMPTY_OUTPUT),
+    _output_error("too short"),
+    _output_error("too long"),
+    _output_error(WRONG_LANGUAGE),
+    _output_error("untranslated"),
+    _output_error("numbers"),
+    _output_error("URLs, placeholders"),
+    _output_error("repetition"),
+    _output_error("unknown token"),
+    _output_error("brackets"),
+    _output_error(CUT_OFF),
 )

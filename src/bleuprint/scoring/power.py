@@ -1,4 +1,4 @@
-"""Which differences a test set or a number of seeds shows.
+"""Which differences a test set or a number of seeds can show.
 
 Power is the probability that a two-sided test at SIGNIFICANCE_LEVEL finds a true difference. Over
 lines it is computed from the paired bootstrap's standard error by the normal approximation; over
@@ -15,18 +15,33 @@ POWER = 0.8
 
 
 def detectable_difference(standard_error: float) -> float:
-    """The difference that the lines of the test set show with POWER: (z_0.975 + z_0.8) * se."""
-    quantile = NormalDist().inv_cdf
-    return (quantile(1 - SIGNIFICANCE_LEVEL / 2) + quantile(POWER)) * standard_error
+    """Return the smallest difference that the lines of a test set show with POWER.
+
+    It is (z_0.975 + z_0.8) * standard error, where z_q is a quantile of the normal distribution.
+
+    Args:
+        standard_error: The standard error of the difference, by the paired bootstrap.
+    """
+    normal = NormalDist()
+    # Two-sided: half of the level on each side.
+    z_level = normal.inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
+    z_power = normal.inv_cdf(POWER)
+    return (z_level + z_power) * standard_error
 
 
 def detectable_difference_over_seeds(seeds: int, deviation: float) -> float:
-    """The difference that a paired t-test over this number of seeds shows with POWER.
+    """Return the smallest difference that a paired t-test over seeds shows with POWER.
 
-    `deviation`: the standard deviation of the difference over seeds. The other tail, of a test that
-    finds a difference of the wrong sign, is below 1e-16 and left out.
+    The probability that the test finds a difference of the wrong sign is below 1e-16, and ignored.
+
+    Args:
+        seeds: The number of seeds.
+        deviation: The standard deviation of the difference over seeds.
     """
     from scipy.special import nctdtrinc, stdtrit
 
-    limit = stdtrit(seeds - 1, 1 - SIGNIFICANCE_LEVEL / 2)
-    return deviation * float(nctdtrinc(seeds - 1, 1 - POWER, limit)) / math.sqrt(seeds)
+    degrees_of_freedom = seeds - 1
+    critical_t = stdtrit(degrees_of_freedom, 1 - SIGNIFICANCE_LEVEL / 2)
+    # The t of a true difference with which the test's t exceeds the critical one with POWER.
+    noncentrality = float(nctdtrinc(degrees_of_freedom, 1 - POWER, critical_t))
+    return deviation * noncentrality / math.sqrt(seeds)

@@ -8,9 +8,15 @@ SCORES_FILE = "scores.json"
 
 
 class SetScores(TypedDict):
-    """What was measured of one test set; the SHA-256 are of files.
+    """What was measured of one test set.
 
-    `scored_with`: the versions of libraries, or the SHA-256 of the model of a metric.
+    Attributes:
+        lines: The number of its lines.
+        sources: The SHA-256 of the file of the sources.
+        references: The SHA-256 of the file of the references.
+        hypotheses: The SHA-256 of the file of the translations.
+        scored_with: The versions of libraries, or the SHA-256 of the model of a metric.
+        metrics: The values of all metrics.
     """
 
     lines: int

@@ -1,31 +1,59 @@
-"""The loss of the references by the model, and its exponentials."""
+"""The loss of the references under the model, and their perplexities."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.scoring.metric import Metric, MetricValue, counted_elsewhere, untested_value
+from bleuprint.scoring.metric import (
+    Metric,
+    MetricValue,
+    counted_elsewhere,
+    first_sum,
+    untested_value,
+)
 
-_FIGURES = ("loss", "Loss", 3), ("perplexity", "Perplexity", 2), ("word_perplexity", "Per word", 1)
-LOSSES = tuple(
-    Metric(
-        *(key, label, counted_elsewhere, lambda sums: sums[:, 0]),
+# The largest exponent of which exp is not infinite, about: models that diverged have larger losses.
+_MAX_EXPONENT = 700.0
+
+
+def _loss_metric(key: str, label: str, digits: int) -> Metric:
+    """Return a metric of the loss, whose values `loss_metrics` computes."""
+    return Metric(
+        key=key,
+        label=label,
+        statistics=counted_elsewhere,
+        value=first_sum,
         kind="figure",
         digits=digits,
         lower_is_better=True,
     )
-    for key, label, digits in _FIGURES
+
+
+LOSSES = (
+    _loss_metric(key="loss", label="Loss", digits=3),
+    _loss_metric(key="perplexity", label="Perplexity", digits=2),
+    _loss_metric(key="word_perplexity", label="Per word", digits=1),
 )
 
 
 def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[MetricValue]:
-    """The cross-entropy of the references in nats per token, e to it, and the same per word.
+    """Yield the cross-entropy of the references, their perplexity, and the perplexity per word.
 
-    A word is what white space separates. The EOS of a reference counts as a token, and as a word.
+    The cross-entropy is in nats per token; perplexity is e to this power. A word is what white
+    space separates. The EOS of a reference counts as a token, and as a word.
+
+    Args:
+        loss: The loss of all references together.
+        references: The reference lines.
     """
     words = sum(len(line.split()) + 1 for line in references)
-    per_token, per_word = loss["nats"] / loss["tokens"], loss["nats"] / words
-    yield untested_value("loss", per_token, loss["tokens"])
-    # of a diverged model, exp would overflow
-    yield untested_value("perplexity", math.exp(min(per_token, 700.0)), loss["tokens"])
-    yield untested_value("word_perplexity", math.exp(min(per_word, 700.0)), words)
+    nats_per_token = loss["nats"] / loss["tokens"]
+    nats_per_word = loss["nats"] / words
+    yield untested_value("loss", nats_per_token, loss["tokens"])
+    yield untested_value("perplexity", _bounded_exp(nats_per_token), loss["tokens"])
+    yield untested_value("word_perplexity", _bounded_exp(nats_per_word), words)
+
+
+def _bounded_exp(exponent: float) -> float:
+    """Return e to a power, which is bounded so that the result is finite."""
+    return math.exp(min(exponent, _MAX_EXPONENT))

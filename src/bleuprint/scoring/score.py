@@ -1,6 +1,6 @@
 """The stage score: all metrics of a run's translations."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,31 +25,51 @@ from bleuprint.scoring.significance import evaluate_metric
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 
 
-def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[MetricValue]:
-    """Every metric of a test set: over its lines, by document, and by bucket."""
-    found = list[MetricValue]()
-    for metric in METRICS.values():
-        if (statistics := metric.count(texts)) is None:
-            continue
-        found += [evaluate_metric(metric, statistics, metric.signature(texts))]
-        found += by_document(metric, statistics, texts)
-        if metric.key == "bleu":
-            found += by_length(metric, statistics, texts.description.source_tokens)
-            found += below_floor(statistics)
-    return [*found, *by_count(texts), *(loss_metrics(loss, texts.references) if loss else ())]
+def score_run(
+    settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
+) -> dict[str, SetScores]:
+    """Score a run's translations of all its test sets and write scores.json.
 
+    Args:
+        settings: The settings of the experiment.
+        system: The system of the run.
+        corpus: The corpus of the run.
+        seed: The seed of the run.
+        root: The project's folder.
 
-def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[MetricValue]:
-    """Yield a score with the interval of whole documents, whose lines are alike.
+    Returns:
+        What is written, by test set.
 
-    It is about other documents of the same kind, where one by line is about other lines. A single
-    document yields nothing: all its resamples are equal, and the interval would have no width.
+    Raises:
+        UserError: Translations are missing, damaged, or not parallel to the test set.
     """
-    if metric.kind != "score" or metric.group or len(texts.documents) < 2:
-        return
-    sums = np.stack([statistics[lines].sum(0) for lines in texts.documents])
-    of_documents = replace(metric, is_share=False)  # which have more than 0 or 1
-    yield evaluate_metric(of_documents, sums, metric.signature(texts), "document")
+    settings.check_scored(system, corpus, seed)
+    corpus_settings = settings.corpus(corpus)
+    split_folder = corpus_folder(corpus, "split", root)
+    texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
+    results = root / Run(system, corpus, seed).results_folder
+    losses: Mapping[str, ReferenceLoss | None] = {}
+    cut_lines: Mapping[str, list[int]] = {}
+    if settings.is_trained(system):
+        record = TranslationRecord.read(results / TRANSLATION)
+        losses = record.losses
+        cut_lines = record.cut
+    scores = {}
+    for test in translated_test_sets(settings, system, corpus, texts):
+        description = read_set_description(corpus_folder(corpus, "test_stats", root), test)
+        sources, references = texts.files(f"test.{test}")
+        scores[test] = score_files(
+            sources,
+            references,
+            hypotheses=results / "hypotheses" / references.name,
+            corpus=corpus_settings.language_pair_of_test(test),
+            description=description,
+            loss=losses.get(test),
+            cut=cut_lines.get(test, ()),
+            copied_file=settings.copied_file(system, corpus, test),
+        )
+    write_json(results / SCORES_FILE, scores)
+    return scores
 
 
 def score_files(
@@ -57,10 +77,10 @@ def score_files(
     references: Path,
     hypotheses: Path,
     corpus: Corpus,
-    described: SetDescription,
+    description: SetDescription,
     loss: ReferenceLoss | None,
     cut: Collection[int] = (),
-    file: str | None = None,
+    copied_file: str | None = None,
 ) -> SetScores:
     """Score one file of translations.
 
@@ -69,35 +89,39 @@ def score_files(
         references: Its references.
         hypotheses: The translations.
         corpus: The settings of its corpus.
-        described: Its lengths, word frequencies and documents.
+        description: Its lengths, word frequencies and documents.
         loss: The loss of the references, where a model computed it.
         cut: The lines that the maximum length cut, from 1.
-        file: The file that was copied, which is checked for problems that make its scores wrong;
-            None for translations that were made here.
+        copied_file: The file of an external system that was copied, which is checked for problems
+            that make its scores wrong; None for translations of a system that was trained here.
 
     Raises:
         UserError: The translations are not parallel to the references.
     """
-    expected, translated = zip(*read_pairs(references, hypotheses), strict=True)
-    if len(described.source_tokens) != len(expected):
+    reference_lines = []
+    translations = []
+    for reference, translation in read_pairs(references, hypotheses):
+        reference_lines.append(reference)
+        translations.append(translation)
+    if len(description.source_tokens) != len(reference_lines):
         raise UserError(
-            f"{references}: has {len(expected)} lines, but data/test_stats describes "
-            f"{len(described.source_tokens)}; {RERUN}"
+            f"{references}: has {len(reference_lines)} lines, but data/test_stats describes "
+            f"{len(description.source_tokens)}; {RERUN}"
         )
-    given = list(read_lines(sources))
-    if len(given) != len(expected):
-        counts = f"has {len(given)} lines and {references} has {len(expected)}"
+    source_lines = list(read_lines(sources))
+    if len(source_lines) != len(reference_lines):
+        counts = f"has {len(source_lines)} lines and {references} has {len(reference_lines)}"
         raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
-    texts = Texts(given, expected, translated, corpus, described, {*cut})
+    texts = Texts(source_lines, reference_lines, translations, corpus, description, frozenset(cut))
     metrics = score_texts(texts, loss)
-    if file is not None:
-        for warning in file_warnings(translated, given, expected, corpus):
-            print_message(f"{file}: {warning['group']}", "note")
+    if copied_file is not None:
+        for warning in file_warnings(translations, source_lines, reference_lines, corpus):
+            print_message(f"{copied_file}: {warning['group']}", "note")
             metrics.append(warning)
-    elif sha256_of(hypotheses) == sha256_of(references):  # which is rarely meant
+    elif sha256_of(hypotheses) == sha256_of(references):  # This is rarely intended.
         print_message(f"{hypotheses}: all translations are identical to the references", "note")
     return {
-        "lines": len(expected),
+        "lines": len(reference_lines),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
@@ -106,30 +130,45 @@ def score_files(
     }
 
 
-def score_run(
-    settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
-) -> dict[str, SetScores]:
-    """Score a run's translations of all its test sets and write scores.json."""
-    settings.check_scored(system, corpus, seed)
-    entry = settings.corpus(corpus)
-    texts = TextFolder(corpus_folder(corpus, "split", root), entry.source, entry.target)
-    results = root / Run(system, corpus, seed).results_folder
-    record = None
-    if settings.is_trained(system):
-        record = TranslationRecord.read(results / TRANSLATION)
-    scores = {}
-    for test in translated_test_sets(settings, system, corpus, texts):
-        described = read_set_description(corpus_folder(corpus, "test_stats", root), test)
-        sources, references = texts.files(f"test.{test}")
-        scores[test] = score_files(
-            sources,
-            references,
-            hypotheses=results / "hypotheses" / references.name,
-            corpus=entry.language_pair_of_test(test),
-            described=described,
-            loss=record.losses.get(test) if record else None,
-            cut=record.cut.get(test, ()) if record else (),
-            file=settings.copied_file(system, corpus, test),
-        )
-    write_json(results / SCORES_FILE, scores)
-    return scores
+def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[MetricValue]:
+    """Compute every metric of a test set: over its lines, by document, and by bucket.
+
+    Args:
+        texts: The test set with its translations.
+        loss: The loss of the references, where a model computed it.
+    """
+    values: list[MetricValue] = []
+    for metric in METRICS.values():
+        statistics = metric.count(texts)
+        if statistics is None:
+            continue
+        values.append(evaluate_metric(metric, statistics, metric.signature(texts)))
+        values += by_document(metric, statistics, texts)
+        if metric.key == "bleu":
+            values += by_length(metric, statistics, texts.description.source_tokens)
+            values += below_floor(statistics)
+    values += by_count(texts)
+    if loss is not None:
+        values += loss_metrics(loss, texts.references)
+    return values
+
+
+def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[MetricValue]:
+    """Yield a score with the interval of whole documents, whose lines are alike.
+
+    It is about other documents of the same kind, where the interval by line is about other lines. A
+    single document yields nothing: all its resamples are equal, and the interval would have no
+    width.
+
+    Args:
+        metric: The metric; only scores are computed by document.
+        statistics: Its counts, (lines, counts).
+        texts: The test set, for its documents.
+    """
+    if metric.kind != "score" or metric.group or len(texts.documents) < 2:
+        return
+    document_sums = np.stack([statistics[rows].sum(0) for rows in texts.documents])
+    # The sums of a document exceed 0 and 1.
+    metric_of_documents = replace(metric, is_share=False)
+    signature = metric.signature(texts)
+    yield evaluate_metric(metric_of_documents, document_sums, signature, "document")

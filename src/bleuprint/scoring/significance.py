@@ -1,8 +1,11 @@
 """Intervals and paired tests of all metrics, as sacreBLEU's --paired-bs and --paired-ar.
 
-One set of resamples, and one of trials, serves every metric, so that their p-values are of the
-same lines. A test set is held in memory together with the samples: about 10 bytes a line for each
-of the 10,000 trials of approximate randomization.
+One set of resamples, and one of trials, serves every metric, so that all p-values are about the
+same samples of lines. A test set is held in memory together with the samples: about 10 bytes per
+line for each of the 10,000 trials of approximate randomization.
+
+A unit is a line or a document. Counts are those of a metric (metric.py): what it counts on each
+unit.
 """
 
 from collections.abc import Iterable
@@ -23,21 +26,29 @@ from bleuprint.scoring.metric import (
 )
 
 RESAMPLES = 1000
+# sacreBLEU's seed.
 SEED = 12345
 TRIALS = 10_000
 SIGNIFICANCE_LEVEL = 0.05
+# Of so many resamples, one lies beyond each end of the 95% interval: 2.5%.
+_RESAMPLES_PER_ONE_BEYOND = 40
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """p-values of a difference by paired bootstrap and approximate randomization.
+    """The p-values of a difference between two systems.
 
     The bootstrap (Koehn 2004) resamples the test set; randomization (Riezler and Maxwell 2005)
     swaps lines between the systems and makes fewer assumptions. As in sacreBLEU, randomization
     counts trials with a larger difference, not those with an equal one: for systems that differ in
-    one or two lines, its p-value is too small. Of shares, equal ones count: with 0 or 1 a line most
-    trials are equal to others. `standard_error` is the standard deviation of the resamples'
-    difference, in points of the metric.
+    one or two lines, its p-value is too small. For shares, equal differences count: with 0 or 1 per
+    line most trials are equal to others.
+
+    Attributes:
+        bootstrap: p by paired bootstrap.
+        randomization: p by approximate randomization.
+        standard_error: The standard deviation of the resamples' difference, in points of the
+            metric.
     """
 
     bootstrap: float
@@ -48,91 +59,152 @@ class PairedTest:
 def evaluate_metric(
     metric: Metric, statistics: Floats, signature: str, group: str = ""
 ) -> MetricValue:
-    """The value of a metric. If it is tested, also its interval and the counts for the tests."""
-    units = int(statistics[:, 1].sum()) if metric.is_share else len(statistics)
-    found = untested_value(
-        metric.key, metric.overall_value(statistics), units, group or metric.group
-    )
-    found["signature"] = signature
+    """Return the value of a metric; if it is tested, with its interval and the counts for tests.
+
+    Args:
+        metric: The metric.
+        statistics: Its counts, (units, counts).
+        signature: How it was computed.
+        group: The lines that it is about; empty for the metric's own group.
+    """
+    units = len(statistics)
+    if metric.is_share:
+        units = int(statistics[:, 1].sum())  # The lines that count.
+    value = metric.overall_value(statistics)
+    metric_value = untested_value(metric.key, value, units, group or metric.group)
+    metric_value["signature"] = signature
     if metric.kind in ("score", "error"):
-        found["ci_low"], found["ci_high"] = confidence_interval(metric, statistics)
-        found["statistics"] = format_statistics(statistics)
-    return found
+        ci_low, ci_high = confidence_interval(metric, statistics)
+        metric_value["ci_low"] = ci_low
+        metric_value["ci_high"] = ci_high
+        metric_value["statistics"] = format_statistics(statistics)
+    return metric_value
 
 
 def confidence_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """The 95% interval of a value.
+    """Return the 95% interval of a value.
 
-    As sacreBLEU has it: the mean of the resamples plus and minus half the distance of their
-    percentiles, cut at the ends of the scale. Of a share by Wilson (1927), since all resamples of
-    lines without an error are alike.
+    For shares it is Wilson's (1927), since all resamples of lines without an error are equal; for
+    other metrics the bootstrap's, as in sacreBLEU.
+
+    Args:
+        metric: The metric.
+        statistics: Its counts, (units, counts).
     """
     if metric.is_share:
-        from scipy.stats import binomtest  # takes half a second to load
+        return _wilson_interval(metric, statistics)
+    return _bootstrap_interval(metric, statistics)
 
-        found, of = statistics.sum(0)[:2].astype(int)
-        ends = binomtest(found, max(of, 1)).proportion_ci(method="wilson")
-        low, high = metric.values(np.array([(end * of, of) for end in ends])).tolist()
-        return round(low, DIGITS), round(high, DIGITS)
-    values = list(_resampled(metric, statistics, _resampled_counts(len(statistics), RESAMPLES)))
-    if any(isinstance(each, np.float32) for each in values):  # 0 and 100 are of another type
-        values = [np.float32(each) for each in values]
+
+def _wilson_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
+    """Return the 95% interval of a share by Wilson (1927)."""
+    from scipy.stats import binomtest  # Takes half a second to load.
+
+    successes, trials = statistics.sum(0)[:2].astype(int)
+    ends = binomtest(successes, max(trials, 1)).proportion_ci(method="wilson")
+    # The value of the sums that the ends stand for, such as a percentage.
+    sums = np.array([(ends.low * trials, trials), (ends.high * trials, trials)])
+    low, high = metric.values(sums).tolist()
+    return round(low, DIGITS), round(high, DIGITS)
+
+
+def _bootstrap_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
+    """Return the 95% interval of a value by resampling units, computed as in sacreBLEU.
+
+    It is the mean of the resamples plus and minus half the distance of their percentiles, cut at
+    the ends of the scale.
+    """
+    counts = _resampled_counts(len(statistics), RESAMPLES)
+    values = list(_resampled_values(metric, statistics, counts))
+    if any(isinstance(value, np.float32) for value in values):
+        # sacreBLEU returns Python's 0.0 and 100.0 at the ends of the scale, float32 between them.
+        values = [np.float32(value) for value in values]
     ranked = sorted(values)
-    cut = len(ranked) // 40
-    middle, half = float(mean(ranked)), float(0.5 * (ranked[-1 - cut] - ranked[cut]))
+    beyond = len(ranked) // _RESAMPLES_PER_ONE_BEYOND
+    center = float(mean(ranked))
+    half_width = float(0.5 * (ranked[-1 - beyond] - ranked[beyond]))
     if metric.has_float32_sums:
-        middle, half = round(middle, DIGITS), round(half, DIGITS)
-    low, high = round(middle - half, DIGITS), round(middle + half, DIGITS)
-    return (max(0.0, low) if metric.has_float32_sums else low), min(metric.highest, high)
+        center = round(center, DIGITS)
+        half_width = round(half_width, DIGITS)
+    low = round(center - half_width, DIGITS)
+    high = round(center + half_width, DIGITS)
+    if metric.has_float32_sums:
+        low = max(0.0, low)
+    return low, min(metric.highest, high)
 
 
 def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
-    """The test of the second system's difference from the first, by their statistics.
+    """Test the second system's difference from the first.
 
-    p is 1 where no sample has a difference, as of the same lines or of two scores of 0, of which
-    sacreBLEU, counting samples with a difference above 0, would say that they differ significantly;
-    and for a single line, whose samples are all the same.
+    p is 1 where no resample has a difference: two outputs are equal, or both score 0. sacreBLEU,
+    which counts resamples with a difference above 0, would find a significant difference there. p
+    is also 1 for a single line, whose resamples are all equal.
+
+    Args:
+        metric: The metric.
+        first: The first system's counts, (units, counts).
+        second: The second system's counts, (units, counts).
     """
     counts = _resampled_counts(len(first), RESAMPLES)
-    one, other = (np.array(_resampled(metric, each, counts)) for each in (first, second))
-    differences = other - one
-    error = round(float(differences.std(ddof=1)), DIGITS)
+    first_values = np.array(_resampled_values(metric, first, counts))
+    second_values = np.array(_resampled_values(metric, second, counts))
+    differences = second_values - first_values
+    standard_error = round(float(differences.std(ddof=1)), DIGITS)
     if len(first) == 1 or not differences.any():
-        return PairedTest(1.0, 1.0, error)
+        return PairedTest(1.0, 1.0, standard_error)
     difference = abs(metric.overall_value(first) - metric.overall_value(second))
-    sampled, swapped = np.abs(differences), _swapped(metric, first, second)
-    bootstrap = _p_value(sampled - sampled.mean() > difference)
-    randomization = _p_value(swapped >= difference if metric.is_share else swapped > difference)
-    return PairedTest(bootstrap, randomization, error)
+    # The bootstrap's null hypothesis: no difference. So sizes are less their mean.
+    sizes = np.abs(differences)
+    bootstrap = _p_value(sizes - sizes.mean() > difference)
+    swapped_sizes = _swapped_differences(metric, first, second)
+    if metric.is_share:
+        randomization = _p_value(swapped_sizes >= difference)
+    else:
+        randomization = _p_value(swapped_sizes > difference)
+    return PairedTest(bootstrap, randomization, standard_error)
 
 
-def _resampled(metric: Metric, statistics: Floats, counts: Floats) -> Iterable[Any]:
-    """The value of each resample; `statistics`: a row for each line."""
+def _resampled_values(metric: Metric, statistics: Floats, counts: Floats) -> Iterable[Any]:
+    """Return the value of each resample.
+
+    Args:
+        metric: The metric.
+        statistics: Its counts, (units, counts).
+        counts: How often each resample has each unit, (resamples, units).
+    """
     sums = counts @ statistics
-    return metric.value(sums.astype(np.float32) if metric.has_float32_sums else sums)
+    if metric.has_float32_sums:
+        return metric.value(sums.astype(np.float32))
+    return metric.value(sums)
 
 
 @lru_cache(maxsize=2)
-def _resampled_counts(lines: int, resamples: int) -> Floats:
-    """How often each resample (row) has each line, with sacreBLEU's seed."""
-    drawn = np.random.default_rng(SEED).choice(lines, size=(resamples, lines), replace=True)
-    return np.stack([np.bincount(each, minlength=lines) for each in drawn]).astype(np.float64)
-
-
-@lru_cache(maxsize=2)
-def _trials(lines: int, trials: int) -> Floats:
-    """For each trial (row), 1 where a line stays with its system and 0 where it is swapped."""
+def _resampled_counts(units: int, resamples: int) -> Floats:
+    """Return how often each resample has each unit, (resamples, units), with sacreBLEU's seed."""
     generator = np.random.default_rng(SEED)
-    return generator.integers(2, size=(trials, lines), dtype=bool).astype(np.float64)
+    drawn_units = generator.choice(units, size=(resamples, units), replace=True)
+    counts = [np.bincount(resample, minlength=units) for resample in drawn_units]
+    return np.stack(counts).astype(np.float64)
 
 
-def _swapped(metric: Metric, first: Floats, second: Floats) -> Floats:
-    """The size of the difference in each trial of randomization."""
-    kept = _trials(len(first), TRIALS) @ (first - second)
-    one, other = kept + second.sum(0), first.sum(0) - kept
-    return np.abs(metric.values(one) - metric.values(other))
+@lru_cache(maxsize=2)
+def _trials(units: int, trials: int) -> Floats:
+    """Return which units stay with their system, 1, or are swapped, 0: (trials, units)."""
+    generator = np.random.default_rng(SEED)
+    return generator.integers(2, size=(trials, units), dtype=bool).astype(np.float64)
 
 
-def _p_value(above: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """(samples above the difference + 1) / (samples + 1), which is never 0."""
-    return round((int(above.sum()) + 1) / (len(above) + 1), DIGITS)
+def _swapped_differences(metric: Metric, first: Floats, second: Floats) -> Floats:
+    """Return the size of the difference in each trial of randomization, (trials,)."""
+    # If all units are swapped, the first sums are the second system's. Each unit that stays changes
+    # them by its own difference, and the second sums by as much in the other direction.
+    changes = _trials(len(first), TRIALS) @ (first - second)
+    first_sums = second.sum(0) + changes
+    second_sums = first.sum(0) - changes
+    return np.abs(metric.values(first_sums) - metric.values(second_sums))
+
+
+def _p_value(is_more_extreme: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+    """Return p: (samples that are more extreme + 1) / (samples + 1), which is never 0."""
+    extreme_samples = int(is_more_extreme.sum())
+    return round((extreme_samples + 1) / (len(is_more_extreme) + 1), DIGITS)
