@@ -224,5 +224,5 @@ class TestSample:
     def test_only_the_first_lines_are_read(self, monkeypatch):
         self.write(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
         assert len(self.noted(("lowercase: false", "lowercase: true"))) == 1
-        monkeypatch.setattr(bleu_ceiling, "_LINES", 4)
+        monkeypatch.setattr(bleu_ceiling, "_SAMPLED_LINES", 4)
         assert self.noted() == []
