@@ -108,10 +108,14 @@ class SourceTree:
             self._cache = read_record(dict[str, ParsedFile], root / _CACHE)
 
     def write_cache(self) -> None:
-        """Write what was parsed, for the next process."""
+        """Write the parsed files to the cache on disk, from which the next process reads them.
+
+        Entries of files that no longer exist, or that have other content now, are left out.
+        """
         used_entries = {}
         for key in sorted(self._cache_keys.values()):
             used_entries[key] = asdict(self._cache[key])
+        # Without the cache, the next process only takes longer.
         with suppress(OSError):
             (self._root / _CACHE).parent.mkdir(exist_ok=True)
             write_json(self._root / _CACHE, used_entries)
@@ -172,16 +176,23 @@ class SourceTree:
         return {self._module_of_import(name) for name in self._parse(path).imports}
 
     def _parse(self, path: str) -> ParsedFile:
-        """Return what the fingerprints need of a file, from the cache if its content is known."""
+        """Parse a file, or take the result from the cache.
+
+        The key of the cache is a hash of this module and of the file's content, so that an edit of
+        either is noticed.
+
+        Args:
+            path: The file, relative to the package.
+        """
         if path not in self._cache_keys:
             file = self._root / "src" / "bleuprint" / path
             content = file.read_bytes()
             digest = _HASH_OF_THIS_MODULE.copy()
             digest.update(content)
-            key = f"{digest.hexdigest()}{file.suffix}"
-            self._cache_keys[path] = key
-            if key not in self._cache:
-                self._cache[key] = _parse_file(file.suffix, content)
+            cache_key = f"{digest.hexdigest()}{file.suffix}"
+            self._cache_keys[path] = cache_key
+            if cache_key not in self._cache:
+                self._cache[cache_key] = _parse_file(file.suffix, content)
         return self._cache[self._cache_keys[path]]
 
     def _module_of_import(self, name: str) -> str:

@@ -101,6 +101,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _remove(replaced_folder)
             _flush_to_disk(path.parent)
         finally:
+            # The second rename failed: put the old folder back.
             if os.path.lexists(replaced_folder) and not os.path.lexists(path):
                 replaced_folder.rename(path)
             _remove(partial_folder)
@@ -325,7 +326,12 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _check_depth(content: Any) -> None:
-    """Raise ValueError if lists and objects are nested too deeply for functions that recurse."""
+    """Raise ValueError if lists and objects are nested too deeply for functions that recurse.
+
+    Args:
+        content: A value of JSON.
+    """
+    # The lists and objects of one level of nesting after another.
     level = [content]
     for _ in range(_MAX_JSON_DEPTH):
         next_level = []
@@ -382,7 +388,13 @@ def describe_non_file(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a regular file; the errors are those of `open_regular_file`, and name the file."""
+    """Return the bytes of a regular file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        NotRegular: The path is a folder, pipe, socket or device.
+        OSError: The file cannot be read; the error names it.
+    """
     with name_in_errors(path), open_regular_file(path) as file:
         return file.read()
 

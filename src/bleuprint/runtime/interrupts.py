@@ -98,9 +98,13 @@ def postpone_interrupts() -> Iterator[None]:
 
 
 def _is_our_program() -> bool:
-    """Return whether this is `bleuprint`, `python -m bleuprint` or a script of stages/."""
+    """Return whether this process runs a program of this project.
+
+    That is the command `bleuprint`, `python -m bleuprint`, or a script of stages/.
+    """
     if sys.argv[:1] == ["-m"]:
-        # Python is still looking for the module, and has not put its path here yet.
+        # While Python looks for the module of `python -m`, "-m" stands in the place of its path.
         return "bleuprint" in sys.orig_argv
     script = PurePath(sys.argv[0] if sys.argv else "")
+    # `python -m bleuprint` runs the file bleuprint/__main__.py.
     return script.name == "bleuprint" or script.parent.name in ("bleuprint", "stages")

@@ -82,12 +82,13 @@ def _damaged_module(error: BaseException) -> str | None:
     return None
 
 
-def _advice(error_number: int, file_name: object) -> str:
+def _advice(error_number: int, file_name: str | bytes | int | None) -> str:
     """Return what to do about an error of the system; an empty string if there is no advice.
 
     Args:
         error_number: The number of the error.
-        file_name: The file of the error: a path, the name of standard output, or None.
+        file_name: The file of the error, as an OSError names it: a path, the name of standard
+            output, a descriptor, or None.
     """
     if error_number == errno.ENOSPC:
         return _advice_for_full_disk(file_name)
@@ -97,8 +98,15 @@ def _advice(error_number: int, file_name: object) -> str:
     return ""
 
 
-def _advice_for_full_disk(file_name: object) -> str:
-    """Return how much room the disk of a file has; an empty string for a pipe or a device."""
+def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
+    """Return how much room the disk of a file has, for a message.
+
+    Args:
+        file_name: The file, as in `_advice`. Without a path, it is the disk of the working folder.
+
+    Returns:
+        The advice; an empty string for a pipe or a device, which has no disk.
+    """
     if file_name == STDOUT:
         file_name = _file_of_output()
         if not file_name:
@@ -107,6 +115,7 @@ def _advice_for_full_disk(file_name: object) -> str:
     is_device = path.exists() and not path.is_file() and not path.is_dir()
     if is_device:
         return ""
+    # The folder of a file that does not exist may not exist either.
     folder = path
     while not folder.is_dir():
         folder = folder.parent

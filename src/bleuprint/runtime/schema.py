@@ -235,7 +235,7 @@ def to_json_value(value: Any) -> Any:
     return adapter.dump_python(value, mode="json", by_alias=True, exclude_none=True)
 
 
-def describe_unknown_key(name: Any, known_names: Collection[str]) -> str:
+def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
     """Return what a message says of an unknown key: the nearest known key, or all of them."""
     # YAML reads some names as numbers.
     known_keys = [str(known_name) for known_name in known_names]
@@ -249,7 +249,7 @@ def describe_unknown_key(name: Any, known_names: Collection[str]) -> str:
     return f"unknown key; known here: {', '.join(known_keys)}"
 
 
-def list_known_names(name: Any, known_names: Collection[str]) -> str:
+def list_known_names(name: object, known_names: Collection[str]) -> str:
     """Return what a message says after an unknown name: all known names, and the nearest."""
     known_texts = [str(known_name) for known_name in known_names]
     if not known_texts:
@@ -262,7 +262,7 @@ def list_known_names(name: Any, known_names: Collection[str]) -> str:
 
 
 def _describe_errors(
-    details: Sequence[ErrorDetails], document: Any, path: Path, settings_class: Any
+    details: Sequence[ErrorDetails], document: Any, path: Path, settings_class: type[Any]
 ) -> list[str]:
     """Return one line for each error of a document, but one line for an error of several entries.
 
@@ -285,7 +285,9 @@ def _describe_errors(
     return described
 
 
-def _describe_error(detail: ErrorDetails, document: Any, path: Path, settings_class: Any) -> str:
+def _describe_error(
+    detail: ErrorDetails, document: Any, path: Path, settings_class: type[Any]
+) -> str:
     """Return the line for one error of a document: its file, line and key, and what is wrong."""
     keys = _keys_of(detail)
     cause = _cause_of(detail)
@@ -336,7 +338,7 @@ def _location_of_named_key(message: str, location: Location, value: Any) -> Loca
     return Location(key_location.path, key_before, key_location.line)
 
 
-def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: Any) -> str:
+def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: type[Any]) -> str:
     """Return what is wrong with an entry of settings, for an error that pydantic itself has found.
 
     Args:
@@ -367,7 +369,7 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: A
     return _describe_wrong_value(detail)
 
 
-def _describe_misplaced_key(keys: Keys, settings_class: Any) -> str:
+def _describe_misplaced_key(keys: Keys, settings_class: type[Any]) -> str:
     """Return what a message says of an unknown key: where it belongs, or the known keys."""
     *parent_keys, name = keys
     deeper_key = _find_deeper_key(settings_class, parent_keys, name)
@@ -427,13 +429,13 @@ def _quote_value(value: Any) -> str:
     return text
 
 
-def _known_keys(settings_class: Any, keys: Keys) -> list[str]:
+def _known_keys(settings_class: type[Any], keys: Keys) -> list[str]:
     """Return the keys that a document may have in the mapping to which `keys` lead."""
     schema = json_schema(settings_class)
     return list(_schema_at(schema, keys)["properties"])
 
 
-def _find_deeper_key(settings_class: Any, keys: Keys, name: str | int) -> str | None:
+def _find_deeper_key(settings_class: type[Any], keys: Keys, name: str | int) -> str | None:
     """Find a setting of this name in the mappings below the one to which `keys` lead.
 
     A user may have written a key too high: `d_model` in place of `model: {d_model: ...}`. This is a

@@ -55,5 +55,6 @@ def list_first(items: Sequence[object], limit: int, separator: str = ", ") -> st
 
 def duration(seconds: float) -> str:
     """Return a duration as hours, minutes and seconds: `1:02:05`."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    total_minutes, remaining_seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(total_minutes, 60)
+    return f"{hours}:{minutes:02}:{remaining_seconds:02}"

@@ -42,7 +42,8 @@ from bleuprint.runtime.machine_errors import explain_kill
 _LOOPBACK = "127.0.0.1"
 # An environment variable that is set in the tasks that `launch_slurm_step` starts.
 _SRUN_VARIABLE = "BLEUPRINT_SRUN"
-# A process that fails makes the others lose it. Their errors may come first, by this many seconds.
+# When one process fails, the other processes lose it and fail, too (PeerLost). Their errors may be
+# recorded before the first failure, by this many seconds at most.
 _SECONDS_BEFORE_CAUSE = 5.0
 
 
