@@ -92,8 +92,7 @@ def _rounds_denormals() -> bool:
     """
     import torch
 
-    # As many numbers as several vector registers have: each part of them is computed in its own
-    # way.
+    # 64 numbers fill several vector registers, so that vector instructions compute them.
     halves = torch.full((64,), 2.0**-126) * 0.5
     return not bool(halves.all())
 
@@ -138,7 +137,11 @@ def _probe_results() -> Iterator["Tensor"]:
     import torch
     from torch.nn import functional
 
-    rows, width, inner_width, heads, length = 640, 96, 200, 4, 40
+    rows = 640
+    width = 96
+    inner_width = 200
+    heads = 4
+    sentence_length = 40
     x = torch.randn(rows, width, requires_grad=True)
     weight = torch.randn(inner_width, width)
     # A product by oneDNN, where this build of torch has it.
@@ -165,10 +168,11 @@ def _probe_results() -> Iterator["Tensor"]:
     loss = functional.cross_entropy(dropped, labels, reduction="sum", label_smoothing=0.1)
 
     # Attention, by torch's own function and by products of batches.
-    sentences = x.view(rows // length, length, heads, -1).transpose(1, 2)
+    sentences = x.view(rows // sentence_length, sentence_length, heads, -1).transpose(1, 2)
     query, key, value = sentences.unbind(0)[:3]
     attended = functional.scaled_dot_product_attention(query[None], key[None], value[None])
-    # Each operand is a view of its own: so the parts of its gradient are summed in a fixed order.
+    # Each operand is a view of its own. With a shared view, the parts of the gradient of x would be
+    # summed in another order, and the known bytes would change.
     logits = torch.bmm(x.view(heads, -1, width), x.view(heads, -1, width).transpose(1, 2))
     weights = logits.mul(width**-0.5).softmax(-1)
     mixed = torch.bmm(weights, x.view(heads, -1, width))

@@ -18,7 +18,10 @@ def flatten_settings(settings: Any) -> dict[str, str]:
 
 
 def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the dotted key and the text of each value inside a value.
+    """Yield the dotted key and the text of each single value in nested settings.
+
+    For example, `("train", {"seed": 1, "betas": [0.9, 0.98]})` yields `("train.seed", "1")` and
+    `("train.betas", "0.9, 0.98")`.
 
     Args:
         key: The dotted key of `value`; empty for the whole settings.
@@ -28,7 +31,9 @@ def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
         # A field whose name is a word of Python has an underscore at its end.
         names = [field.name for field in dataclasses.fields(value)]
         value = {name.rstrip("_"): getattr(value, name) for name in names}
-    if isinstance(value, Mapping) and (value or not key):
+    # An empty mapping inside the settings is a value itself: {}.
+    is_empty_entry = value == {} and key != ""
+    if isinstance(value, Mapping) and not is_empty_entry:
         for name, entry in value.items():
             entry_key = f"{key}.{name}" if key else str(name)
             yield from _flat_entries(entry_key, entry)

@@ -37,8 +37,8 @@ def terminate_on_interrupt() -> None:
 def block_interrupts() -> None:
     """Hold Ctrl-C back until `terminate_on_interrupt`, if this process is a program of ours.
 
-    For a process that replaces itself by a new start of the same program: a signal in between would
-    find Python's own handler.
+    For a process that replaces itself by a new start of the same program. Until the new start has
+    called `terminate_on_interrupt`, Ctrl-C would make Python print a traceback.
     """
     if _is_our_program():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

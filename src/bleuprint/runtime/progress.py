@@ -117,7 +117,14 @@ class Progress:
 
 
 def track(items: Iterable[T], label: str, total: int | None, unit: str) -> Iterator[T]:
-    """Yield items, and show how many were yielded; for the arguments see `Progress`."""
+    """Yield items, and show how many the caller has finished.
+
+    Args:
+        items: The items.
+        label: What the work is, such as `read the training text`.
+        total: The number of items; None if it is unknown.
+        unit: The items, in the plural, such as `lines`.
+    """
     with Progress(label, total, unit) as progress:
         for item in items:
             yield item

@@ -86,7 +86,6 @@ _NAME_PROBLEM = (
 )
 # What a message adds to a field of a record that is missing or unknown.
 _OTHER_VERSION = ", as in a file that another version wrote"
-# The length at which a message cuts a value.
 _MAX_VALUE_CHARACTERS = 60
 
 
@@ -157,7 +156,6 @@ def validate_document(
     is_incomplete = bool(errors)
     make_validator = field_validator if is_incomplete else strict_validator
     validator = make_validator(cast(Any, settings_class))
-    settings = None
     try:
         settings = validator.validate_python(document)
     except ValidationError as error:
@@ -231,8 +229,9 @@ def to_json_value(value: Any) -> Any:
     Fields that are None are left out.
     """
     value_type: Any = type(value)
-    adapter = type_adapter(value_type)
-    return adapter.dump_python(value, mode="json", by_alias=True, exclude_none=True)
+    return type_adapter(value_type).dump_python(
+        value, mode="json", by_alias=True, exclude_none=True
+    )
 
 
 def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
@@ -264,12 +263,13 @@ def list_known_names(name: object, known_names: Collection[str]) -> str:
 def _describe_errors(
     details: Sequence[ErrorDetails], document: Any, path: Path, settings_class: type[Any]
 ) -> list[str]:
-    """Return one line for each error of a document, but one line for an error of several entries.
+    """Return one line for each error of a document; an error that several entries share has one.
 
     Rows of the experiment take settings from other rows (`like`), so that one wrong value is found
-    in each of them. The first entry then has the line, which names the others: "(also KEY, KEY)".
+    in each of these rows. The line is then about the first row, and ends with the keys of the other
+    rows: "(also KEY, KEY)".
     """
-    # For each error, the lines of its entries; the dictionaries keep their order, without repeats.
+    # For each error, the lines about its entries, in order and without repeats.
     lines_by_error: dict[str, dict[str, None]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
@@ -438,13 +438,15 @@ def _known_keys(settings_class: type[Any], keys: Keys) -> list[str]:
 def _find_deeper_key(settings_class: type[Any], keys: Keys, name: str | int) -> str | None:
     """Find a setting of this name in the mappings below the one to which `keys` lead.
 
-    A user may have written a key too high: `d_model` in place of `model: {d_model: ...}`. This is a
-    breadth-first search, so of several settings the one with the fewest keys is found.
+    A user may have written `d_model: 512` directly into a system, in place of
+    `model: {d_model: 512}`. This is a breadth-first search, so of several settings with this name,
+    the one with the fewest keys is found.
 
     Returns:
         The setting's dotted key, such as `model.d_model`; None if there is none.
     """
     schema = json_schema(settings_class)
+    # The schemas of all mappings at one depth, by the beginning of their settings' dotted keys.
     level = {"": _schema_at(schema, keys)}
     # A schema that contains itself is searched once.
     searched_schemas: list[dict[str, Any]] = []
@@ -494,6 +496,5 @@ def _resolve_reference(schema: dict[str, Any], part: dict[str, Any]) -> dict[str
     if "$ref" in part:
         # A reference is "#/$defs/NAME".
         name = part["$ref"].rpartition("/")[2]
-        definition: dict[str, Any] = schema["$defs"][name]
-        return definition
+        return cast(dict[str, Any], schema["$defs"][name])
     return part

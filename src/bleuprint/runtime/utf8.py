@@ -103,9 +103,13 @@ def _describe_wrong_byte(
 ) -> UserError:
     """Return the message about a byte that is not UTF-8; for the arguments see `decode_line`."""
     line = error.object
+    # CP1252 is the most frequent encoding of Western text that is not UTF-8: the user can judge
+    # whether the line reads well in it.
     first_shown = max(0, error.start - _SHOWN_BYTES)
     shown_bytes = line[first_shown : error.start + _SHOWN_BYTES].strip()
     as_cp1252 = repr(shown_bytes.decode("cp1252", "replace"))
+    # If other lines are UTF-8 already, converting the whole file would destroy them. Lines of ASCII
+    # are the same in both encodings.
     valid_lines = non_ascii_lines
     invalid_lines = 1
     for next_line in next_lines:
