@@ -272,11 +272,11 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
-                published = dict(zip(text.languages, pair, strict=True))
+                before_edits = dict(zip(text.languages, pair, strict=True))
                 after_edits = {}
-                for language, sentence in published.items():
+                for language, sentence in before_edits.items():
                     after_edits[language] = apply_edits(sentence, language, stage.edits)
-                for sentences in (published, after_edits):
+                for sentences in (before_edits, after_edits):
                     source = sentences.get(source_language)
                     target = sentences.get(target_language)
                     held_out.add([(source, target)])

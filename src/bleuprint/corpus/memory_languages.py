@@ -197,11 +197,20 @@ def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
 
 
 def _count_units_by_choice(
-    source_tags: Sequence[str], target_tags: Sequence[str], code_sets: CodeSets
+    source_variants: Sequence[str], target_variants: Sequence[str], code_sets: CodeSets
 ) -> Counter[tuple[str, str]]:
-    """Count the units that contain both tags, for each choice of a source and a target tag."""
+    """Count the units that contain both languages, for each choice of their variants.
+
+    Args:
+        source_variants: The tags to choose from for the source.
+        target_variants: The tags to choose from for the target.
+        code_sets: The units of the file.
+
+    Returns:
+        The number of units by the tags of source and target; choices without units are left out.
+    """
     unit_counts = Counter[tuple[str, str]]()
-    for source_tag, target_tag in product(source_tags, target_tags):
+    for source_tag, target_tag in product(source_variants, target_variants):
         for codes, unit_count in code_sets.items():
             has_source = any(_is_variant(code, source_tag) for code in codes)
             has_target = any(_is_variant(code, target_tag) for code in codes)

@@ -74,8 +74,8 @@ def split_folder(
     """
     settings_sha256 = fingerprint.of_settings(settings, decontaminate)
     filter_stats = FilterStats("split", corpus, settings_sha256, RULES)
-    published_sets = before.held_out()
-    has_all_sets = "valid" in published_sets and len(published_sets) > 1
+    existing_sets = before.held_out()
+    has_all_sets = "valid" in existing_sets and len(existing_sets) > 1
     # The training text of a zero-shot direction is empty, so that nothing can be drawn from it.
     is_empty = before.count("train") == 0
     with atomic_folder(split) as unfinished:
@@ -83,7 +83,7 @@ def split_folder(
         if has_all_sets or is_empty:
             copy_sets(before, after, ["train"], filter_stats)
         else:
-            set_of_pair = _draw_sets(corpus, settings, before, published_sets, workers)
+            set_of_pair = _draw_sets(corpus, settings, before, existing_sets, workers)
             held_out = HeldOutSentences(decontaminate)
             # The test set is written first: a validation pair must not share a sentence with it.
             for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
@@ -94,12 +94,12 @@ def split_folder(
             held_out_sides = _find_held_out_sides(corpus, before, held_out, workers)
             dropped_by = _combine_rules(set_of_pair, held_out_sides)
             write_kept(before, after, dropped_by, RULES, filter_stats.add_set("train"))
-        copy_sets(before, after, published_sets, filter_stats)
+        copy_sets(before, after, existing_sets, filter_stats)
         filter_stats.write(filter_stats_path)
 
 
 def _draw_sets(
-    corpus: str, settings: Split, before: TextFolder, published_sets: Sequence[str], workers: int
+    corpus: str, settings: Split, before: TextFolder, existing_sets: Sequence[str], workers: int
 ) -> DroppedBy:
     """Decide for each training pair in which set it is.
 
@@ -107,7 +107,7 @@ def _draw_sets(
         corpus: The name of the corpus, for messages.
         settings: How many pairs to draw, and the sampling seed.
         before: The filtered text.
-        published_sets: The validation and test sets that exist already.
+        existing_sets: The names of the validation and test sets that exist already.
         workers: The number of processes.
 
     Returns:
@@ -117,8 +117,8 @@ def _draw_sets(
         UserError: The corpus has too few pairs, or none is left for the validation set.
     """
     pair_count = before.count("train")
-    has_valid = "valid" in published_sets
-    has_test = any(set_name != "valid" for set_name in published_sets)
+    has_valid = "valid" in existing_sets
+    has_test = any(set_name != "valid" for set_name in existing_sets)
     # With `every`, each n-th pair becomes a validation pair, whatever its hash.
     valid_interval = None if has_valid else settings.every
     valid_count = 0
