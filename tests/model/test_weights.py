@@ -116,7 +116,7 @@ def test_a_description_with_another_size_than_its_vocabulary_is_refused(
     with pytest.raises(UserError) as raised:
         load_model(folder, corpus)
     vocabulary = corpus.folder / "segmentation" / f"vocabulary.{language}"
-    problem = f"its vocabulary of {size} tokens is not that of {vocabulary}"
+    problem = f"its vocabulary has {size} tokens, unlike {vocabulary}"
     assert str(raised.value) == f"{path} is damaged: {problem}; run: make reproduce"
 
 

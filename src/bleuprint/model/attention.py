@@ -88,7 +88,7 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: The new tokens, (N, D).
             layer: The number of the decoder layer, from 0.
-            cache: Keys and values of earlier tokens; those of the new ones are added.
+            cache: Keys and values of earlier tokens; the new tokens' are added.
 
         Returns:
             The output of the sublayer, (N, D).

@@ -174,8 +174,8 @@ class KVCache:
     def _compact_entries(self) -> None:
         """Keep the entries that some hypothesis of their sentence uses, in their order.
 
-        All sentences keep as many entries as the one that uses most; those of the others that are
-        not used are masked by their history.
+        All sentences keep as many entries as the sentence that uses most. So other sentences keep
+        some entries that they do not use; their history masks them.
         """
         is_used = self._history.any(dim=1)  # (B, E)
         kept_entries = int(is_used.sum(dim=1).max())

@@ -194,8 +194,7 @@ class DecoderLayer(nn.Module):
         Args:
             x: The new tokens, (N, D).
             layer: The number of this layer, from 0.
-            cache: Keys and values of the sources and of earlier tokens; those of the new tokens are
-                added.
+            cache: Keys and values of the sources and of earlier tokens; the new tokens' are added.
 
         Returns:
             The new tokens' states, (N, D).

@@ -48,21 +48,22 @@ class AttentionWeights(NamedTuple):
 class Transformer(nn.Module):
     """The Transformer: embeddings, encoder, decoder, and a projection to the target vocabulary.
 
-    `forward` is the paper's model. Training takes `label_states` (for batches with padding or
-    without) and computes the loss from them; a search takes `init_cache` and then `step` by step.
+    `forward` is the paper's model. There are two ways to run it. With known targets, training and
+    forced decoding take `label_states` (padded batches) or `packed_hidden_states` (batches without
+    padding) and compute losses from them. A search takes `init_cache` and then `step` after `step`.
 
     Attributes:
         settings: The shape of the model.
         layer_drop: The probability with which training skips a layer.
-        activation_dtype: The type of activations and products; None: that of the parameters.
+        activation_dtype: The type of activations and products; None: the parameters' type.
         is_compiled: Whether training compiles the layers, and the loss.
     """
 
     def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
         """Create a model with initial weights.
 
-        Modules are created in this order, since each draws random numbers; their names and order
-        are those of the weights in checkpoints.
+        The order of the modules must stay: each draws random numbers when it is created, and the
+        weights in checkpoints have the modules' names and order.
 
         Args:
             settings: The shape of the model.
@@ -140,7 +141,10 @@ class Transformer(nn.Module):
         return self._decode_padded(target, layout, memory, memory_layout)
 
     def label_states(self, batch: Batch) -> Tensor:
-        """Return the hidden states that predict a batch's labels, (labels, D): padding has none."""
+        """Return the hidden states of a padded batch that predict its labels, (labels, D).
+
+        Positions of padding have no label, so that the projection skips them.
+        """
         memory, mask = self.encode(batch.source, batch.has_padding)
         hidden = self.decode(batch.target, memory, mask)
         return hidden.flatten(0, 1).index_select(0, batch.label_positions)

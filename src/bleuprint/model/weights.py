@@ -46,8 +46,8 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
         corpus: The corpus whose text the model is to translate.
 
     Raises:
-        UserError: A file is missing or damaged, or the model was trained on other vocabularies than
-            those of the corpus.
+        UserError: A file is missing or damaged, or the corpus has other vocabularies than the model
+            was trained on.
     """
     description = ModelDescription.read(folder)
     _check_vocabularies(folder, description.vocabularies, corpus)
@@ -119,7 +119,7 @@ def _check_vocabularies(folder: Path, vocabularies: Vocabularies, corpus: Binary
     for expected, language in sides:
         if len(corpus.segmentation(language).vocabulary) != expected.size:
             path = _vocabulary_file(corpus, language)
-            problem = f"its vocabulary of {expected.size} tokens is not that of {path}"
+            problem = f"its vocabulary has {expected.size} tokens, unlike {path}"
             raise DamagedFile(folder / DESCRIPTION, problem)
 
 

@@ -26,9 +26,9 @@ _BY_CHARACTERS = frozenset(
 
 
 def is_chinese(language: str) -> bool:
-    """Return whether a two- or three-letter code is that of a Chinese language.
+    """Return whether a two- or three-letter code names a Chinese language.
 
-    They are written without spaces between words.
+    Chinese languages are written without spaces between words.
     """
     return language in _CHINESE
 

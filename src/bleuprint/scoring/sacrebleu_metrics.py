@@ -78,7 +78,7 @@ def sacrebleu_metric(
             scorer.seed = str(SEED)
         return str(scorer.get_signature().format())
 
-    @lru_cache(maxsize=1)  # Two metrics take those of BLEU.
+    @lru_cache(maxsize=1)  # BLEU and the length ratio share BLEU's counts.
     def statistics(texts: Texts) -> Any:
         """Return sacreBLEU's counts of each line; None if the metric does not apply."""
         compared = sides(texts)

@@ -4,8 +4,8 @@ One set of resamples, and one of trials, serves every metric, so that all p-valu
 same samples of lines. A test set is held in memory together with the samples: about 10 bytes per
 line for each of the 10,000 trials of approximate randomization.
 
-A unit is a line or a document. Counts are those of a metric (metric.py): what it counts on each
-unit.
+A unit is a line or a document. Counts are the whole numbers that a metric (metric.py) counts
+on each unit.
 """
 
 from collections.abc import Iterable

@@ -70,9 +70,7 @@ def batch_loss(
             hidden = hidden[is_counted]
             labels = labels[is_counted]
     else:
-        encoded = model.encode(batch.source, batch.has_padding)
-        decoded = model.decode(batch.target, *encoded)
-        hidden = decoded.flatten(0, 1).index_select(0, batch.label_positions)
+        hidden = model.label_states(batch)
         labels = batch.labels
     return linear_cross_entropy(
         hidden, model.projection, labels, smoothing, smoothing_target, model.is_compiled
