@@ -29,7 +29,7 @@ def is_or_are(number: int) -> str:
 
 def join_with_and(items: Iterable[object]) -> str:
     """Join items as in a sentence: `a`, `a and b`, `a, b and c`; an empty text without items."""
-    texts = [str(item) for item in items]
+    texts = list(map(str, items))
     if len(texts) <= 1:
         return "".join(texts)
     all_but_last = ", ".join(texts[:-1])
@@ -45,7 +45,7 @@ def list_first(items: Sequence[object], limit: int, separator: str = ", ") -> st
         separator: What stands between two items. After a semicolon, the count of the rest is set
             off by a semicolon, too: `a; b; and 3 more`.
     """
-    listed = separator.join(str(item) for item in items[:limit])
+    listed = separator.join(map(str, items[:limit]))
     rest = len(items) - limit
     if rest <= 0:
         return listed

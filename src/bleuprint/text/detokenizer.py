@@ -118,7 +118,7 @@ class Detokenizer:
         joined: str = self._library.detokenize(stand_ins, unescape=False)
         if stand_ins == words:
             return joined
-        plain_words = [without_space_sign(word) for word in words]
+        plain_words = list(map(without_space_sign, words))
         characters = "".join(plain_words)
         # For some sequences of marks, the library adds or removes characters. Then they cannot be
         # put back, and all words stay apart.
