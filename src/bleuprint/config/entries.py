@@ -4,10 +4,9 @@ Mappings still know the line of each entry here, so that an error names it. `exp
 the dataclasses of the settings from this content.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from bleuprint.config.external import separate_external_systems
 from bleuprint.config.inherit import expand_entries
 from bleuprint.config.old_keys import old_key_errors
 from bleuprint.config.references import LINKS
@@ -15,31 +14,24 @@ from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.schema import describe_unknown_key
 from bleuprint.runtime.yaml_tree import LocatedMapping, load_located_yaml
 
-# The top-level keys of params.yaml that may be missing. dvc.yaml has an empty mapping in place of a
-# missing key, but DVC fails at a key without a value.
-_OPTIONAL_MAPPINGS = (*LINKS, "synthetic", "comet")
-_KNOWN_KEYS = (
-    "experiment",
-    "seeds",
-    "corpora",
-    "systems",
-    "published",
-    "synthetic",
-    "comet",
-    *LINKS,
-)
 
-
-def load_entries(path: Path, root: Path | None = None) -> tuple[LocatedMapping, list[UserError]]:
+def read_entries(
+    path: Path,
+    root: Path | None,
+    known_keys: Collection[str],
+    optional_mappings: Collection[str],
+) -> tuple[LocatedMapping, list[UserError]]:
     """Read params.yaml, and complete its corpora and systems by the settings that they inherit.
 
     Args:
         path: The path of params.yaml, or of a recipe.
-        root: The folder that contains corpora/; by default it is searched for.
+        root: The folder that contains corpora/; if it is None, it is searched for.
+        known_keys: The top-level keys.
+        optional_mappings: The top-level keys of mappings that may be missing, but not empty.
 
     Returns:
-        The content, with the trained systems in `runs` and the other systems in `external`, both by
-        corpus; and the errors of the entries that are left out because they cannot be completed.
+        The content, with the settings of each system by corpus in `runs`; and the errors of the
+        entries that are left out because they cannot be completed.
 
     Raises:
         UserError: The file is not a mapping in YAML.
@@ -53,11 +45,9 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[LocatedMapping, 
     old_keys = list(old_key_errors(document, root / "corpora"))
     if old_keys:
         raise UserErrors(str(error) for error in old_keys)
-    errors = list(_top_level_errors(document, path))
-    known_entries = document.only(_KNOWN_KEYS)
-    expanded, expansion_errors = expand_entries(known_entries, path, root)
-    separated, system_errors = separate_external_systems(expanded)
-    return separated, errors + expansion_errors + system_errors
+    errors = list(_top_level_errors(document, path, known_keys, optional_mappings))
+    expanded, expansion_errors = expand_entries(document.only(known_keys), path, root)
+    return expanded, errors + expansion_errors
 
 
 def _find_root(path: Path) -> Path:
@@ -68,13 +58,25 @@ def _find_root(path: Path) -> Path:
     return path.parent
 
 
-def _top_level_errors(document: LocatedMapping, path: Path) -> Iterator[UserError]:
-    """Yield the errors of the top-level keys of params.yaml."""
+def _top_level_errors(
+    document: LocatedMapping,
+    path: Path,
+    known_keys: Collection[str],
+    optional_mappings: Collection[str],
+) -> Iterator[UserError]:
+    """Yield the errors of the top-level keys of params.yaml.
+
+    Args:
+        document: The content of params.yaml.
+        path: The path of params.yaml.
+        known_keys: The top-level keys.
+        optional_mappings: The top-level keys of mappings that may be missing, but not empty.
+    """
     for key, value in document.items():
         location = document.locations[key]
-        if key not in _KNOWN_KEYS:
-            yield location.error(describe_unknown_key(key, _KNOWN_KEYS))
-        elif key in _OPTIONAL_MAPPINGS and value is None:
+        if key not in known_keys:
+            yield location.error(describe_unknown_key(key, known_keys))
+        elif key in optional_mappings and value is None:
             yield location.error("is empty: remove the key, or add entries")
         elif key in LINKS and not isinstance(value, LocatedMapping):
             yield location.error(f"{value!r} is not a mapping of names")

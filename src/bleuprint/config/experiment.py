@@ -17,12 +17,16 @@ from pydantic import Strict
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, TextSide
-from bleuprint.config.entries import load_entries
-from bleuprint.config.external import ExternalSystem, check_external
+from bleuprint.config.entries import read_entries
+from bleuprint.config.external import (
+    ExternalSystem,
+    check_external,
+    separate_external_systems,
+)
 from bleuprint.config.old_keys import check_not_of_1_0
 from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.published import Published, check_published
-from bleuprint.config.references import Reference, check_references, references
+from bleuprint.config.references import LINKS, Reference, check_references, references
 from bleuprint.config.resolved_runs import JsonRuns, runs_from_json, runs_to_json
 from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
@@ -42,6 +46,19 @@ T = TypeVar("T")
 # The name of the test set that is drawn from the training text of a corpus without test sets.
 _DRAWN_TEST_SET = "held-out"
 _RESOLVE = "run: dvc repro resolve"
+# The top-level keys of params.yaml that may be missing. dvc.yaml has an empty mapping in place of a
+# missing key, but DVC fails at a key without a value.
+_OPTIONAL_MAPPINGS = (*LINKS, "synthetic", "comet")
+_TOP_LEVEL_KEYS = (
+    "experiment",
+    "seeds",
+    "corpora",
+    "systems",
+    "published",
+    "synthetic",
+    "comet",
+    *LINKS,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +111,7 @@ class Settings:
             self.published,
             tests_by_corpus,
             trained_systems_by_corpus,
-            external_systems=self.external,
+            untrained_systems=self.external,
         )
 
     def _check_runs(self) -> None:
@@ -405,6 +422,22 @@ def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) ->
     return validate_document(Settings, entries, path, errors)
 
 
+def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
+    """Read params.yaml, and complete its entries, without validating them.
+
+    Args:
+        path: The path of params.yaml, or of a recipe.
+        root: The folder that contains corpora/; by default it is searched for.
+
+    Returns:
+        The content, with the trained systems in `runs` and the external ones in `external`, both by
+        corpus; and the errors of the entries that are left out because they cannot be completed.
+    """
+    entries, errors = read_entries(path, root, _TOP_LEVEL_KEYS, _OPTIONAL_MAPPINGS)
+    separated, system_errors = separate_external_systems(entries)
+    return separated, errors + system_errors
+
+
 def load_resolved_settings(root: Path = Path()) -> Settings:
     """Read the settings that the stage `resolve` has written to reports/resolved.json.
 
@@ -424,7 +457,7 @@ def load_resolved_settings(root: Path = Path()) -> Settings:
     runs = check_record(JsonRuns, document["runs"], path, _RESOLVE, ["runs"])
     runs_by_kind = runs_from_json(runs)
     document["runs"] = runs_by_kind.trained
-    document["external"] = runs_by_kind.external
+    document["external"] = runs_by_kind.untrained
     # The hashes of the stages' code and of the user's files are for DVC alone.
     for key in ("code", "inputs"):
         document.pop(key, None)

@@ -60,7 +60,7 @@ def check_published(
     numbers: Sequence[Published],
     tests_by_corpus: Mapping[str, Collection[str]],
     trained_systems_by_corpus: Mapping[str, Collection[str]],
-    external_systems: Collection[str],
+    untrained_systems: Collection[str],
 ) -> None:
     """Raise SettingError at two published numbers of one kind, or at an unknown name in one.
 
@@ -68,12 +68,12 @@ def check_published(
         numbers: The published numbers of params.yaml.
         tests_by_corpus: The names of the test sets of each corpus.
         trained_systems_by_corpus: The names of the systems that are trained on each corpus.
-        external_systems: The names of the external systems.
+        untrained_systems: The names of the systems that are not trained here.
     """
     earlier_numbers = set()
     for position, number in enumerate(numbers):
         keys: list[str | int] = ["published", position]
-        if number.system in external_systems:
+        if number.system in untrained_systems:
             message = f"{number.system} is an external system; name a system that is trained here"
             raise SettingError([*keys, "system"], message)
         if number.corpus not in tests_by_corpus:

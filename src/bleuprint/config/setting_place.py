@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.entries import load_entries
+from bleuprint.config.experiment import load_entries
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
