@@ -13,7 +13,7 @@ from bleuprint.config.system import Average
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding import translate
 from bleuprint.decoding.engine import Engine
-from bleuprint.decoding.word_alignment import WordAligner, WordAlignment, output_places
+from bleuprint.decoding.word_alignment import WordAligner, WordAlignment, words_of_output
 from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.averaging import average_checkpoints
@@ -192,6 +192,6 @@ def test_words_of_an_output_are_those_of_its_text(characters):
     generator = torch.Generator().manual_seed(1)
     for length in [0, 1, 1, 2, *[12] * 50]:
         tokens = torch.randint(UNK, 20, (length,), generator=generator).tolist()
-        words, places = output_places(segmentation, tokens)
+        words, places = words_of_output(segmentation, tokens)
         assert words == segmentation.decode(tokens) and len(places) == length
         assert sorted(places) == places and set(places) == set(range(len(words)))

@@ -92,13 +92,13 @@ class WordAligner:
         has_source_words = self._source_token_count(source) > 0
         if not (self._decode.replace_unk and UNK in tokens and has_source_words):
             return output
-        # `decode` leaves these special tokens out, so that the other tokens are the words.
-        source_of_word = []
+        # `decode` leaves these special tokens out; each other token is a word.
+        word_tokens = []
         for token, source_token in zip(tokens, self.attended(source, tokens), strict=True):
             if token not in (PAD, BOS, EOS):
-                source_of_word.append((token, source_token))
+                word_tokens.append((token, source_token))
         replaced = []
-        for word, (token, source_token) in zip(output, source_of_word, strict=True):
+        for word, (token, source_token) in zip(output, word_tokens, strict=True):
             replaced.append(words[source_token] if token == UNK else word)
         return replaced
 
@@ -118,21 +118,24 @@ class WordAligner:
         source_ids: list[int] = []
         for source, _ in pieces:
             source_ids += source[corpus.sentence_start(source) : -1]
-        word_of_token = source_places(corpus.segmentation(corpus.source), words, source_ids)
+        word_of_token = words_of_source_tokens(
+            corpus.segmentation(corpus.source), words, source_ids
+        )
         target_words: list[str] = []
         links: set[tuple[int, int]] = set()
         first_token = 0
         for source, tokens in pieces:
             next_piece = first_token + self._source_token_count(source)
-            piece_places = word_of_token[first_token:next_piece]
+            piece_word_of_token = word_of_token[first_token:next_piece]
             first_token = next_piece
-            output = output_places(corpus.segmentation(corpus.target), tokens)
-            if output.words and piece_places:
+            output = words_of_output(corpus.segmentation(corpus.target), tokens)
+            if output.words and piece_word_of_token:
                 attended = self.attended(source, tokens)
-                for source_token, word in zip(attended, output.places, strict=True):
-                    links.add((piece_places[source_token], len(target_words) + word))
+                for source_token, word in zip(attended, output.word_of_token, strict=True):
+                    links.add((piece_word_of_token[source_token], len(target_words) + word))
+            # Target words are counted over all pieces; the links above need the count before.
             if self._decode.replace_unk:
-                piece_words = [words[number] for number in piece_places]
+                piece_words = [words[number] for number in piece_word_of_token]
                 target_words += self.output_words(source, piece_words, tokens)
             else:
                 target_words += output.words
@@ -143,19 +146,21 @@ class WordAligner:
         return len(source) - self._corpus.sentence_start(source) - 1
 
 
-class OutputPlaces(NamedTuple):
+class OutputWords(NamedTuple):
     """The words of an output, and which word each token belongs to.
 
     Attributes:
         words: The words.
-        places: The number of its word, from 0, for each token.
+        word_of_token: The number of its word, from 0, for each token.
     """
 
     words: list[str]
-    places: list[int]
+    word_of_token: list[int]
 
 
-def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[int]) -> list[int]:
+def words_of_source_tokens(
+    segmentation: Segmentation, words: Iterable[str], ids: list[int]
+) -> list[int]:
     """Return which word each source token belongs to.
 
     Args:
@@ -166,22 +171,23 @@ def source_places(segmentation: Segmentation, words: Iterable[str], ids: list[in
     Returns:
         The number of its word, from 0, for each token.
     """
+    # Without the EOS that `encode` adds.
     token_counts = [len(segmentation.encode([word])) - 1 for word in words]
     if sum(token_counts) == len(ids):
-        places = []
+        word_of_token = []
         for word, token_count in enumerate(token_counts):
-            places += [word] * token_count
-        return places
-    # SentencePiece may split a word of a line otherwise than the word alone. Then each token
-    # belongs to as many words as have ended before it.
+            word_of_token += [word] * token_count
+        return word_of_token
+    # SentencePiece may split a word of a line otherwise than the word alone. Then a token's word is
+    # found by counting the words that ended before the token.
     is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
     ended_before = is_word_end.cumsum() - is_word_end
     last_word = len(token_counts) - 1
-    word_of_token: list[int] = np.minimum(ended_before, last_word).tolist()
-    return word_of_token
+    limited: list[int] = np.minimum(ended_before, last_word).tolist()
+    return limited
 
 
-def output_places(segmentation: Segmentation, tokens: Sequence[int]) -> OutputPlaces:
+def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> OutputWords:
     """Return the words of an output, and which word each token belongs to.
 
     Args:
@@ -189,18 +195,18 @@ def output_places(segmentation: Segmentation, tokens: Sequence[int]) -> OutputPl
         tokens: The token ids of the output, without EOS.
     """
     words: list[str] = []
-    places: list[int] = []
+    word_of_token: list[int] = []
     word_tokens: list[int] = []
     is_word_end = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
     for position, token in enumerate(tokens):
         word_tokens.append(token)
         if is_word_end[position] or position == len(tokens) - 1:
-            places += [len(words)] * len(word_tokens)
+            word_of_token += [len(words)] * len(word_tokens)
             words += segmentation.decode(word_tokens)
             word_tokens = []
     # A SentencePiece piece that is a space decodes to no word: it belongs to the next word, or to
     # the last one.
     last_word = len(words) - 1
-    for position, word in enumerate(places):
-        places[position] = min(word, last_word)
-    return OutputPlaces(words, places)
+    for position, word in enumerate(word_of_token):
+        word_of_token[position] = min(word, last_word)
+    return OutputWords(words, word_of_token)
