@@ -268,7 +268,7 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.report import frame, overview, report
 from bleuprint.report.terminal import show
 records = frame.load(Path())
-report.write_html_report_if_outdated(load(), records)
+report.write_html_report_if_outdated(load_settings(), records)
 show(overview.one_screen(records))
 sys.exit('torch' in sys.modules)
 """

@@ -25,7 +25,7 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(tmp_path):
     first = frame(*results("tiny", 30.0, 30.4), *results("small", 33.0, 33.4))
     second = frame(*results("tiny", 30.0, 31.2), *results("small", 33.0, 33.4))
     (references,) = set(first.runs.references_sha256)
-    one_seed = first.where(first.runs.seed == 1)
+    one_seed = first.select_runs(first.runs.seed == 1)
     one_seed.save(tmp_path / RESULTS)
     assert deviations(tmp_path) == {}
     for name, records in (("a", first), ("b", second)):

@@ -72,7 +72,7 @@ def _table_lines(table: Table) -> Iterator[Text]:
 
     Each of these tables begins with an empty line, and has the columns of text on its left.
     """
-    table = _printable(table.without_empty_columns())
+    table = _escape_table(table.without_empty_columns())
     text_columns = list(takewhile(lambda column: column.is_text, table.columns))
     widths = {column: _column_width(table, column) for column in table.columns}
     number_columns: list[Column] = []
@@ -85,8 +85,8 @@ def _table_lines(table: Table) -> Iterator[Text]:
     yield from _part_lines(table, text_columns, number_columns, widths)
 
 
-def _printable(table: Table) -> Table:
-    """Return the table with control characters escaped, and other characters the terminal lacks."""
+def _escape_table(table: Table) -> Table:
+    """Return the table with all characters escaped that the terminal cannot print."""
     printable_columns = []
     for column in table.columns:
         printable_columns.append(replace(column, label=printable(column.label)))

@@ -54,7 +54,7 @@ def changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[Setti
             yield SettingChange(name, "nothing", NONE, NONE)
 
 
-def settings_by_system(settings: Settings) -> dict[str, dict[str, str]]:
+def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
     """Return the settings of each system that is trained here, by key.
 
     Args:
@@ -104,7 +104,7 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
         size += f", {counted(system.train.max_updates, 'update')}"
     if system.train.max_epochs:
         size += f", {counted(system.train.max_epochs, 'epoch')}"
-    system_changes = changes(settings_by_system(settings))
+    system_changes = changes(collect_system_settings(settings))
     return {baseline: size} | _short_descriptions(system_changes, baseline)
 
 

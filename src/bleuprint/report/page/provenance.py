@@ -8,7 +8,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.report import notes
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.differences import changes, settings_by_system
+from bleuprint.report.page.differences import changes, collect_system_settings
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import NONE
 from bleuprint.report.training_costs import one_row_per_training
@@ -51,7 +51,7 @@ def provenance(context: ReportContext) -> Section:
         context: The experiment and its results.
     """
     settings = context.settings
-    systems = settings_by_system(settings)
+    systems = collect_system_settings(settings)
     corpora = {}
     for name, corpus in settings.corpora.items():
         settings_without_files = corpus.deciding_settings() | {"files": None}
