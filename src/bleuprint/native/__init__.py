@@ -1,6 +1,7 @@
 """C++ versions of loops that are slow in Python, built at set-up where there is a compiler.
 
-Without them Python versions give the same results, slower; tests compare the two.
+Without them, Python versions give the same results, only slower; tests compare the two. `library`
+loads the compiled functions; `c_arguments` converts the arguments of a call.
 """
 
 import ctypes
@@ -16,35 +17,36 @@ import numpy as np
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import read_bytes, sha256_of
 
-# In step with native/version.cpp: a library built from other sources is not used.
+# The number that native_version() in version.cpp returns. Both are raised when a C++ function
+# changes, so that a library built from older sources is not used.
 VERSION = 4
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled functions; None if they were not built.
+    """Return the library of compiled functions; None if it was not built, or cannot be used.
 
-    The module lies beside the package, not in it, so that a stage finds it as well that runs in a
-    copy of the project, as `dvc exp run --temp` makes one. One that cannot be used is left out,
-    with a note.
+    The library lies next to the package, not in it. So a stage also finds it when it runs in a copy
+    of the project, such as `dvc exp run --temp` makes.
     """
-    path = _path()
+    path = _library_path()
     if path is None:
         return None
     try:
-        return _loaded(path)
-    except _Unusable as error:
-        # worker processes would say the same
+        return _load(path)
+    except _UnusableLibraryError as error:
+        # Worker processes would repeat the message of their parent.
         if multiprocessing.parent_process() is None:
             print_message(
-                f"{path}: {error}; Python code takes its place, slower. Run: make setup", "note"
+                f"{path}: {error}; Python code takes its place, slower. Run: make setup",
+                "note",
             )
         return None
 
 
 def unavailable_reason() -> str:
     """Say in one line why there are no compiled functions; empty if there are."""
-    path = _path()
+    path = _library_path()
     if path is None:
         return (
             "no C++ functions were built, since there is no compiler or it failed; Python code "
@@ -52,51 +54,63 @@ def unavailable_reason() -> str:
             "then run: rm .venv/.ready; make setup"
         )
     try:
-        _loaded(path)
-    except _Unusable as error:
+        _load(path)
+    except _UnusableLibraryError as error:
         return f"{path}: {error}; Python code takes its place, slower"
     return ""
 
 
-class _Unusable(Exception):
-    """A library cannot be used, for the reason that this says."""
+class _UnusableLibraryError(Exception):
+    """A library cannot be used; the message says why, and follows the library's path."""
 
 
-def _path() -> Path | None:
-    """The library that was built at set-up."""
+def _library_path() -> Path | None:
+    """Return the path of the library that was built at set-up; None if there is none."""
     spec = find_spec("_bleuprint_native")
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin)
 
 
-def _loaded(path: Path) -> ctypes.CDLL:
-    """Load a library; raises _Unusable if it is not the one that was built.
+def _load(path: Path) -> ctypes.CDLL:
+    """Load a library, after comparing it with the SHA-256 that setup.py wrote next to it.
 
-    setup.py writes its SHA-256 beside it. It is compared first: to load a file that was cut short
-    ends the process (SIGBUS). A library without one, as older versions built it, is not compared.
+    The comparison comes first because loading a file that was cut short ends the process (SIGBUS).
+    Older versions wrote no SHA-256; then nothing is compared.
+
+    Raises:
+        _UnusableLibraryError: The file is damaged, does not load, or is of another version.
     """
-    checksum = path.with_name(f"{path.name}.sha256")
+    checksum_file = path.with_name(f"{path.name}.sha256")
     try:
-        if checksum.exists() and read_bytes(checksum).strip() != sha256_of(path).encode():
-            raise _Unusable("is not the library that was built here; it is damaged or a copy")
-        found = ctypes.CDLL(str(path))
-        version = found.native_version()
+        if checksum_file.exists():
+            expected_sha256 = read_bytes(checksum_file).strip().decode("ascii", "replace")
+            if sha256_of(path) != expected_sha256:
+                raise _UnusableLibraryError(
+                    "is not the library that was built here; it is damaged or a copy"
+                )
+        loaded = ctypes.CDLL(str(path))
+        version = loaded.native_version()
+    # A library without the function native_version raises AttributeError.
     except (OSError, AttributeError, UserError) as error:
-        raise _Unusable(f"does not load ({error})") from None
+        raise _UnusableLibraryError(f"does not load ({error})") from None
     if version != VERSION:
-        raise _Unusable("was built from the sources of another version")
-    return found
+        raise _UnusableLibraryError("was built from the sources of another version")
+    return loaded
 
 
 def c_arguments(*values: Any) -> Iterator[Any]:
-    """`values` as C takes them: numbers in 64 bits, arrays and tensors by their address.
+    """Yield values as the compiled functions take them.
 
-    Bytes and None (null) stay as they are.
+    Whole numbers are passed with 64 bits, arrays and tensors by the address of their data. Bytes
+    and None, the null pointer, stay as they are.
     """
     for value in values:
         if isinstance(value, int):
             yield ctypes.c_int64(value)
         elif isinstance(value, bytes | None):
             yield value
+        elif isinstance(value, np.ndarray):
+            yield ctypes.c_void_p(value.ctypes.data)
         else:
-            array = isinstance(value, np.ndarray)
-            yield ctypes.c_void_p(value.ctypes.data if array else value.data_ptr())
+            yield ctypes.c_void_p(value.data_ptr())

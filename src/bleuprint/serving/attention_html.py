@@ -1,4 +1,4 @@
-"""Jinja templates of attention maps, for the pages of the server and of the report."""
+"""Attention maps on the pages of the server and of the report: templates, and tokens as text."""
 
 import unicodedata
 from pathlib import Path
@@ -9,13 +9,8 @@ from bleuprint.runtime.html import template_environment
 
 
 def attention_environment(*folders: Path) -> Environment:
-    """Return the templates in some folders together with those of attention maps.
-
-    The filter `printable` is for the tokens of a map.
-    """
-    templates = template_environment(*folders, Path(__file__).with_name("templates"))
-    templates.filters["printable"] = printable
-    return templates
+    """Return the templates in some folders together with the style and script of attention maps."""
+    return template_environment(*folders, Path(__file__).with_name("templates"))
 
 
 def printable(token: str) -> str:
