@@ -42,7 +42,7 @@ def go(page, text):
     """Press the button to translate, and wait for the result."""
     write(page, text)
     one(page, "#go").click()
-    page.wait("!busy")
+    page.wait("!isTranslating")
 
 
 def test_a_sentence_is_translated(page, server):
