@@ -14,10 +14,12 @@ def sentences(split: str, language: str) -> list[str]:
         language: `en`, `de` or `fr`.
     """
     archive_path = resources.files(__package__).joinpath(TEXTS)
+    file_name = f"{split}.{language}"
+    # The archive is read as a stream ("r|"), up to the file.
     with archive_path.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|xz") as archive:
-        member = next(file for file in archive if file.name == f"{split}.{language}")
-        content = archive.extractfile(member)
-        assert content
-        lines = content.read().decode().split("\n")
-    # The last line ends in a line break, after which there is nothing.
-    return lines[:-1]
+        for member in archive:
+            content = archive.extractfile(member)
+            if member.name == file_name and content is not None:
+                lines = content.read().decode().split("\n")
+                return lines[:-1]  # nothing follows the last line break
+    raise KeyError(file_name)
