@@ -165,14 +165,15 @@ def apply_edit(edit: Edit, sentence: str, language: str) -> str:
         edited_sentence = edit.edit(sentence, language)
     except Exception as error:  # of any class: the code of a rule may be the user's
         raise rule_error(error, sentence) from error
-    shown_sentence = repr(sentence[:_SHOWN_CHARACTERS])
     if not isinstance(edited_sentence, str):
         raise UserError(
-            f"rule {edit.name()}: its edit of {shown_sentence} returns {edited_sentence!r}. "
-            "It must return a string"
+            f"rule {edit.name()}: its edit of {sentence[:_SHOWN_CHARACTERS]!r} returns "
+            f"{edited_sentence!r}. It must return a string"
         )
     if "\n" in edited_sentence:
-        raise UserError(f"rule {edit.name()}: it inserts a line break into {shown_sentence}")
+        raise UserError(
+            f"rule {edit.name()}: it inserts a line break into {sentence[:_SHOWN_CHARACTERS]!r}"
+        )
     return edited_sentence
 
 
