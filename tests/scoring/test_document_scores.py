@@ -1,4 +1,8 @@
-"""Scores by document against sacreBLEU on text written out, and resamples drawn by hand."""
+"""Scores by document against sacreBLEU on text written out, and resamples drawn by hand.
+
+d-BLEU is BLEU of whole documents, of which each is one long line. Other metrics are scored by line,
+but their resamples consist of whole documents.
+"""
 
 import random
 
@@ -13,112 +17,215 @@ from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import paired_test
 from measuring import measure, of_documents, texts_of
 
-WORDS = [f"w{number}" for number in range(50)]
+# The seed of sacreBLEU's resamples.
+SACREBLEU_SEED = 12345
 
 
-def made(documents, lines):
-    """Hypotheses, references and documents of `lines` lines each.
+def write_documents(documents, lines):
+    """Make translations of documents.
 
-    A quarter to all of a document's words are right.
+    Args:
+        documents: The number of documents. In each another share of words is right, from a quarter
+            to all.
+        lines: The number of lines of each document.
+
+    Returns:
+        The translations, the references, and the name of each line's document.
     """
     rng = random.Random(7)
-    shares = [rng.uniform(0.25, 1) for _ in range(documents * lines)]
-    hypotheses, references, ids = [], [], []
+    vocabulary = [f"w{number}" for number in range(50)]
+    correct_shares = [rng.uniform(0.25, 1) for _ in range(documents * lines)]
+    hypotheses = []
+    references = []
+    names = []
     for document in range(documents):
         for _ in range(lines):
-            words = rng.choices(WORDS, k=12)
-            references.append(" ".join(words))
-            hypotheses.append(
-                " ".join(w if rng.random() < shares[document] else "x" for w in words)
-            )
-            ids.append(f"d{document}")
-    return hypotheses, references, ids
+            reference = rng.choices(vocabulary, k=12)
+            hypothesis = []
+            for word in reference:
+                is_correct = rng.random() < correct_shares[document]
+                hypothesis.append(word if is_correct else "x")
+            references.append(" ".join(reference))
+            hypotheses.append(" ".join(hypothesis))
+            names.append(f"d{document}")
+    return hypotheses, references, names
 
 
-def test_dbleu_is_sacrebleus_of_documents_in_one_line():
-    hypotheses, references, ids = made(5, 4)
-    joined = [
-        [" ".join(side[4 * d : 4 * d + 4]) for d in range(5)] for side in (hypotheses, references)
-    ]
-    # the order of lines in the file does not count, as long as it is kept within documents
-    turned = [line for start in range(4) for line in range(start, 20, 4)]
-    texts = ([text[line] for line in turned] for text in (hypotheses, references))
-    found = measure("dbleu", texts_of(*texts, "en", [ids[line] for line in turned]))
-    metric = BLEU(references=[joined[1]], trg_lang="en")
-    expected = metric.corpus_score(joined[0], None, n_bootstrap=1000)
-    assert found["value"] == pytest.approx(expected.score, abs=1e-6)
-    interval = found["ci_low"], found["ci_high"]
-    assert interval == pytest.approx(
-        (expected._mean - expected._ci, expected._mean + expected._ci), abs=1e-4
-    )
-    assert found["signature"] == metric.get_signature().format()
+def lines_of_documents(documents, lines_per_document):
+    """Return the numbers of the lines of some documents."""
+    lines = []
+    for document in documents:
+        start = document * lines_per_document
+        lines.extend(range(start, start + lines_per_document))
+    return lines
 
 
-def test_dbleu_does_not_see_where_sentences_of_a_document_end():
-    texts = texts_of(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
+def score_lines(metric, hypotheses, references, lines):
+    """Return sacreBLEU's score of the text that consists of these lines, by their numbers."""
+    chosen_hypotheses = [hypotheses[line] for line in lines]
+    chosen_references = [references[line] for line in lines]
+    return metric.corpus_score(chosen_hypotheses, [chosen_references]).score
+
+
+def join_documents(lines, lines_per_document):
+    """Return each document as one line."""
+    starts = range(0, len(lines), lines_per_document)
+    return [" ".join(lines[start : start + lines_per_document]) for start in starts]
+
+
+@pytest.fixture
+def dbleu_of_sacrebleu():
+    """Return sacreBLEU's score of five documents that are one line each, and its signature."""
+    hypotheses, references, _ = write_documents(documents=5, lines=4)
+    metric = BLEU(references=[join_documents(references, 4)], trg_lang="en")
+    score = metric.corpus_score(join_documents(hypotheses, 4), None, n_bootstrap=1000)
+    return score, metric.get_signature().format()
+
+
+def test_dbleu_equals_sacrebleus_score_of_documents_in_one_line(dbleu_of_sacrebleu):
+    hypotheses, references, names = write_documents(documents=5, lines=4)
+
+    dbleu = measure("dbleu", texts_of(hypotheses, references, "en", names))
+
+    expected, signature = dbleu_of_sacrebleu
+    interval = (expected._mean - expected._ci, expected._mean + expected._ci)
+    assert dbleu["value"] == pytest.approx(expected.score, abs=1e-6)
+    assert (dbleu["ci_low"], dbleu["ci_high"]) == pytest.approx(interval, abs=1e-4)
+    assert dbleu["signature"] == signature
+
+
+def test_dbleu_is_the_same_if_the_lines_of_documents_alternate(dbleu_of_sacrebleu):
+    hypotheses, references, names = write_documents(documents=5, lines=4)
+    # The first line of each of the five documents, then the second of each, and so on.
+    order = []
+    for line in range(4):
+        order.extend(range(line, 20, 4))
+    alternating_hypotheses = [hypotheses[line] for line in order]
+    alternating_references = [references[line] for line in order]
+    alternating_names = [names[line] for line in order]
+
+    texts = texts_of(alternating_hypotheses, alternating_references, "en", alternating_names)
+    dbleu = measure("dbleu", texts)
+
+    expected, signature = dbleu_of_sacrebleu
+    interval = (expected._mean - expected._ci, expected._mean + expected._ci)
+    assert dbleu["value"] == pytest.approx(expected.score, abs=1e-6)
+    assert (dbleu["ci_low"], dbleu["ci_high"]) == pytest.approx(interval, abs=1e-4)
+    assert dbleu["signature"] == signature
+
+
+def test_dbleu_ignores_where_the_sentences_of_a_document_end():
+    hypotheses = ["a b c", "d e f g"]
+    references = ["a b c d e", "f g"]
+
+    texts = texts_of(hypotheses, references, "en", ["one document", "one document"])
+
     assert measure("dbleu", texts)["value"] == pytest.approx(100)
     assert measure("bleu", texts)["value"] < 60
 
 
 @pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
-def test_the_interval_is_that_of_texts_of_drawn_documents(key, metric):
+def test_the_confidence_interval_is_that_of_resampled_documents(key, metric):
     """Each resample is written out document by document and scored as a text of its own."""
-    hypotheses, references, ids = made(6, 3)
-    interval = of_documents(key, texts_of(hypotheses, references, "en", ids))
+    hypotheses, references, names = write_documents(documents=6, lines=3)
+
+    interval = of_documents(key, texts_of(hypotheses, references, "en", names))
+
     scores = []
-    for drawn in np.random.default_rng(12345).choice(6, size=(1000, 6), replace=True):
-        lines = [3 * document + line for document in drawn for line in range(3)]
-        texts = [hypotheses[n] for n in lines], [[references[n] for n in lines]]
-        scores.append(metric.corpus_score(*texts).score)
-    half = (sorted(scores)[974] - sorted(scores)[25]) / 2
-    expected = np.mean(scores) - half, np.mean(scores) + half
+    for documents in np.random.default_rng(SACREBLEU_SEED).choice(6, size=(1000, 6), replace=True):
+        lines = lines_of_documents(documents, lines_per_document=3)
+        scores.append(score_lines(metric, hypotheses, references, lines))
+    scores.sort()
+    # 95 % of the scores lie between these two.
+    half_width = (scores[974] - scores[25]) / 2
+    expected = (np.mean(scores) - half_width, np.mean(scores) + half_width)
     assert (interval["ci_low"], interval["ci_high"]) == pytest.approx(expected, abs=1e-3)
 
 
-def test_one_document_has_no_interval():
+def test_a_single_document_has_no_confidence_interval():
     """All resamples of a single document are equal: its interval would have no width."""
-    hypotheses, references, _ = made(1, 4)
-    texts = texts_of(hypotheses, references, "en", ["one"] * 4)
+    hypotheses, references, _ = write_documents(documents=1, lines=4)
+    texts = texts_of(hypotheses, references, "en", ["one", "one", "one", "one"])
     bleu = METRICS["bleu"]
+
     assert list(by_document(bleu, bleu.count(texts), texts)) == []
-    two_documents = texts_of(hypotheses, references, "en", ["one", "one", "two", "two"])
-    (interval,) = by_document(bleu, bleu.count(two_documents), two_documents)
+
+
+def test_two_documents_have_a_confidence_interval():
+    hypotheses, references, _ = write_documents(documents=1, lines=4)
+    texts = texts_of(hypotheses, references, "en", ["one", "one", "two", "two"])
+    bleu = METRICS["bleu"]
+
+    (interval,) = by_document(bleu, bleu.count(texts), texts)
+
     assert interval["units"] == 2
     assert interval["ci_low"] < interval["ci_high"]
 
 
-def test_lines_that_are_documents_have_the_interval_of_lines():
-    hypotheses, references, _ = made(5, 4)
-    texts = texts_of(hypotheses, references, "en", [str(line) for line in range(20)])
+def test_documents_of_one_line_have_the_interval_of_lines():
+    hypotheses, references, _ = write_documents(documents=5, lines=4)
+    document_of_each_line = [str(line) for line in range(20)]
+    texts = texts_of(hypotheses, references, "en", document_of_each_line)
+
     assert of_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
 
 
-def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(monkeypatch):
-    trees.few_samples(monkeypatch)
-    hypotheses, references, ids = made(8, 3)
-    other = [line.replace("x", "x y") for line in hypotheses]
-    other[:9] = references[:9]  # better in three documents, worse in the others
-    sides = [of_documents("chrf2", texts_of(s, references, "en", ids)) for s in (hypotheses, other)]
-    found = paired_test(METRICS["chrf2"], *map(parse_statistics, sides))
-    metric, deltas, swapped = CHRF(), [], []
+class TestPairedTests:
+    """Two systems are compared by whole documents, which are resampled or swapped."""
 
-    def difference(one, two, lines):
-        expected = [[references[n] for n in lines]]
-        scores = [metric.corpus_score([s[n] for n in lines], expected).score for s in (one, two)]
-        return scores[1] - scores[0]
+    documents = 8
+    lines_per_document = 3
+    all_lines = range(24)
 
-    drawing = np.random.default_rng(12345)
-    for drawn in drawing.choice(8, size=(200, 8), replace=True):
-        lines = [3 * document + line for document in drawn for line in range(3)]
-        deltas.append(difference(hypotheses, other, lines))
-    observed = abs(difference(hypotheses, other, list(range(24))))
-    centered = np.abs(deltas) - np.mean(np.abs(deltas))
-    assert found.bootstrap == pytest.approx((np.sum(centered > observed) + 1) / 201, abs=0.006)
-    assert found.standard_error == pytest.approx(np.std(deltas, ddof=1), abs=1e-3)
-    # of 256 ways to swap 8 documents, each with a probability of 1/256
-    for swap in range(256):
-        pairs = [(hypotheses, other)[:: -1 if swap >> n // 3 & 1 else 1] for n in range(24)]
-        one, two = ([pair[side][n] for n, pair in enumerate(pairs)] for side in (0, 1))
-        swapped.append(abs(difference(one, two, list(range(24)))))
-    share = np.mean(np.array(swapped) > observed + 1e-9)
-    assert found.randomization == pytest.approx(share, abs=0.1)
+    @pytest.fixture(autouse=True)
+    def texts(self, monkeypatch):
+        """Write a second system that is better in three documents and worse in the others."""
+        trees.few_samples(monkeypatch)
+        self.first, self.references, names = write_documents(
+            self.documents, self.lines_per_document
+        )
+        self.second = [line.replace("x", "x y") for line in self.first]
+        self.second[:9] = self.references[:9]
+        statistics = []
+        for system in (self.first, self.second):
+            texts = texts_of(system, self.references, "en", names)
+            statistics.append(parse_statistics(of_documents("chrf2", texts)))
+        self.tested = paired_test(METRICS["chrf2"], *statistics)
+
+    def difference(self, first, second, lines):
+        """Return by how much chrF of the second system is higher in these lines."""
+        first_score = score_lines(CHRF(), first, self.references, lines)
+        second_score = score_lines(CHRF(), second, self.references, lines)
+        return second_score - first_score
+
+    def test_bootstrap_and_standard_error_are_those_of_resampled_documents(self):
+        observed = abs(self.difference(self.first, self.second, self.all_lines))
+        generator = np.random.default_rng(SACREBLEU_SEED)
+        differences = []
+        for documents in generator.choice(8, size=(200, 8), replace=True):
+            lines = lines_of_documents(documents, self.lines_per_document)
+            differences.append(self.difference(self.first, self.second, lines))
+
+        # sacreBLEU's p: how often a difference, moved to a mean of 0, exceeds the observed one.
+        centered = np.abs(differences) - np.mean(np.abs(differences))
+        p_value = (np.sum(centered > observed) + 1) / (200 + 1)
+        assert self.tested.bootstrap == pytest.approx(p_value, abs=0.006)
+        standard_error = np.std(differences, ddof=1)
+        assert self.tested.standard_error == pytest.approx(standard_error, abs=1e-3)
+
+    def test_randomization_swaps_whole_documents(self):
+        """The share of all 2^8 ways to swap documents in which the difference is larger."""
+        observed = abs(self.difference(self.first, self.second, self.all_lines))
+        differences = []
+        for swaps in range(2**self.documents):
+            first = []
+            second = []
+            for line in self.all_lines:
+                # One bit of the number says whether this document is swapped.
+                is_swapped = swaps >> (line // self.lines_per_document) & 1
+                first.append(self.second[line] if is_swapped else self.first[line])
+                second.append(self.first[line] if is_swapped else self.second[line])
+            differences.append(abs(self.difference(first, second, self.all_lines)))
+
+        share = np.mean(np.array(differences) > observed + 1e-9)
+        assert self.tested.randomization == pytest.approx(share, abs=0.1)

@@ -18,165 +18,305 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import texts_of
 from scoring import SEPARATORS
 
-SOURCE = "Anna pays 20 euros (not more) to {name} in the old town of Vienna."
-GOOD = "Anna zahlt 20 Euro (nicht mehr) an {name} in der Altstadt von Wien."
+# A sentence with a number, a placeholder and brackets, and its correct translation.
+ENGLISH = "Anna pays 20 euros (not more) to {name} in the old town of Vienna."
+GERMAN = "Anna zahlt 20 Euro (nicht mehr) an {name} in der Altstadt von Wien."
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    """From English to German; tokens are separated by spaces."""
+    """Return a corpus from English to German whose tokens are separated by spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
-def counts_of(sources, references, outputs, corpus, cut=()):
-    """Of each error, by line, whether the output has it, and whether the line counts."""
+def count_errors(sources, references, outputs, corpus, cut=()):
+    """Count the errors of translations.
+
+    Args:
+        sources: The source sentences.
+        references: Their reference translations.
+        outputs: The translations of a system.
+        corpus: The settings of the corpus.
+        cut: The numbers, from 1, of the lines that the maximum length cut off.
+
+    Returns:
+        For each error the counts of each line: [1 if the output has the error, 1 if the line
+        counts].
+    """
     texts = Texts(sources, references, outputs, corpus, texts_of([], []).description, cut)
-    counted = {error.key: error.count(texts) for error in OUTPUT_ERRORS}
-    return {name: of.tolist() for name, of in counted.items() if of is not None}
+    counts_by_error = {}
+    for error in OUTPUT_ERRORS:
+        counts = error.count(texts)
+        if counts is not None:
+            counts_by_error[error.key] = counts.tolist()
+    return counts_by_error
 
 
-def found(corpus, source, reference, output):
-    counted = counts_of([source], [reference], [output], corpus)
-    return {name for name, ((broken, _),) in counted.items() if broken}
+def errors_of(output, corpus, source=ENGLISH, reference=GERMAN):
+    """Return the names of the errors of one translation."""
+    counts_by_error = count_errors([source], [reference], [output], corpus)
+    return {error for error, ((has_error, _),) in counts_by_error.items() if has_error}
 
 
 @pytest.mark.parametrize(
-    ("output", "errors"),
+    "output",
     [
-        (GOOD, set()),
-        (" \u00a0", {"empty"}),
-        ("Anna zahlt (20) {name}.", {"too short"}),
-        (GOOD + " und dann noch mehr", set()),
-        ("Anna paie 20 euros (pas plus) à {name} dans la vieille ville.", {WRONG_LANGUAGE}),
-        (SOURCE.lower(), {WRONG_LANGUAGE, "untranslated"}),
-        (GOOD.replace("20", "21"), {"numbers"}),
-        (GOOD.replace("20 ", ""), {"numbers"}),
-        (GOOD.replace("{name}", "Name"), {"URLs, placeholders"}),
-        (GOOD.replace("der", "der der der"), {"repetition"}),
-        (GOOD.replace("der", "der der"), set()),
-        (GOOD.replace("Altstadt", "<unk>"), {"unknown token"}),
-        (GOOD.replace("mehr)", "mehr"), {"brackets"}),
+        pytest.param(GERMAN, id="the reference itself"),
+        pytest.param(GERMAN + " und dann noch mehr", id="a few words more"),
+        pytest.param(GERMAN.replace("der", "der der"), id="a word twice"),
     ],
 )
-def test_each_error_is_seen_alone(corpus, output, errors):
-    assert found(corpus, SOURCE, GOOD, output) == errors | ({ANY_ERROR} if errors else set())
+def test_a_correct_translation_has_no_error(corpus, output):
+    assert errors_of(output, corpus) == set()
 
 
-def test_what_the_maximum_length_cut_is_an_error(corpus):
-    """Lines 2 and 3, of which line 3 has another error as well; of no other test set a count."""
-    outputs = [GOOD, GOOD, GOOD.replace("20", "21")]
-    given = [SOURCE] * 3, [GOOD] * 3, outputs, corpus
-    whole = counts_of(*given)
-    assert "cut off" not in whole
-    cut = counts_of(*given, cut={2, 3})
-    assert cut["cut off"] == [[0, 1], [1, 1], [1, 1]]
-    assert cut[ANY_ERROR] == [[0, 1], [1, 1], [1, 1]] and whole[ANY_ERROR] == [
-        [0, 1],
-        [0, 1],
-        [1, 1],
-    ]
-    assert {name for name in cut if cut[name] != whole.get(name)} == {ANY_ERROR, "cut off"}
+@pytest.mark.parametrize(
+    ("output", "expected_errors"),
+    [
+        pytest.param(" \u00a0", {"empty"}, id="only spaces"),
+        pytest.param("Anna zahlt (20) {name}.", {"too short"}, id="too short"),
+        pytest.param(
+            "Anna paie 20 euros (pas plus) à {name} dans la vieille ville.",
+            {"wrong language"},
+            id="French instead of German",
+        ),
+        pytest.param(
+            ENGLISH.lower(), {"wrong language", "untranslated"}, id="the source in lower case"
+        ),
+        pytest.param(GERMAN.replace("20", "21"), {"numbers"}, id="another number"),
+        pytest.param(GERMAN.replace("20 ", ""), {"numbers"}, id="no number"),
+        pytest.param(GERMAN.replace("{name}", "Name"), {"URLs, placeholders"}, id="no placeholder"),
+        pytest.param(GERMAN.replace("der", "der der der"), {"repetition"}, id="a word three times"),
+        pytest.param(GERMAN.replace("Altstadt", "<unk>"), {"unknown token"}, id="unknown token"),
+        pytest.param(GERMAN.replace("mehr)", "mehr"), {"brackets"}, id="no closing bracket"),
+    ],
+)
+def test_an_error_is_reported_without_any_other(corpus, output, expected_errors):
+    """The source is "Anna pays 20 euros (not more) to {name} in the old town of Vienna."."""
+    assert errors_of(output, corpus) == {"any error", *expected_errors}
 
 
-def test_addresses_have_to_be_kept(corpus):
+def test_a_translation_that_the_maximum_length_cut_off_has_an_error(corpus):
+    wrong_number = GERMAN.replace("20", "21")
+    outputs = [GERMAN, GERMAN, wrong_number]
+
+    counts = count_errors([ENGLISH] * 3, [GERMAN] * 3, outputs, corpus, cut={2, 3})
+
+    assert counts["cut off"] == [[0, 1], [1, 1], [1, 1]]
+    assert counts["any error"] == [[0, 1], [1, 1], [1, 1]]
+
+
+def test_cut_off_lines_change_no_other_error(corpus):
+    wrong_number = GERMAN.replace("20", "21")
+    texts = ([ENGLISH] * 3, [GERMAN] * 3, [GERMAN, GERMAN, wrong_number])
+
+    counts = count_errors(*texts, corpus)
+    counts_with_cut = count_errors(*texts, corpus, cut={2, 3})
+
+    assert "cut off" not in counts
+    assert counts["any error"] == [[0, 1], [0, 1], [1, 1]]
+    changed = {name for name in counts_with_cut if counts_with_cut[name] != counts.get(name)}
+    assert changed == {"any error", "cut off"}
+
+
+@pytest.mark.parametrize(
+    ("output", "expected_errors"),
+    [
+        pytest.param(
+            "Schreiben Sie an anna@example.org, oder siehe https://example.org/a.",
+            set(),
+            id="both kept",
+        ),
+        pytest.param(
+            "Schreiben Sie an anna@example.org, oder siehe https://example.org/b!",
+            {"any error", "URLs, placeholders"},
+            id="another URL",
+        ),
+        pytest.param(
+            "Schreiben Sie an ana@example.org, oder siehe https://example.org/a!",
+            {"any error", "URLs, placeholders"},
+            id="another e-mail address",
+        ),
+    ],
+)
+def test_a_translation_keeps_the_addresses_of_its_source(corpus, output, expected_errors):
     source = "Write to anna@example.org, or see https://example.org/a."
-    good = "Schreiben Sie an anna@example.org, oder siehe https://example.org/a!"
-    assert found(corpus, source, good, good.replace("!", ".")) == set()
-    for bad in (good.replace("/a", "/b"), good.replace("anna@", "ana@")):
-        assert found(corpus, source, good, bad) == {ANY_ERROR, "URLs, placeholders"}
+    reference = "Schreiben Sie an anna@example.org, oder siehe https://example.org/a!"
+
+    assert errors_of(output, corpus, source, reference) == expected_errors
 
 
-@pytest.mark.parametrize(
-    "copied", ["name@host.org", "http://a.b/c?d=e", "%(count)s", "1'000", "9:15"]
-)
-def test_what_the_tokenizer_changes_is_no_error(corpus, copied):
+@pytest.fixture
+def moses_corpus(corpus):
+    """Return a corpus with plain Moses tokens, which Moses does not put together as they were."""
+    plain_moses = Tokenize("moses", lowercase=False, hyphens=False, escape=False, plain=True)
+    return dataclasses.replace(corpus, tokenize=plain_moses)
+
+
+COPIED_TEXTS = ["name@host.org", "http://a.b/c?d=e", "%(count)s", "1'000", "9:15"]
+
+
+@pytest.mark.parametrize("copied", COPIED_TEXTS)
+def test_spaces_that_the_tokenizer_adds_to_addresses_and_numbers_are_no_error(moses_corpus, copied):
     """Plain Moses prints `name @ host.org`, `% (count) s`, `1 '000`."""
-    plain = Tokenize("moses", lowercase=False, hyphens=False, escape=False, plain=True)
-    corpus = dataclasses.replace(corpus, tokenize=plain)
-    moses = tokenizer_for("de", plain)
-    source, good = SOURCE.replace("{name}", copied), GOOD.replace("{name}", copied)
-    printed = moses.detokenize(moses.tokenize(good))
-    assert printed != good
-    assert found(corpus, source, good, printed) == set()
-    lost = {"numbers"} if copied[0].isdigit() else {"URLs, placeholders"}
-    assert found(corpus, source, good, GOOD.replace("{name}", "Anna")) == {ANY_ERROR, *lost}
+    source = ENGLISH.replace("{name}", copied)
+    reference = GERMAN.replace("{name}", copied)
+    moses = tokenizer_for("de", moses_corpus.tokenize)
+    printed = moses.detokenize(moses.tokenize(reference))
+
+    assert printed != reference
+    assert errors_of(printed, moses_corpus, source, reference) == set()
 
 
-def test_counts_by_hand_without_the_lines_whose_reference_has_the_error(corpus):
-    sources = ["The house has 3 rooms."] * 4
-    references = ["Das Haus hat drei Zimmer.", *["Das Haus hat 3 Zimmer."] * 3]
-    # the first loses the number as its reference does, but is unbalanced, too
-    outputs = [
-        "Das Haus hat drei (Zimmer.",
-        "Das Haus hat Zimmer.",
+@pytest.mark.parametrize("copied", COPIED_TEXTS)
+def test_losing_an_address_or_a_number_is_an_error_with_moses(moses_corpus, copied):
+    source = ENGLISH.replace("{name}", copied)
+    reference = GERMAN.replace("{name}", copied)
+    output = GERMAN.replace("{name}", "Anna")
+
+    is_number = copied[0].isdigit()
+    error = "numbers" if is_number else "URLs, placeholders"
+    assert errors_of(output, moses_corpus, source, reference) == {"any error", error}
+
+
+class TestReferencesWithErrors:
+    """A line whose reference has an error does not count for this error: [0, 0]."""
+
+    sources = ("The house has 3 rooms.",) * 4
+    references = (
+        "Das Haus hat drei Zimmer.",  # no digit, unlike its source
         "Das Haus hat 3 Zimmer.",
-        "Das Haus hat 4 <unk>.",
-    ]
-    errors = counts_of(sources, references, outputs, corpus)
-    assert list(errors) == [error.key for error in OUTPUT_ERRORS if error.key != CUT_OFF]
-    assert errors["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
-    assert errors["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
-    assert errors["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
-    assert errors[ANY_ERROR] == [[1, 1], [1, 1], [0, 1], [1, 1]]
-    # the references themselves have no error of their own
-    own = counts_of(sources, references, references, corpus)
-    assert not any(broken for lines in own.values() for broken, _ in lines)
+        "Das Haus hat 3 Zimmer.",
+        "Das Haus hat 3 Zimmer.",
+    )
+    outputs = (
+        "Das Haus hat drei (Zimmer.",  # no digit, as in its reference; no closing bracket
+        "Das Haus hat Zimmer.",  # no number
+        "Das Haus hat 3 Zimmer.",  # correct
+        "Das Haus hat 4 <unk>.",  # another number; an unknown token
+    )
+
+    def test_lines_count_for_an_error_unless_their_reference_has_it(self, corpus):
+        counts = count_errors(self.sources, self.references, self.outputs, corpus)
+
+        assert counts["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
+        assert counts["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
+        assert counts["unknown token"] == [[0, 1], [0, 1], [0, 1], [1, 1]]
+        assert counts["any error"] == [[1, 1], [1, 1], [0, 1], [1, 1]]
+
+    def test_all_errors_but_cut_off_are_counted_if_no_line_was_cut(self, corpus):
+        counts = count_errors(self.sources, self.references, self.outputs, corpus)
+
+        expected_errors = [error.key for error in OUTPUT_ERRORS]
+        expected_errors.remove(CUT_OFF)
+        assert list(counts) == expected_errors
+
+    def test_the_references_themselves_have_no_errors(self, corpus):
+        counts = count_errors(self.sources, self.references, self.references, corpus)
+
+        for error, lines in counts.items():
+            for has_error, _ in lines:
+                assert not has_error, error
 
 
-def test_a_language_that_cannot_be_identified(corpus):
-    toy = dataclasses.replace(corpus, source="xx", target="yy")
-    names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
-    assert names == [
-        error.key for error in OUTPUT_ERRORS if error.key not in (WRONG_LANGUAGE, CUT_OFF)
-    ]
+def test_the_wrong_language_is_not_counted_for_a_language_that_cannot_be_identified(corpus):
+    unknown_languages = dataclasses.replace(corpus, source="xx", target="yy")
+
+    counts = count_errors(["1 2"], ["1 2"], ["1 3"], unknown_languages)
+
+    expected_errors = [error.key for error in OUTPUT_ERRORS]
+    expected_errors.remove(WRONG_LANGUAGE)
+    expected_errors.remove(CUT_OFF)
+    assert list(counts) == expected_errors
 
 
-@pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])
-def test_odd_characters(corpus, separator):
-    assert found(corpus, SOURCE, GOOD, separator) == {ANY_ERROR, "empty"}
-    assert found(corpus, SOURCE, GOOD, GOOD.replace(" ", separator, 1)) <= {ANY_ERROR, "repetition"}
-    assert found(corpus, separator, GOOD, GOOD) == set()
+UNUSUAL_SEPARATORS = [*SEPARATORS, "\0", "\ufeff"]
 
 
-def test_what_does_not_print_is_no_difference(corpus):
-    marked = SOURCE.replace(" ", "\u200e ").replace("20", "2\u20600")
-    assert found(corpus, marked, GOOD, GOOD.replace("20", "2\u20600")) == set()
-    url = "www.example.org"
-    assert found(corpus, f"{SOURCE} {url}\u200e", f"{GOOD} {url}\u200e", f"{GOOD} {url}") == set()
+@pytest.mark.parametrize("separator", UNUSUAL_SEPARATORS)
+def test_a_translation_of_a_separator_alone_is_empty(corpus, separator):
+    assert errors_of(separator, corpus) == {"any error", "empty"}
+
+
+@pytest.mark.parametrize("separator", UNUSUAL_SEPARATORS)
+def test_a_separator_between_two_words_is_at_most_a_repetition(corpus, separator):
+    output = GERMAN.replace(" ", separator, 1)
+    assert errors_of(output, corpus) <= {"any error", "repetition"}
+
+
+@pytest.mark.parametrize("separator", UNUSUAL_SEPARATORS)
+def test_the_reference_of_a_source_that_is_a_separator_has_no_errors(corpus, separator):
+    assert errors_of(GERMAN, corpus, source=separator) == set()
+
+
+def test_invisible_characters_in_the_source_are_no_error(corpus):
+    left_to_right_mark = "\u200e"
+    word_joiner = "\u2060"
+    source = ENGLISH.replace(" ", f"{left_to_right_mark} ").replace("20", f"2{word_joiner}0")
+    output = GERMAN.replace("20", f"2{word_joiner}0")
+
+    assert errors_of(output, corpus, source) == set()
+
+
+def test_a_url_may_lose_an_invisible_character_at_its_end(corpus):
+    left_to_right_mark = "\u200e"
+    source = f"{ENGLISH} www.example.org{left_to_right_mark}"
+    reference = f"{GERMAN} www.example.org{left_to_right_mark}"
+    output = f"{GERMAN} www.example.org"
+
+    assert errors_of(output, corpus, source, reference) == set()
+
+
+NUMBERS_TO_19 = " ".join(map(str, range(20)))
+NUMBERS_TO_20 = " ".join(map(str, range(21)))
 
 
 @pytest.mark.parametrize(
-    ("text", "loops"),
+    ("text", "is_loop"),
     [
-        ("a a", False),
-        ("a a a", True),
-        ("a b a b", False),
-        ("a b a b a b", True),
-        ("a b c d a b c d", True),
-        ("a b c d a b c", False),
-        ("x a blue shirt and a blue shirt and a", True),
-        (". . . . ! !", False),
-        ("", False),
-        (" ".join([*map(str, range(21))] * 2), False),
-        (" ".join([*map(str, range(20))] * 2), True),
+        pytest.param("", False, id="no tokens"),
+        pytest.param("a a", False, id="a token twice"),
+        pytest.param("a a a", True, id="a token three times"),
+        pytest.param("a b a b", False, id="two tokens twice"),
+        pytest.param("a b a b a b", True, id="two tokens three times"),
+        pytest.param("a b c d a b c d", True, id="four tokens twice"),
+        pytest.param("a b c d a b c", False, id="three of four tokens twice"),
+        pytest.param("x a blue shirt and a blue shirt and a", True, id="a phrase inside twice"),
+        pytest.param(". . . . ! !", False, id="punctuation alone"),
+        pytest.param(f"{NUMBERS_TO_19} {NUMBERS_TO_19}", True, id="20 tokens twice"),
+        pytest.param(f"{NUMBERS_TO_20} {NUMBERS_TO_20}", False, id="21 tokens twice"),
     ],
 )
-def test_loops(text, loops):
-    assert has_loop(text.split()) == loops
+def test_a_loop_repeats_a_token_three_times_or_a_phrase_of_4_to_20_tokens_twice(text, is_loop):
+    assert has_loop(text.split()) == is_loop
 
 
-@pytest.mark.parametrize(
-    ("text", "balanced"),
-    [("", True), ("([a]{b})", True), ("([)]", False), (")(", False), ("a (", False)],
-)
-def test_brackets(text, balanced):
-    assert is_balanced(text) == balanced
-    assert is_balanced("([" * 50_000 + text + "])" * 50_000) == balanced
+BRACKETS = [
+    pytest.param("", True, id="none"),
+    pytest.param("([a]{b})", True, id="nested"),
+    pytest.param("([)]", False, id="crossed"),
+    pytest.param(")(", False, id="closed first"),
+    pytest.param("a (", False, id="never closed"),
+]
 
 
-def test_too_long_is_more_than_three_times_the_source(corpus):
-    source, reference = "Good morning", "Guten Morgen"
+@pytest.mark.parametrize(("text", "expected"), BRACKETS)
+def test_brackets_are_balanced_if_each_is_closed_by_its_own_kind(text, expected):
+    assert is_balanced(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), BRACKETS)
+def test_brackets_may_be_nested_100_000_deep(text, expected):
+    nested = "([" * 50_000 + text + "])" * 50_000
+    assert is_balanced(nested) == expected
+
+
+def test_a_translation_is_too_long_with_more_than_three_times_the_words_of_the_source(corpus):
+    source = "Good morning"
+    reference = "Guten Morgen"
     six_words = "Guten Morgen und einen schönen Tag"
-    assert found(corpus, source, reference, six_words) == set()
-    assert found(corpus, source, reference, f"{six_words} euch") == {ANY_ERROR, "too long"}
+    seven_words = f"{six_words} euch"
+
+    assert errors_of(six_words, corpus, source, reference) == set()
+    assert errors_of(seven_words, corpus, source, reference) == {ANY_ERROR, "too long"}
