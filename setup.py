@@ -33,7 +33,7 @@ class BuildWithChecksum(build_ext):
             _write_checksum(self._in_source(ext))
 
     def _in_source(self, ext):
-        """The library in src/, beside the package."""
+        """Return the path of the library in src/, beside the package."""
         package = Path(self.get_finalized_command("build_py").get_package_dir("bleuprint"))
         return package.parent / self.get_ext_filename(ext.name)
 

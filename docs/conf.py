@@ -49,7 +49,7 @@ _IMAGES = "".join(
 
 
 def _edit(_: Sphinx, page: str, source: list[str]) -> None:
-    """What the site needs and GitHub would show: so that the pages stay plain Markdown."""
+    """Change a page for the site, so that in Git the pages stay plain Markdown for GitHub."""
     if page.startswith("reports/"):
         source[0] = results.page(ROOT / f"{page}.md", source[0])
     source[0] = _PICTURE.sub(_IMAGES, source[0])
@@ -69,7 +69,7 @@ def _edit(_: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _finish(app: Sphinx, error: Exception | None) -> None:
-    """The committed pages of reports, at their addresses, and a start page for the root."""
+    """Copy the committed pages of reports to their addresses; write a start page for the root."""
     if error is None:
         for path in ROOT.glob("reports/*/index.html"):
             place = app.outdir / path.relative_to(ROOT)
@@ -81,5 +81,6 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    """Connect the changes above with Sphinx, which calls this function."""
     app.connect("source-read", _edit)
     app.connect("build-finished", _finish)

@@ -497,6 +497,7 @@ def _theme_css() -> str:
 
 
 def main() -> None:
+    """Write all figures to docs/images/."""
     for name, draw in FIGURES.items():
         (IMAGES / f"{name}.svg").write_text(draw(), encoding="utf-8")
 

@@ -83,7 +83,7 @@ _X, _BOX, _HIGH, _ROW, _BAND = (130, 350), 140, 30, 48, 26  # centers; sizes in 
 
 
 def edges(stages: Mapping[str, Entry]) -> set[tuple[str, str]]:
-    """(a, b) if stage b reads an output of a, and of no stage between them.
+    """Return pairs (a, b) if stage b reads an output of a, and of no stage between them.
 
     Without those from systems to back_translate, which go from one corpus to another.
     """
@@ -116,12 +116,12 @@ def edges(stages: Mapping[str, Entry]) -> set[tuple[str, str]]:
 
 
 def _with_stars(path: str) -> str:
-    """A path of dvc.yaml with * in place of its loop variables."""
+    """Return a path of dvc.yaml with * in place of its loop variables."""
     return re.sub(r"\$\{[^}]*\}", "*", path)
 
 
 def graph_svg() -> str:
-    """The stages of dvc.yaml as boxes, and what reads what as arrows.
+    """Draw the stages of dvc.yaml as boxes, and what reads what as arrows.
 
     Without those that pass vocabularies and weights on, from one corpus or row to another.
     """
@@ -170,7 +170,7 @@ def graph_svg() -> str:
 
 
 def table_svg(records: pd.DataFrame) -> str:
-    """The table of BLEU as in a paper, each interval drawn beside its score. One seed, one test."""
+    """Draw the table of BLEU as in a paper, each interval beside its score. One seed, one test."""
     records = records[(records.metric == "bleu") & (records.group == "")]
     corpora, systems = records.corpus.unique(), records.system.unique()
     width, first, column = 150 + 330 * len(corpora), 130, 330
@@ -219,7 +219,7 @@ def _difference(record: Any) -> str:
 
 
 def page_pngs() -> None:
-    """The top of reports/index.html in both themes, in 64 colors."""
+    """Take pictures of the top of reports/index.html in both themes, in 64 colors."""
     for theme, number in (("dark", 0), ("light", 1)):
         with tempfile.TemporaryDirectory() as folder:
             shot = Path(folder, "page.png")

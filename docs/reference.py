@@ -6,7 +6,7 @@ from bleuprint.cli.main import command_parser
 
 
 def commands() -> str:
-    """A section for each command."""
+    """Return a section for each command."""
     _, parsers = command_parser()
     text = ""
     for name, command in parsers.choices.items():

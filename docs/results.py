@@ -21,12 +21,12 @@ DEFAULT = "phrasebook"  # its results are in reports/ itself, its page in report
 
 
 def folder(recipe: str) -> Path:
-    """Where the results of a recipe are committed; it does not exist if there are none."""
+    """Return where the results of a recipe are committed; the folder need not exist."""
     return ROOT / "reports" / ("" if recipe == DEFAULT else recipe)
 
 
 def recipes() -> str:
-    """README's list, with the first BLEU of each recipe, a link to the rest, and what it took."""
+    """Return README's list of recipes, with the first BLEU of each, a link and the time it took."""
     section = README.read_text("utf-8").partition("\n## Recipes\n")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| (`.*?`) \| (.*?) \|", section, re.MULTILINE)
     rows, pages = "", ""
@@ -48,7 +48,7 @@ def _no_result(name: str) -> str:
 
 
 def page(table: Path, text: str) -> str:
-    """The page of a recipe's results: how to make them, its table.md, curves, settings."""
+    """Return the page of a recipe's results: how to make them, its table.md, curves, settings."""
     name = table.parent.name if table.parent.name != "reports" else DEFAULT
     recipe, results = ROOT / "recipes" / f"{name}.yaml", table.parent
     title, _, tables = text.partition("\n")
@@ -79,7 +79,7 @@ the end are today's.
 
 
 def about(recipe: Path) -> str:
-    """What the comment at the top of a recipe says."""
+    """Return what the comment at the top of a recipe says."""
     lines = recipe.read_text("utf-8").partition("\n\n")[0].splitlines()
     comment = [line[1:].strip() for line in lines if line.startswith("#")]
     text = "\n".join(line for line in comment if "yaml-language-server" not in line)
@@ -87,25 +87,25 @@ def about(recipe: Path) -> str:
 
 
 def _first_bleu(results: Path) -> str:
-    """Of the first system on the first test set: the mean and deviation over seeds, or interval."""
+    """Return mean and deviation over seeds, or the interval, of the first system and test set."""
     first = bleu_rows(score_frame(read_without_costs(results / "results.json")))[0]
     return f"{first.system}: {first.score_text}"
 
 
 def _minutes(results: Path) -> str:
-    """Number and mean duration of the trainings."""
+    """Return the number and the mean duration of the trainings."""
     minutes = _trainings(results).train_seconds / 60
     mean = f"{minutes.mean():.{0 if minutes.mean() >= 1 else 1}f} minutes"
     return mean if len(minutes) == 1 else f"{len(minutes)} × {mean}"
 
 
 def _trainings(results: Path) -> pd.DataFrame:
-    """Of rows that share a training, as those that differ in averaging, the first."""
+    """Keep the first of rows that share a training, as rows that differ in averaging do."""
     return pd.read_csv(results / "costs.csv").drop_duplicates("training_sha256")
 
 
 def _curves(results: Path) -> str:
-    """A line for each system and corpus that was trained, the mean over its seeds."""
+    """Draw a line for each system and corpus that was trained, the mean over its seeds."""
     cells = _trainings(results)[["system", "corpus", "seed"]]
     points = cells.merge(pd.read_csv(results / "validation.csv"))
     lines = {}

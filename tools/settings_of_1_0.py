@@ -31,6 +31,7 @@ print(json.dumps({path.stem: load(path).resolved() for path in recipes}))
 
 
 def main() -> None:
+    """Store the resolved settings of all recipes of 1.0.0 for the test."""
     settings = settings_by_old_code()
     text = json.dumps(settings, indent=1)
     # without a time, so that the same settings give the same file

@@ -14,15 +14,21 @@ terminate_on_interrupt()
 
 
 def results(path: "str | Path" = ".") -> "pd.DataFrame":
-    """The results of the project in the folder `path`, of its last report, as a DataFrame.
+    """Return the results of a project's last report as a DataFrame.
 
-    A row for each metric of a system, corpus, seed and test set, with the facts of its training;
-    docs/report.md lists the columns. Warns if params.yaml has changed since the report was made.
-    Raises UserError if there is no report, or if results.json contradicts itself.
+    It has a row for each metric of a system, corpus, seed and test set, with the facts of the
+    training; docs/report.md lists the columns. A warning says if params.yaml has changed since the
+    report was made.
+
+    Args:
+        path: The folder of the project.
+
+    Raises:
+        UserError: There is no report, or results.json contradicts itself.
     """
     import warnings
 
-    # not before they are needed: they import pandas
+    # Imported here, because they import pandas, which takes time.
     from bleuprint.config.experiment import load_settings
     from bleuprint.report import frame, records
     from bleuprint.runtime.errors import UserError
@@ -30,10 +36,11 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     if not str(path).strip():
         raise UserError("the path is empty: is a variable not set?")
     root = Path(path)
-    found = frame.load(root)
-    if (params := root / "params.yaml").exists():
+    report_records = frame.load(root)
+    params = root / "params.yaml"
+    if params.exists():
         try:
-            records.check_settings(found, load_settings(params), root / frame.RESULTS)
+            records.check_settings(report_records, load_settings(params), root / frame.RESULTS)
         except UserError as error:
             warnings.warn(str(error), stacklevel=2)
-    return found.to_frame()
+    return report_records.to_frame()

@@ -174,7 +174,7 @@ def losses_by_hand(model, corpus):
 
 @torch.no_grad()
 def cross_entropy(model, corpus, test):
-    """torch's cross-entropy of the references, sentence by sentence, and their tokens."""
+    """Torch's cross-entropy of the references, sentence by sentence, and their tokens."""
     nats, tokens = 0.0, 0
     sides = [corpus.binary.side(f"test.{test}", language) for language in ("de", "en")]
     for source, target in zip(*sides, strict=True):

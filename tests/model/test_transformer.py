@@ -19,7 +19,7 @@ from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_mod
 
 
 def reference_of(model):
-    """torch's own Transformer with the weights of `model`; its weights beside those of `model`."""
+    """Torch's own Transformer with the weights of `model`; its weights beside those of `model`."""
     shape = model.settings
     reference = nn.Transformer(
         shape.d_model,

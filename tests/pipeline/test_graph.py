@@ -16,8 +16,9 @@ from bleuprint.runtime.errors import UserError
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """Two systems by two corpora, one with a text that a system translates; an external system, and
-    a COMET model.
+    """Make a project of two systems by two corpora, with synthetic text.
+
+    It also has an external system, and a COMET model.
     """
     project = micro.make(tmp_path_factory.mktemp("graph") / "project")
     more = f"{micro.SECOND_CORPUS}{micro.SYNTHETIC}{micro.COMET}systems:\n"

@@ -1,5 +1,7 @@
-"""BLEU ceiling of references whose printed form is written by hand, against sacreBLEU's command
-line; and what is said of test sets before anything has run.
+"""The BLEU ceiling, against sacreBLEU's command line.
+
+The printed form of the references is written by hand. Also what is said of test sets before
+anything has run.
 """
 
 import gzip

@@ -28,7 +28,7 @@ UNITS = Units(bpe=Bpe(num_merges=20, joint=True, threshold=0))
 
 
 def write_set(folder, name, pairs):
-    """Write one set, whatever its sentences hold, but for \\n."""
+    r"""Write one set, whatever its sentences hold, but for \n."""
     folder.path.mkdir(parents=True, exist_ok=True)
     lines = [(f"{source}\n".encode(), f"{target}\n".encode()) for source, target in pairs]
     for side, path in enumerate(folder.files(name)):

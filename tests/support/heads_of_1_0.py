@@ -97,7 +97,7 @@ def aligned(table):
 
 
 def latex_of_today(tabular):
-    """A tabular environment of LaTeX with today's names; its heads are above \\midrule."""
+    r"""A tabular environment of LaTeX with today's names; its heads are above \midrule."""
     lines = tabular.split("\n")
     place_of_heads = lines.index("\\midrule") - 1
     renamed = []

@@ -100,7 +100,7 @@ def test_cpus_that_have_it_are_not_refused(monkeypatch, this):
 
 @pytest.mark.parametrize("generation", [7, 8])
 def test_gpus_that_only_emulate_it_are_refused(monkeypatch, generation):
-    """torch's own answer, of a GPU that its driver would describe."""
+    """Torch's own answer, of a GPU that its driver would describe."""
     gpu = SimpleNamespace(major=generation)
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
     for name, answer in {

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
+    """Draw faults as the command line asks, and print those that no test catches."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.fault_experiment",
         description="Put faults into the package, one at a time, and see which ones its tests "

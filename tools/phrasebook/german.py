@@ -73,7 +73,8 @@ def subordinate(tree: Clause | Weather) -> str:
 
 def clause(tree: Clause, order: str = "main", first: str = "") -> str:
     """One clause; `order`: the finite verb is second (main), before the subject (question: after
-    `first`, or after a subordinate clause), or last (final)."""
+    `first`, or after a subordinate clause), or last (final).
+    """
     subject = "es" if "exist" in tree.verb.traits else noun_phrase(tree.subject, "n")
     finite, tail, final = verbs(tree)
     middle = midfield(tree)
@@ -122,7 +123,8 @@ def verbs(tree: Clause) -> tuple[str, str, str]:
 
 def midfield(tree: Clause) -> list[str]:
     """The words between the two parts of the verb: pronouns, time, known things, `nicht`, manner,
-    new things, places."""
+    new things, places.
+    """
     fields: dict[str, list[str]] = {"pronouns": [], "known": [], "new": [], "late": []}
     verb, target, negated = tree.verb, tree.object, tree.negative
     if verb.reflexive in ("de", "both"):

@@ -64,7 +64,8 @@ class Pronoun(NamedTuple):
 
 class Adjective(NamedTuple):
     """`position`: before (`pre`) or after a French noun (`post`), after a verb only (`pred`), or
-    beside a noun only (`attr`). `fr_vowel`: the masculine form before a vowel, if different."""
+    beside a noun only (`attr`). `fr_vowel`: the masculine form before a vowel, if different.
+    """
 
     en: str
     en_more: str
@@ -82,7 +83,8 @@ class Adjective(NamedTuple):
 
 class Verb(NamedTuple):
     """`government`: the German preposition of the object, if any, and its case; `fr_government`:
-    the French preposition, `à*` if a pronoun becomes a dative clitic."""
+    the French preposition, `à*` if a pronoun becomes a dative clitic.
+    """
 
     en: str
     en_third: str

@@ -62,7 +62,7 @@ def test_local_files_and_file_urls_are_read_where_they_lie_and_not_locked(tmp_pa
 
 
 def test_a_file_that_a_temporary_run_lacks(tmp_path, monkeypatch):
-    """git ignores inputs/, and dvc exp run --temp copies what git and DVC track."""
+    """Git ignores inputs/, and dvc exp run --temp copies what git and DVC track."""
     monkeypatch.setenv("DVC_ROOT", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
     assert refused(tmp_path, File(path="inputs/no")) == (

@@ -183,7 +183,7 @@ def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
 
 
 def hand_made(tmp_path):
-    """ab and abc are one unit; the parts of xy are not in the vocabulary, those of <unk> are."""
+    """Ab and abc are one unit; the parts of xy are not in the vocabulary, those of <unk> are."""
     (tmp_path / "codes").write_text("#version: 0.2\na b</w>\na b\nab c</w>\nx y</w>\n")
     units = ["abc", "ab@@", "c", "a@@", "b@@", "b", "ab", "xy", "<@@", "u@@", "n@@", "k@@", ">"]
     codes = segmentation.Bpe(tmp_path / "codes")
