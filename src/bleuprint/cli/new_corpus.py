@@ -316,7 +316,7 @@ def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
     test_pairs = _split_text(new, scratch).pairs(DRAWN_TEST_SET)
     references = [pair.target for pair in test_pairs]
     try:
-        return describe_low_ceiling(references, new.corpus, is_published=False)
+        return describe_low_ceiling(references, new.corpus, has_test_files=False)
     except UserError as error:  # BLEU needs a package for some languages, such as Japanese.
         return f"not known: {error}"
 

@@ -174,3 +174,21 @@ def _check_own_start(name: str, own_start: LocatedMapping) -> None:
                 "to start from a system of this experiment, name it at the top level: init_from: "
                 f"{{{name}: {{system: ..., corpus: ...}}}}"
             )
+
+
+def describe_starts(definitions: dict[str, Any]) -> None:
+    """Add the two places that name the weights to start from to the definitions of a JSON Schema.
+
+    `Parent` is an entry of the top-level `init_from`, which names a system and a corpus. A system
+    itself may name only a folder.
+
+    Args:
+        definitions: The definitions of the schema of params.yaml, which are changed.
+    """
+    start_properties = definitions["InitFrom"]["properties"]
+    definitions["Parent"] = {
+        **definitions["InitFrom"],
+        "properties": {key: start_properties[key] for key in PARENT_KEYS},
+        "required": list(PARENT_KEYS),
+    }
+    definitions["InitFrom"]["properties"] = {key: start_properties[key] for key in FOLDER_KEYS}

@@ -4,8 +4,7 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
-from bleuprint.config.init_from import FOLDER_KEYS, PARENT_KEYS
-from bleuprint.config.references import LINKS
+from bleuprint.config.references import describe_links
 from bleuprint.runtime.pydantic_adapters import json_schema
 from bleuprint.runtime.schema import NAME
 
@@ -27,7 +26,6 @@ def params_schema() -> dict[str, Any]:
         _allow_null(definition)
     _describe_corpora(definitions)
     _describe_systems(definitions)
-    _describe_starts(definitions)
     properties = schema["properties"]
     del properties["runs"]
     del properties["external"]
@@ -36,8 +34,7 @@ def params_schema() -> dict[str, Any]:
         "patternProperties": {NAME: {"$ref": "#/$defs/Row"}},
         "type": "object",
     }
-    for key, entry_type in LINKS.items():
-        entry_schema = _TEXT_SCHEMA if entry_type is str else {"$ref": "#/$defs/Parent"}
+    for key, entry_schema in describe_links(definitions).items():
         properties[key] = {"additionalProperties": entry_schema, "type": "object"}
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
@@ -83,21 +80,6 @@ def _describe_systems(definitions: dict[str, Any]) -> None:
         },
         "not": _settings_of_both_kinds(),
     }
-
-
-def _describe_starts(definitions: dict[str, Any]) -> None:
-    """Add the two places that name the weights to start from to the schema's definitions.
-
-    `Parent` is an entry of the top-level `init_from`, which names a system and a corpus. A system
-    itself may name only a folder.
-    """
-    start_properties = definitions["InitFrom"]["properties"]
-    definitions["Parent"] = {
-        **definitions["InitFrom"],
-        "properties": {key: start_properties[key] for key in PARENT_KEYS},
-        "required": list(PARENT_KEYS),
-    }
-    definitions["InitFrom"]["properties"] = {key: start_properties[key] for key in FOLDER_KEYS}
 
 
 def _settings_of_both_kinds() -> dict[str, Any]:

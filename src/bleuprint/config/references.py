@@ -16,17 +16,23 @@ from typing import Any
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.init_from import InitFrom, fresh_start_file, init_weights_folder, with_parents
+from bleuprint.config.init_from import (
+    InitFrom,
+    describe_starts,
+    fresh_start_file,
+    init_weights_folder,
+    with_parents,
+)
 from bleuprint.config.synthetic import SyntheticText, check_synthetic_texts, synthetic_folder
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
-# The top-level keys of params.yaml by which entries use something of other entries, with the type
-# of their values. They stand at the top level because DVC reads them without inheritance: it learns
-# the order of its stages from them.
-LINKS: dict[str, type] = {"init_from": InitFrom, "vocabularies": str}
+# The top-level keys of params.yaml by which entries use something of other entries. They stand at
+# the top level because DVC reads them without inheritance: it learns the order of its stages from
+# them.
+LINKS = ("init_from", "vocabularies")
 # The settings of trained systems by system and corpus; None where a system is not trained.
 _Runs = Mapping[str, Mapping[str, System | None]]
 
@@ -368,3 +374,13 @@ def link_systems(
         The settings, without the systems whose parent cannot be used; and the errors.
     """
     return with_parents(runs, as_mapping(document.get("init_from")))
+
+
+def describe_links(definitions: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of an entry of each key of LINKS.
+
+    Args:
+        definitions: The definitions of the schema of params.yaml, which are completed.
+    """
+    describe_starts(definitions)
+    return {"init_from": {"$ref": "#/$defs/Parent"}, "vocabularies": {"type": "string"}}

@@ -81,10 +81,10 @@ def _setting_keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str
         values: The known values of loop variables.
     """
     for key in entry.parameters:
-        known_part, variable_start, _ = fill_variables(key, values).partition("${")
+        known_prefix, variable_start, _ = fill_variables(key, values).partition("${")
         if variable_start:
-            known_part = known_part.rpartition(".")[0]
-        yield tuple(name for name in known_part.split(".") if name)
+            known_prefix = known_prefix.rpartition(".")[0]
+        yield tuple(name for name in known_prefix.split(".") if name)
 
 
 def _read_resolved() -> Mapping[str, Any]:

@@ -147,15 +147,15 @@ def _check_links(runs: Sequence[Run]) -> None:
     which can be outside the project: these are allowed.
     """
     allowed_folders = [Path().resolve(), cache_folder(Path()).resolve()]
-    published = [path for path in _COPIED_FILES if os.path.lexists(path)]
+    copied = [path for path in _COPIED_FILES if os.path.lexists(path)]
     for run in runs:
         for folder in (
             run.models_folder / "averaged",
             paths.corpus_folder(run.corpus, "binary") / SEGMENTATION,
         ):
-            published.append(folder)
-            published += folder.rglob("*")
-    for path in published:
+            copied.append(folder)
+            copied += folder.rglob("*")
+    for path in copied:
         target = path.resolve()
         if not any(target.is_relative_to(folder) for folder in allowed_folders):
             raise UserError(

@@ -58,7 +58,7 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
     if scores_of_all_lines.agreement.notna().any():
         lines.append(AGREEMENT_NOTE)
     lines += _shared_test_set_notes(records.runs)
-    lines += _external_system_notes(records.runs)
+    lines += _notes_on_untrained_systems(records.runs)
     lines += _decoding_notes(records.runs)
     lines += file_warning_notes(records)
     lines += literature.notes(records)
@@ -134,12 +134,12 @@ def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _external_system_notes(runs: pd.DataFrame) -> Iterator[str]:
+def _notes_on_untrained_systems(runs: pd.DataFrame) -> Iterator[str]:
     """Yield what each external system is, and how external systems are scored and tested."""
-    external = runs[runs.training_sha256.isna()]
-    if external.empty:
+    untrained = runs[runs.training_sha256.isna()]
+    if untrained.empty:
         return
-    for (system, about), corpora in external.groupby(["system", "about"], sort=False).corpus:
+    for (system, about), corpora in untrained.groupby(["system", "about"], sort=False).corpus:
         description = " ".join(about.split())
         if not description.endswith((".", "!", "?")):
             description += "."

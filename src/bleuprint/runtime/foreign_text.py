@@ -9,7 +9,7 @@ import re
 from typing import TypeVar
 
 from bleuprint.runtime.streams import (
-    DIRECTION_MARKS,
+    BIDI_MARKS,
     LINE_SEPARATORS,
     TERMINAL_CONTROLS,
     printable,
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # What replaces each invisible character in a document: a space, or nothing.
 _REPLACEMENTS: dict[int, str | None] = dict.fromkeys(TERMINAL_CONTROLS | LINE_SEPARATORS, " ")
-_REPLACEMENTS |= dict.fromkeys(DIRECTION_MARKS)
+_REPLACEMENTS |= dict.fromkeys(BIDI_MARKS)
 _REPLACED = re.compile(f"[{''.join(map(chr, _REPLACEMENTS))}]")
 # The first characters of formulas, also in the wide form that East Asian keyboards write.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -495,6 +495,7 @@ def _resolve_reference(schema: dict[str, Any], part: dict[str, Any]) -> dict[str
         return _resolve_reference(schema, part["anyOf"][0])
     if "$ref" in part:
         # A reference is "#/$defs/NAME".
-        name = part["$ref"].rpartition("/")[2]
+        reference = part["$ref"]
+        name = reference.rpartition("/")[2]
         return cast(dict[str, Any], schema["$defs"][name])
     return part

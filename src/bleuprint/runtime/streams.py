@@ -26,11 +26,11 @@ STDOUT = "standard output"
 # The control characters that a terminal obeys: C0 except tab and line feed, DEL, and C1.
 TERMINAL_CONTROLS = set(range(0x20)) - {ord("\t"), ord("\n")} | set(range(0x7F, 0xA0))
 # The characters that reorder a line (the bidirectional controls of Unicode's UAX #9) or end it.
-DIRECTION_MARKS = {0x061C, 0x200E, 0x200F} | set(range(0x202A, 0x202F)) | set(range(0x2066, 0x206A))
+BIDI_MARKS = {0x061C, 0x200E, 0x200F} | set(range(0x202A, 0x202F)) | set(range(0x2066, 0x206A))
 LINE_SEPARATORS = {0x2028, 0x2029}
 # How `printable` writes each of them.
 _ESCAPES = {code: f"\\x{code:02x}" for code in TERMINAL_CONTROLS}
-_ESCAPES |= {code: f"\\u{code:04x}" for code in DIRECTION_MARKS | LINE_SEPARATORS}
+_ESCAPES |= {code: f"\\u{code:04x}" for code in BIDI_MARKS | LINE_SEPARATORS}
 
 # The standard output that `prepare_streams` made; None before. It is kept because the library
 # colorama, which DVC uses, replaces `sys.stdout` by a wrapper of its own.

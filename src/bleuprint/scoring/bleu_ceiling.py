@@ -75,8 +75,8 @@ def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: 
         pair = corpus.language_pair_of_test(test)
         _, reference_file = texts.files(set_name)
         references = list(read_lines(reference_file))
-        is_published = set_name in corpus.files.set_names()
-        texts_by_step = _texts_after_steps(references, pair, is_published)
+        has_test_files = set_name in corpus.files.set_names()
+        texts_by_step = _texts_after_steps(references, pair, has_test_files)
         texts_by_step[VOCABULARY] = _decoded_references(binary, set_name, corpus.languages)
         content[test] = _score_steps(texts_by_step, pair.target)
     write_json(path, content)
@@ -137,7 +137,7 @@ def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]
     """
     references = _sampled_references(name, corpus, test, texts)
     if references:
-        ceiling = describe_low_ceiling(references, corpus, is_published=bool(corpus.files.tests))
+        ceiling = describe_low_ceiling(references, corpus, has_test_files=bool(corpus.files.tests))
         if ceiling is not None:
             yield f"corpora.{name}: BLEU ceiling of {test} is {ceiling}"
     if lacks_words(references, corpus.target):
@@ -148,20 +148,20 @@ def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]
 
 
 def describe_low_ceiling(
-    references: Sequence[str], corpus: Corpus, is_published: bool
+    references: Sequence[str], corpus: Corpus, has_test_files: bool
 ) -> str | None:
     """Return what a perfect translation scores, and which setting raises it.
 
     Args:
         references: The reference lines.
         corpus: The settings of the corpus.
-        is_published: Whether the references come from a published test set, and not from the
+        has_test_files: Whether the references come from a published test set, and not from the
             training text.
 
     Returns:
         The end of a message; None if the ceiling is not low.
     """
-    scores = _score_steps(_texts_after_steps(references, corpus, is_published), corpus.target)
+    scores = _score_steps(_texts_after_steps(references, corpus, has_test_files), corpus.target)
     lost = lost_points(scores)
     if not lost:
         return None
@@ -197,14 +197,14 @@ def lost_points(scores: Scores) -> dict[str, float]:
 
 
 def _texts_after_steps(
-    references: Sequence[str], corpus: Corpus, is_published: bool
+    references: Sequence[str], corpus: Corpus, has_test_files: bool
 ) -> dict[str, Sequence[str]]:
     """Return the references, and what `clean` and `tokenize` leave of them, by step.
 
     Published test sets keep their references, while systems learn the cleaned form. References from
     the training text are clean already.
     """
-    edits = corpus.clean if is_published else ()
+    edits = corpus.clean if has_test_files else ()
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
     cleaned = list(references)
     if edits:

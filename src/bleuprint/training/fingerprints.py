@@ -40,14 +40,11 @@ class Fingerprints:
         """Compute the fingerprints of a job; this reads the validation references."""
         corpus_sha256 = BinaryCorpus(job.corpus_folder).training_sha256
         reference_sha256s = [sha256_of(path) for path in job.validation_references()]
-        start = None
-        if job.init_files is not None:
-            start = job.init_files.fingerprint()
         return cls(
             settings=training_settings_sha256(job.system, job.run.seed),
             code=job.code_fingerprint,
             data=fingerprint.of_settings(corpus_sha256, *reference_sha256s),
-            start=start,
+            start=job.first_weights_fingerprint(),
         )
 
     @property

@@ -56,6 +56,12 @@ class Job:
             return []
         return copy_init_weights(model, corpus, self.init_files)
 
+    def first_weights_fingerprint(self) -> str | None:
+        """Return the fingerprint of the weights that the training starts from; None if random."""
+        if self.init_files is None:
+            return None
+        return self.init_files.fingerprint()
+
     def validation_references(self) -> list[Path]:
         """Return the files of the validation set's text, in the order of their names."""
         return sorted(self.split_folder.glob("valid.*"))

@@ -193,7 +193,7 @@ def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTrans
         if is_sampled(index, pair_count, sample_size):
             source_sample.append(source_sentences[index])
             target_sample.append(target_sentences[index])
-    return _learn_both_directions(
+    return _learn_both_tables(
         source=_Side.from_sentences(source_vocabulary, source_sample),
         target=_Side.from_sentences(target_vocabulary, target_sample),
     )
@@ -241,7 +241,7 @@ class _Side(NamedTuple):
         return np.bincount(self.word_ids, minlength=len(self.vocabulary))
 
 
-def _learn_both_directions(source: _Side, target: _Side) -> WordTranslations:
+def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
     """Learn the translation probabilities of both directions, and turn them into ratios.
 
     Both directions have the same links, since a link is two words of one sentence pair.

@@ -36,13 +36,13 @@ def document(context: ReportContext) -> str:
         section = make_section(context)
         if section is not None:
             sections.append(section)
-    external_systems: dict[str, None] = {}
+    untrained_systems: dict[str, None] = {}
     for row in context.bleu_rows:
         if not row.is_trained:
-            external_systems[row.system] = None
+            untrained_systems[row.system] = None
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
         pair_counts=context.pair_counts,
-        external_systems=list(external_systems),
+        untrained_systems=list(untrained_systems),
         sections=sections,
     )
