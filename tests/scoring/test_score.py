@@ -24,134 +24,237 @@ STAGE = ROOT / "stages" / "score.py"
 
 
 def score_lines(root, references, hypotheses, corpus, loss=None):
-    """Scores of files that hold these lines; the references are their own sources."""
-    for name, lines in (("references", references), ("hypotheses", hypotheses)):
-        trees.write_lines(root / name, lines)
-    lengths = [5 + i % 2 * 20 for i in range(len(references))]
+    """Score files that hold these lines.
+
+    The references are their own sources. Their lengths are 5 and 25 tokens in turn, and the
+    training text contains each word as often as the word has letters.
+
+    Args:
+        root: The folder for the files.
+        references: The references.
+        hypotheses: The translations.
+        corpus: The settings of the corpus.
+        loss: The loss of the references, if the translation measured it.
+    """
+    trees.write_lines(root / "references", references)
+    trees.write_lines(root / "hypotheses", hypotheses)
+    lengths = [5 + 20 * (line % 2) for line in range(len(references))]
     tokens = [" ".join(line.split()) for line in references]
-    counts = {word: len(word) for line in tokens for word in line.split()}
-    described = SetDescription(lengths, tokens, counts, None)
-    files = root / "references", root / "references", root / "hypotheses"
-    return score.score_files(*files, corpus, described, loss)
+    word_counts = {}
+    for line in tokens:
+        for word in line.split():
+            word_counts[word] = len(word)
+    description = SetDescription(lengths, tokens, word_counts, None)
+    files = (root / "references", root / "references", root / "hypotheses")
+    return score.score_files(*files, corpus, description, loss)
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A corpus into German; its tokens are separated by spaces."""
+    """Return a corpus into German whose tokens are separated by spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
-def by_key(scores):
-    return {(each["metric"], each["group"]): each for each in scores["metrics"]}
+def by_metric_and_group(entries):
+    """Return the entries of metrics by the names of metric and group; "" groups all lines."""
+    return {(entry["metric"], entry["group"]): entry for entry in entries}
 
 
-def groups(scores, key):
-    """Units and value of a metric by bucket."""
-    return {
-        group: (each["units"], each["value"])
-        for (name, group), each in by_key(scores).items()
-        if name == key and group
+def groups_of(scores, metric):
+    """Return the units and the value of each group of lines or words in a metric."""
+    groups = {}
+    for (name, group), entry in by_metric_and_group(scores["metrics"]).items():
+        if name == metric and group:
+            groups[group] = (entry["units"], entry["value"])
+    return groups
+
+
+class TestScoresOfAFile:
+    """A German file of 60 lines."""
+
+    @pytest.fixture(autouse=True)
+    def scores(self, tmp_path, corpus):
+        """Score the file."""
+        self.root = tmp_path
+        self.references, self.translations, _ = text("de")
+        self.scores = score_lines(tmp_path, self.references, self.translations, corpus)
+        self.entries = by_metric_and_group(self.scores["metrics"])
+
+    @pytest.mark.parametrize("metric", SACREBLEU)
+    def test_a_score_of_the_file_equals_that_of_its_texts(self, corpus, metric):
+        texts = texts_of(self.translations, self.references, "de", corpus=corpus)
+        assert self.entries[metric, ""] == measure(metric, texts)
+
+    def test_every_metric_that_needs_nothing_but_the_texts_is_computed(self):
+        another_stage = {"comet"}
+        need_documents = {"dbleu"}
+        need_the_loss = {"loss", "perplexity", "word_perplexity"}
+        need_cut_off_lines = {"cut off"}
+        expected = {*METRICS} - another_stage - need_documents - need_the_loss - need_cut_off_lines
+
+        assert {metric for metric, group in self.entries if not group} == expected
+
+    def test_bleu_is_scored_by_length(self):
+        """The lines have 5 and 25 tokens in turn."""
+        assert set(groups_of(self.scores, "bleu")) == {"length 1-10", "length 21-30"}
+
+    def test_the_scores_name_their_files_by_hash_and_count_the_lines(self):
+        assert self.scores["lines"] == 60
+        assert self.scores["sources"] == sha256_of(self.root / "references")
+        assert self.scores["references"] == sha256_of(self.root / "references")
+        assert self.scores["hypotheses"] == sha256_of(self.root / "hypotheses")
+
+
+def test_word_accuracy_groups_words_by_their_count_in_the_training_text(tmp_path, corpus):
+    """`score_lines` counts each word as often as it has letters: "a" once, "Hund" four times."""
+    references = ["Ein Haus, a Hund"]
+    hypotheses = ["ein Haus, a Hund."]
+
+    scores = score_lines(tmp_path, references, hypotheses, corpus)
+
+    assert groups_of(scores, "word_accuracy") == {
+        "count 1": (1, 100.0),  # "a" is translated
+        "count 2-4": (2, 0.0),  # "Ein" and "Hund" are not: the tokens are "ein" and "Hund."
+        "count 5-9": (1, 100.0),  # "Haus," is translated
     }
 
 
-def test_all_scores_of_a_file(tmp_path, corpus):
-    references, good, _ = text("de")
-    found = score_lines(tmp_path, references, good, corpus)
-    assert found["lines"] == 60
-    texts = texts_of(good, references, "de", corpus=corpus)
-    for key in SACREBLEU:
-        assert by_key(found)[key, ""] == measure(key, texts)
-    left_out = {"comet", "dbleu", "loss", "perplexity", "word_perplexity", "cut off"}
-    assert {key for key, group in by_key(found) if not group} == {*METRICS} - left_out
-    assert {*groups(found, "bleu")} == {"length 1-10", "length 21-30"}
-    assert found["references"] == found["sources"] == sha256_of(tmp_path / "references")
-    assert found["hypotheses"] == sha256_of(tmp_path / "hypotheses")
+def test_word_accuracy_ignores_case_if_the_tokens_are_lowercased(tmp_path, corpus):
+    lowercased_tokens = dataclasses.replace(corpus.tokenize, lowercase=True)
+    corpus = dataclasses.replace(corpus, tokenize=lowercased_tokens)
+
+    scores = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], corpus)
+
+    assert groups_of(scores, "word_accuracy") == {"count 2-4": (2, 100.0)}
 
 
-def test_words_are_those_of_the_corpuss_tokenizer(tmp_path, corpus):
-    # the words are counted as often as they have letters, by `score_lines`
-    references, hypotheses = ["Ein Haus, a Hund"], ["ein Haus, a Hund."]
-    assert groups(score_lines(tmp_path, references, hypotheses, corpus), "word_accuracy") == {
-        "count 1": (1, 100.0),
-        "count 2-4": (2, 0.0),
-        "count 5-9": (1, 100.0),
-    }
-    lowered = dataclasses.replace(corpus.tokenize, lowercase=True)
-    lower = dataclasses.replace(corpus, tokenize=lowered)
-    found = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], lower)
-    assert groups(found, "word_accuracy") == {"count 2-4": (2, 100.0)}
+class TestTargetLanguage:
+    """Thai, whose characters would be the units of BLEU, to French, whose elisions are tokens."""
+
+    @pytest.fixture(autouse=True)
+    def french_scores(self, corpus):
+        """Score French lines; the sources do not matter and are the translations."""
+        moses = dataclasses.replace(corpus.tokenize, name="moses")
+        french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
+        self.translations = ["l'eau d'un lac est froide"] * 2
+        self.references = ["l'eau d'un puits est froide"] * 2
+        # The tokens of Moses: an elision is a token.
+        self.reference_tokens = ["l' eau d' un puits est froide"] * 2
+        self.translation_tokens = ["l' eau d' un lac est froide"] * 2
+        self.texts = texts_of(self.translations, self.references, "fr", ["a", "b"])
+        description = SetDescription([5, 15], self.reference_tokens, None, ["a", "b"])
+        scored_texts = Texts(
+            self.translations, self.references, self.translations, french, description
+        )
+        self.entries = by_metric_and_group(score.score_texts(scored_texts))
+
+    def test_bleu_is_computed_in_the_target_language(self):
+        assert self.entries["bleu", ""] == measure("bleu", self.texts)
+
+    def test_bleu_of_documents_is_computed_in_the_target_language(self):
+        assert self.entries["bleu", "document"] == of_documents("bleu", self.texts)
+
+    def test_dbleu_is_computed_in_the_target_language(self):
+        assert self.entries["dbleu", "document"] == measure("dbleu", self.texts)
+
+    def test_bleu_of_tokens_uses_the_tokenizer_of_the_target_language(self):
+        tokens = texts_of(self.translation_tokens, self.reference_tokens, "fr")
+        assert self.entries[TOKENS, ""]["value"] == measure(TOKENS, tokens)["value"]
 
 
-def test_all_is_scored_in_the_target_language(corpus):
-    """From Thai, of which characters would be scored, to French, whose elisions are tokens."""
-    moses = dataclasses.replace(corpus.tokenize, name="moses")
-    french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
-    lines, references = ["l'eau d'un lac est froide"] * 2, ["l'eau d'un puits est froide"] * 2
-    tokens = [line.replace("'", "' ") for line in references]
-    described = SetDescription([5, 15], tokens, None, ["a", "b"])
-    found = {
-        (each["metric"], each["group"]): each
-        for each in score.score_texts(Texts(lines, references, lines, french, described))
-    }
-    texts = texts_of(lines, references, "fr", ["a", "b"])
-    assert found["bleu", ""] == measure("bleu", texts)
-    assert found["bleu", "document"] == of_documents("bleu", texts)
-    assert found["dbleu", "document"] == measure("dbleu", texts)
-    own = texts_of([line.replace("'", "' ") for line in lines], tokens, "fr")
-    assert found[TOKENS, ""]["value"] == measure(TOKENS, own)["value"]
+def test_bleu_of_tokens_equals_sacrebleus_score_of_the_corpuss_tokens(tmp_path, corpus):
+    """The corpus has lowercased characters as tokens; sacreBLEU gets them separated by spaces."""
+    characters = dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
+    corpus = dataclasses.replace(corpus, tokenize=characters)
+    references, translations, _ = text("de")
+    reference_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
+    translation_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in translations]
+    trees.write_lines(tmp_path / "references", references)
+    trees.write_lines(tmp_path / "hypotheses", translations)
+    trees.write_lines(tmp_path / "reference_tokens", reference_tokens)
+    trees.write_lines(tmp_path / "translation_tokens", translation_tokens)
 
+    description = SetDescription([3] * 60, reference_tokens, None, None)
+    files = (tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses")
+    scores = score.score_files(*files, corpus, description, None)
+    ours = by_metric_and_group(scores["metrics"])[TOKENS, ""]
 
-def test_tokens_are_the_corpuss_own(tmp_path, corpus):
-    """The file of tokens, and the translation by the tokenizer: equal to sacreBLEU's on both."""
-    characters = dataclasses.replace(
-        corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
-    )
-    references, good, _ = text("de")
-    tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
-    for name, lines in (("references", references), ("hypotheses", good), ("tokens", tokens)):
-        trees.write_lines(tmp_path / name, lines)
-    described = SetDescription([3] * 60, tokens, None, None)
-    files = tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses"
-    ours = by_key(score.score_files(*files, characters, described, None))[TOKENS, ""]
-    trees.write_lines(tmp_path / "own", [" ".join(g.lower().replace(" ", "▁")) for g in good])
-    theirs = sacrebleu(tmp_path / "tokens", "--tokenize", "none", "-i", tmp_path / "own")
-    assert (ours["value"], ours["signature"]) == (theirs["score"], theirs["signature"])
+    options = ("--tokenize", "none", "-i", tmp_path / "translation_tokens")
+    theirs = sacrebleu(tmp_path / "reference_tokens", *options)
+    assert ours["value"] == theirs["score"]
+    assert ours["signature"] == theirs["signature"]
     assert 0 < ours["value"] < 100
 
 
-def test_loss_per_token_and_per_word(tmp_path, corpus):
-    # 7 words and 2 ends of sentence
-    lines, loss = ["Ein Haus, das brennt.", "Zwei  Hunde laufen"], ReferenceLoss(nats=9.0, tokens=6)
-    found = score_lines(tmp_path, lines, lines, corpus, loss)
-    assert value_of(found, "loss") == 1.5
-    assert value_of(found, "perplexity") == 4.481689
-    assert value_of(found, "word_perplexity") == 2.718282
-    assert value_of(score_lines(tmp_path, lines, lines, corpus), "loss") is None
-    diverged = score_lines(tmp_path, lines, lines, corpus, ReferenceLoss(nats=9e9, tokens=6))
-    assert value_of(diverged, "loss") == 1.5e9
-    assert (value_of(diverged, "perplexity") or 0) > 1e300
+class TestReferenceLoss:
+    """Two lines of seven words in six tokens; ends of lines count as words and as tokens."""
+
+    lines = ("Ein Haus, das brennt.", "Zwei  Hunde laufen")
+
+    def test_the_loss_of_a_token_is_the_mean_over_tokens(self, tmp_path, corpus):
+        loss = ReferenceLoss(nats=9.0, tokens=6)
+
+        scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
+
+        assert value_of(scores, "loss") == 9.0 / 6
+
+    def test_perplexities_are_exponentials_of_the_loss_of_a_token_and_of_a_word(
+        self, tmp_path, corpus
+    ):
+        words_and_ends = 7 + 2
+        loss = ReferenceLoss(nats=float(words_and_ends), tokens=6)
+
+        scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
+
+        assert value_of(scores, "perplexity") == 4.481689  # exp(9 / 6)
+        assert value_of(scores, "word_perplexity") == 2.718282  # exp(9 / 9)
+
+    def test_there_is_no_loss_if_the_translation_measured_none(self, tmp_path, corpus):
+        scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss=None)
+
+        assert value_of(scores, "loss") is None
+
+    def test_a_diverged_model_has_a_finite_perplexity(self, tmp_path, corpus):
+        """exp(1.5e9) is greater than any floating-point number; a large number replaces it."""
+        loss = ReferenceLoss(nats=9e9, tokens=6)
+
+        scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
+
+        assert value_of(scores, "loss") == 1.5e9
+        assert (value_of(scores, "perplexity") or 0) > 1e300
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_line_ends_at_newline_only(tmp_path, corpus, separator):
-    references = [f"the sentence {separator} number {i} is short" for i in range(20)]
+def test_unicode_separators_do_not_end_a_line(tmp_path, corpus, separator):
+    """Python's `splitlines` ends lines at these characters; scores end them at newlines only."""
+    references = [f"the sentence {separator} number {line} is short" for line in range(20)]
     # sacreBLEU takes every one of the separators for a space between words.
-    spaced = [line.replace(separator, " ") for line in references]
-    ours = score_lines(tmp_path, references, spaced, corpus)
-    assert ours["lines"] == 20
-    assert value_of(ours, "bleu") == value_of(ours, "chrf2") == 100
-    # The same shifted by a line is wrong: the lines are held in order.
-    shifted = score_lines(tmp_path, references, [*references[1:], references[0]], corpus)
-    assert (value_of(shifted, "bleu") or 0) < 90
+    translations = [line.replace(separator, " ") for line in references]
+
+    scores = score_lines(tmp_path, references, translations, corpus)
+
+    assert scores["lines"] == 20
+    assert value_of(scores, "bleu") == 100
+    assert value_of(scores, "chrf2") == 100
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_translations_shifted_by_a_line_score_less(tmp_path, corpus, separator):
+    references = [f"the sentence {separator} number {line} is short" for line in range(20)]
+    shifted = [*references[1:], references[0]]
+
+    scores = score_lines(tmp_path, references, shifted, corpus)
+
+    assert (value_of(scores, "bleu") or 0) < 90
 
 
 RUN = Run("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
-def run(tmp_path):
-    """The results of a run, without its scores."""
+def unscored_run(tmp_path):
+    """Write a run of 40 lines a test set; its scores are in expected.json, not in scores.json."""
     settings = trees.settings_in(tmp_path)
     trees.write_texts(tmp_path, settings, 40)
     trees.write_run(tmp_path, settings, RUN, 0.3)
@@ -159,51 +262,75 @@ def run(tmp_path):
     return tmp_path / RUN.results_folder
 
 
-def fails(root, message, run=RUN):
+def check_refused(root, message, run=RUN):
+    """Check that a run is not scored and that the error matches a regular expression."""
     with pytest.raises((UserError, FileNotFoundError), match=message):
         score.score_run(trees.settings_in(root), *run, root)
     assert not (root / run.results_folder / "scores.json").exists()
 
 
-def test_the_stage_writes_the_scores_of_all_test_sets(run, tmp_path):
-    done = processes.run_text([sys.executable, str(STAGE), "tiny", "news-en-de", "1"], tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (run / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
-    assert list(read_json(run / "scores.json")) == ["first", "second"]
+def test_the_stage_writes_the_scores_of_all_test_sets(unscored_run, tmp_path):
+    command = [sys.executable, str(STAGE), "tiny", "news-en-de", "1"]
+
+    finished = processes.run_text(command, tmp_path)
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    expected = (tmp_path / "expected.json").read_bytes()
+    assert (unscored_run / "scores.json").read_bytes() == expected
+    assert list(read_json(unscored_run / "scores.json")) == ["first", "second"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"one\n" * 39, "first.de has 40 lines and .* has 39: not parallel"),
-        (b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32, "test.first.de:8: byte 3 of the line is 0xff"),
-        (None, "test.first.de"),
+        pytest.param(
+            b"one\n" * 39, "first.de has 40 lines and .* has 39: not parallel", id="a line too few"
+        ),
+        pytest.param(
+            b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32,
+            "test.first.de:8: byte 3 of the line is 0xff",
+            id="a line that is not UTF-8",
+        ),
     ],
 )
-def test_bad_translations(run, tmp_path, content, message):
-    (file := run / "hypotheses" / "test.first.de").unlink()
-    if content is not None:
-        file.write_bytes(content)
-    fails(tmp_path, message)
+def test_a_damaged_file_of_translations_is_refused(unscored_run, tmp_path, content, message):
+    (unscored_run / "hypotheses" / "test.first.de").write_bytes(content)
+
+    check_refused(tmp_path, message)
 
 
-@pytest.mark.usefixtures("run")
-def test_an_unknown_run(tmp_path):
-    fails(tmp_path, "no systems entry 'tny'", RUN._replace(system="tny"))
-    fails(tmp_path, "no seed 2; there are: 1", RUN._replace(seed=2))
+def test_a_missing_file_of_translations_is_refused(unscored_run, tmp_path):
+    (unscored_run / "hypotheses" / "test.first.de").unlink()
+
+    check_refused(tmp_path, "test.first.de")
 
 
-def test_a_corpus_without_frequencies_has_no_word_accuracy(tmp_path, corpus):
-    """Of tokens that are characters, the training text has no counts of words."""
+@pytest.mark.usefixtures("unscored_run")
+def test_an_unknown_system_is_refused(tmp_path):
+    check_refused(tmp_path, "no systems entry 'tny'", RUN._replace(system="tny"))
+
+
+@pytest.mark.usefixtures("unscored_run")
+def test_an_unknown_seed_is_refused(tmp_path):
+    check_refused(tmp_path, "no seed 2; there are: 1", RUN._replace(seed=2))
+
+
+def test_a_corpus_without_word_counts_has_no_word_accuracy(tmp_path, corpus):
+    """If tokens are characters, the words of the training text are not counted."""
     trees.write_lines(tmp_path / "text", ["a b"])
-    described = SetDescription([3], ["a ▁ b"], None, None)
-    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
-    assert groups(found, "word_accuracy") == {}
-    assert value_of(found, "chrf2") == 100
+    word_counts = None
+    description = SetDescription([3], ["a ▁ b"], word_counts, None)
+    files = [tmp_path / "text"] * 3  # sources, references and translations
+
+    scores = score.score_files(*files, corpus, description, None)
+
+    assert groups_of(scores, "word_accuracy") == {}
+    assert value_of(scores, "chrf2") == 100
 
 
-@pytest.mark.usefixtures("run")
-def test_a_test_set_that_is_not_described_is_named(tmp_path):
+@pytest.mark.usefixtures("unscored_run")
+def test_a_missing_description_of_a_test_set_is_named(tmp_path):
     path = corpus_folder("news-en-de", "test_stats", tmp_path) / "first.json"
     path.unlink()
-    fails(tmp_path, f"{path}")
+
+    check_refused(tmp_path, f"{path}")

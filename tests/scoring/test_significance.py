@@ -21,79 +21,149 @@ from measuring import SACREBLEU, measure, paired_tests, texts_of
 from scoring import sacrebleu, text
 
 
-def test_p_values_equal_the_command_line(tmp_path):
+@pytest.fixture(scope="module")
+def references():
+    """Return the references."""
+    return text("de")[0]
+
+
+@pytest.fixture(scope="module")
+def systems():
+    """Return translations by system; `similar` has a few lines better or worse than `good`."""
     references, good, worse = text("de")
     similar = list(good)
-    similar[::7], similar[3::7] = references[::7], worse[3::7]
-    systems = {"good": good, "worse": worse, "similar": similar}
-    for name, lines in {"references": references, **systems}.items():
+    similar[::7] = references[::7]
+    similar[3::7] = worse[3::7]
+    return {"good": good, "worse": worse, "similar": similar}
+
+
+@pytest.fixture(scope="module")
+def tests_of_systems(systems, references):
+    """Return our tests against the baseline, by system and metric."""
+    return paired_tests(systems, references, "de")
+
+
+def test_each_system_but_the_first_is_tested(tests_of_systems):
+    assert list(tests_of_systems) == ["worse", "similar"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"), [("bootstrap", "--paired-bs"), ("randomization", "--paired-ar")]
+)
+def test_p_values_of_bleu_equal_those_of_sacrebleus_command_line(
+    tmp_path, systems, references, tests_of_systems, kind, option
+):
+    trees.write_lines(tmp_path / "references", references)
+    for name, lines in systems.items():
         trees.write_lines(tmp_path / name, lines)
-    ours = paired_tests(systems, references, "de")
     inputs = [tmp_path / name for name in systems]
-    options = (tmp_path / "references", "-l", "en-de", "-i", *inputs)
-    bootstrap, randomisation = (sacrebleu(*options, f"--paired-{kind}") for kind in ("bs", "ar"))
-    assert list(ours) == ["worse", "similar"]
-    for tests, one, other in zip(ours.values(), bootstrap[1:], randomisation[1:], strict=True):
-        p_values = tests["bleu"].bootstrap, tests["bleu"].randomization
-        expected = [each["BLEU"]["p_value"] for each in (one, other)]
-        assert p_values == pytest.approx(expected, abs=1e-6)
-    # with other metrics its command line often fails to write JSON: they are of its class
-    for key, metric in {"chrf2": CHRF(), "chrf2pp": CHRF(word_order=2), "ter": TER()}.items():
-        for kind, name in {"bootstrap": "bs", "randomization": "ar"}.items():
-            test = SacrebleuTest([*systems.items()], {key: metric}, [references], name)
-            _, *expected = test()[1][METRICS[key].label]
-            for tests, result in zip(ours.values(), expected, strict=True):
-                assert getattr(tests[key], kind) == pytest.approx(result.p_value, abs=1e-6), key
-    for key in SACREBLEU:
-        worse, same = ours["worse"][key], ours["similar"][key]
-        assert max(worse.bootstrap, worse.randomization) < 0.05
-        assert same.bootstrap != same.randomization
-    assert ours["similar"]["bleu"].bootstrap > 0.05 < ours["similar"]["bleu"].randomization
+
+    options = ("-l", "en-de", "-i", *inputs, option)
+    _, worse, similar = sacrebleu(tmp_path / "references", *options)
+
+    for name, expected in (("worse", worse), ("similar", similar)):
+        p_value = getattr(tests_of_systems[name]["bleu"], kind)
+        assert p_value == pytest.approx(expected["BLEU"]["p_value"], abs=1e-6)
 
 
-def test_the_standard_error_is_that_of_scores_of_resamples():
+@pytest.mark.parametrize(
+    ("key", "metric"),
+    [("chrf2", CHRF()), ("chrf2pp", CHRF(word_order=2)), ("ter", TER())],
+    ids=["chrf2", "chrf2pp", "ter"],
+)
+@pytest.mark.parametrize(("kind", "sacrebleu_name"), [("bootstrap", "bs"), ("randomization", "ar")])
+def test_p_values_of_other_metrics_equal_those_of_sacrebleus_class(
+    systems, references, tests_of_systems, key, metric, kind, sacrebleu_name
+):
+    """With these metrics sacreBLEU's command line often fails to write JSON."""
+    test = SacrebleuTest([*systems.items()], {key: metric}, [references], sacrebleu_name)
+    _, results = test()
+
+    _, worse, similar = results[METRICS[key].label]
+
+    for name, expected in (("worse", worse), ("similar", similar)):
+        p_value = getattr(tests_of_systems[name][key], kind)
+        assert p_value == pytest.approx(expected.p_value, abs=1e-6)
+
+
+@pytest.mark.parametrize("key", SACREBLEU)
+def test_a_clearly_worse_system_is_significantly_worse(tests_of_systems, key):
+    tested = tests_of_systems["worse"][key]
+    assert max(tested.bootstrap, tested.randomization) < 0.05
+
+
+@pytest.mark.parametrize("key", SACREBLEU)
+def test_bootstrap_and_randomization_have_different_p_values(tests_of_systems, key):
+    tested = tests_of_systems["similar"][key]
+    assert tested.bootstrap != tested.randomization
+
+
+def test_a_similar_system_is_not_significantly_different(tests_of_systems):
+    tested = tests_of_systems["similar"]["bleu"]
+    assert tested.bootstrap > 0.05
+    assert tested.randomization > 0.05
+
+
+def test_the_standard_error_is_the_deviation_of_differences_between_resamples():
     """Each resample is drawn, written out line by line and scored as a text of its own."""
     references, good, worse = text("de")
-    found = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf2"]
-    rows = np.random.default_rng(12345).choice(60, size=(1000, 60), replace=True)[:300]
+    tested = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf2"]
+
     metric = CHRF()
-    deltas = []
-    for row in rows:
-        expected = [[references[line] for line in row]]
-        scores = [metric.corpus_score([s[i] for i in row], expected).score for s in (good, worse)]
-        deltas.append(scores[1] - scores[0])
-    # that of a standard deviation from 300 draws is about 4 %
-    assert found.standard_error == pytest.approx(np.std(deltas, ddof=1), rel=0.12)
+    sacrebleu_seed = 12345
+    resamples = np.random.default_rng(sacrebleu_seed).choice(60, size=(1000, 60), replace=True)
+    differences = []
+    for lines in resamples[:300]:
+        expected = [[references[line] for line in lines]]
+        good_score = metric.corpus_score([good[line] for line in lines], expected).score
+        worse_score = metric.corpus_score([worse[line] for line in lines], expected).score
+        differences.append(worse_score - good_score)
+
+    # A standard deviation from 300 draws has itself a standard error of about 4 %.
+    assert tested.standard_error == pytest.approx(np.std(differences, ddof=1), rel=0.12)
 
 
-def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap():
-    # Swapped or not, systems that differ in one line differ by as much: sacreBLEU's randomisation
-    # counts what is larger, finds nothing, and is as sure as it can be. Docs warn of it.
+def test_systems_that_differ_in_one_line_differ_by_randomization_but_not_by_bootstrap():
+    """Swapped or not, they differ by as much.
+
+    sacreBLEU's randomization counts the trials with a larger difference, finds none, and returns
+    the smallest p there is. The documentation warns of it.
+    """
     references, good, _ = text("de")
-    found = paired_tests({"a": good, "b": [*good[:-1], references[-1]]}, references, "de")["b"][
-        "bleu"
-    ]
-    assert found.bootstrap > 0.05
-    assert found.randomization == round(1 / 10001, 6)
+    other = [*good[:-1], references[-1]]
+
+    tested = paired_tests({"good": good, "other": other}, references, "de")["other"]["bleu"]
+
+    trials = 10_000
+    assert tested.bootstrap > 0.05
+    assert tested.randomization == round(1 / (trials + 1), 6)
 
 
-def test_identical_translations_do_not_differ():
+def test_a_copy_of_the_baseline_has_a_p_of_one():
     references, good, worse = text("de")
-    tested = paired_tests({"a": good, "b": worse, "c": list(good)}, references, "de")
-    assert tested["c"] == dict.fromkeys(SACREBLEU, PairedTest(1.0, 1.0, 0.0))
-    assert tested["b"]["bleu"].bootstrap < 0.05
+    systems = {"baseline": good, "worse": worse, "copy": list(good)}
+
+    tested = paired_tests(systems, references, "de")
+
+    no_difference = PairedTest(1.0, 1.0, 0.0)
+    assert tested["copy"] == dict.fromkeys(SACREBLEU, no_difference)
+    assert tested["worse"]["bleu"].bootstrap < 0.05
 
 
-def test_scores_of_zero_do_not_differ():
-    references, good, _ = text("de")
-    systems = {"a": ["x"] * len(good), "b": ["y y y"] * len(good)}
-    tested = paired_tests(systems, references, "de")["b"]
-    assert tested["bleu"] == tested["chrf2"] == PairedTest(1.0, 1.0, 0.0)
+def test_two_systems_with_a_score_of_zero_have_a_p_of_one():
+    references, _, _ = text("de")
+    systems = {"first": ["x"] * len(references), "second": ["y y y"] * len(references)}
+
+    tested = paired_tests(systems, references, "de")["second"]
+
+    no_difference = PairedTest(1.0, 1.0, 0.0)
+    assert tested["bleu"] == no_difference
+    assert tested["chrf2"] == no_difference
 
 
 @pytest.fixture
 def forget_samples():
-    """A function: resamples and trials are drawn again where they are used next."""
+    """Return a function that forgets resamples and trials, so that they are drawn again."""
 
     def forget():
         significance._resampled_counts.cache_clear()
@@ -103,63 +173,98 @@ def forget_samples():
     forget()
 
 
-def test_the_seed_is_not_the_users_environment(monkeypatch, forget_samples):
+def test_sacrebleus_environment_variable_does_not_change_the_seed_of_tests(
+    monkeypatch, forget_samples
+):
     references, good, _ = text("de")
-    systems = {"a": good, "b": [*good[:-2], *references[-2:]]}
+    systems = {"good": good, "better": [*good[:-2], *references[-2:]]}
     forget_samples()
-    before = paired_tests(systems, references, "de")
+    tests_before = paired_tests(systems, references, "de")
+
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     forget_samples()
-    assert paired_tests(systems, references, "de") == before
+
+    assert paired_tests(systems, references, "de") == tests_before
 
 
-def test_the_seed_of_intervals_is_not_the_users_environment(monkeypatch, forget_samples):
+def test_sacrebleus_environment_variable_does_not_change_the_seed_of_intervals(
+    monkeypatch, forget_samples
+):
     references, good, _ = text("de")
     texts = texts_of(good, references, "de")
     forget_samples()
-    before = {key: measure(key, texts) for key in SACREBLEU}
+    entries_before = {key: measure(key, texts) for key in SACREBLEU}
+
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     forget_samples()
-    after = {key: measure(key, texts) for key in SACREBLEU}
-    assert after == before
-    for measured_after in after.values():
-        assert "|seed:12345|" in measured_after["signature"]
+    entries_after = {key: measure(key, texts) for key in SACREBLEU}
+
+    assert entries_after == entries_before
+    for entry in entries_after.values():
+        assert "|seed:12345|" in entry["signature"]
 
 
-def test_one_line_shows_nothing():
-    """All its samples are the same, for which sacreBLEU would report certainty."""
-    systems = {"base": ["be ba bo bi be"], "other": ["a dog sees a cat today"]}
-    found = paired_tests(systems, ["a dog sees a cat today"], "en")
-    for tested in found["other"].values():
-        # but for rounding: sums of resamples are in float32
-        assert (tested.bootstrap, tested.randomization) == (1.0, 1.0)
-        assert tested.standard_error < 1e-4
+@pytest.mark.parametrize("key", SACREBLEU)
+def test_a_test_set_of_one_line_shows_no_difference(key):
+    """All its resamples are the same, for which sacreBLEU would report certainty."""
+    systems = {"baseline": ["be ba bo bi be"], "correct": ["a dog sees a cat today"]}
+
+    tested = paired_tests(systems, ["a dog sees a cat today"], "en")["correct"][key]
+
+    assert (tested.bootstrap, tested.randomization) == (1.0, 1.0)
+    # Resamples are summed in float32, with rounding errors.
+    assert tested.standard_error < 1e-4
 
 
-def exact(more, fewer):
-    """McNemar's exact test by its definition: twice the smaller tail of Bin(n, 1/2), at most 1."""
-    n, least = more + fewer, min(more, fewer)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
+def mcnemar_p_value(more, fewer):
+    """Return p of McNemar's exact test: twice the smaller tail of Bin(n, 1/2), at most 1.
+
+    Args:
+        more: The number of lines in which the second system has an error and the first has none.
+        fewer: The number of lines in which it is the other way round.
+    """
+    lines = more + fewer
+    tail = sum(comb(lines, count) for count in range(min(more, fewer) + 1))
+    return min(1.0, 2 * tail / 2**lines)
 
 
 @pytest.mark.parametrize(("more", "fewer"), [(12, 2), (2, 12), (5, 5), (1, 0), (0, 9), (6, 0)])
-def test_randomization_of_shares_agrees_with_mcnemar(more, fewer):
-    """Ties count: sacreBLEU's way would take 6 lines against 0 for certain."""
-    lines = np.ones((200, 2))
-    first, second = lines.copy(), lines.copy()
-    first[:, 0], second[:, 0] = 0, 0
-    second[:more, 0] = first[more : more + fewer, 0] = 1
-    first[150:160, 0] = second[150:160, 0] = 1
-    found = paired_test(METRICS["any error"], first, second)
-    assert found.randomization == pytest.approx(exact(more, fewer), abs=0.015)
+def test_randomization_of_errors_agrees_with_mcnemars_test(more, fewer):
+    """The second system has an error in `more` lines without one of the first, and vice versa.
+
+    A trial with an equal difference counts: sacreBLEU's way would take 6 lines against 0 for
+    certain.
+    """
+    # Of each line: 1 if it has an error, and 1 because it counts.
+    first = np.ones((200, 2))
+    second = np.ones((200, 2))
+    first[:, 0] = 0
+    second[:, 0] = 0
+    second[:more, 0] = 1
+    first[more : more + fewer, 0] = 1
+    errors_of_both = slice(150, 160)
+    first[errors_of_both, 0] = 1
+    second[errors_of_both, 0] = 1
+
+    tested = paired_test(METRICS["any error"], first, second)
+
+    assert tested.randomization == pytest.approx(mcnemar_p_value(more, fewer), abs=0.015)
 
 
-def test_wilsons_interval():
-    statistics = np.array([(1, 1)] * 10 + [(0, 1)] * 90 + [(0, 0)] * 7, dtype=float)
-    found = evaluate_metric(METRICS["any error"], statistics, "")
-    expected = binomtest(10, 100).proportion_ci(0.95, "wilson")
-    assert (found["value"], found["units"]) == (10, 100)
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
-        [100 * end for end in expected], abs=1e-4
-    )
-    assert confidence_interval(METRICS["any error"], statistics * 0) == (0, 0)
+def test_the_share_of_lines_with_errors_has_wilsons_interval():
+    with_error = [(1, 1)] * 10
+    without_error = [(0, 1)] * 90
+    not_counted = [(0, 0)] * 7
+    statistics = np.array(with_error + without_error + not_counted, dtype=float)
+
+    entry = evaluate_metric(METRICS["any error"], statistics, "")
+
+    low, high = binomtest(10, 100).proportion_ci(0.95, "wilson")
+    assert (entry["value"], entry["units"]) == (10, 100)
+    assert entry["ci_low"] == pytest.approx(100 * low, abs=1e-4)
+    assert entry["ci_high"] == pytest.approx(100 * high, abs=1e-4)
+
+
+def test_the_interval_is_zero_if_no_line_counts():
+    no_line_counts = np.zeros((107, 2))
+    assert confidence_interval(METRICS["any error"], no_line_counts) == (0, 0)
