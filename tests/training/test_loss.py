@@ -1,4 +1,4 @@
-"""The loss by hand."""
+"""The loss of a projection and cross-entropy: against torch's functions, and by hand."""
 
 import math
 
@@ -16,32 +16,37 @@ pytestmark = pytest.mark.usefixtures("with_and_without_native")
 
 
 def smoothed_loss(logits, labels, smoothing, target="uniform"):
-    """The loss of given logits: of a projection that changes nothing."""
+    """Return bleuprint's loss of logits; the projection is the identity matrix."""
     size = logits.size(1)
     projection = Linear(size, size, bias=False).to(logits.dtype)
     projection.weight.data = torch.eye(size, dtype=logits.dtype)
     return linear_cross_entropy(logits, projection, labels, smoothing, target)
 
 
-# two tokens with logits 0 and ln 3: probabilities 1/4 and 3/4
-LOGITS = torch.tensor([[0.0, math.log(3)]])
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("rows", [1, 3, 100])
-def test_blocks_of_any_size_give_torchs_loss_and_gradients(rows, bias, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_BYTES", {"cpu": rows * 11 * 4})
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("rows_per_block", [1, 3, 100])
+def test_a_loss_computed_in_blocks_of_rows_has_torchs_value_and_gradients(
+    rows_per_block, bias, monkeypatch
+):
+    vocabulary_size = 11
+    bytes_per_row = vocabulary_size * 4  # float32
+    monkeypatch.setattr(module, "_BLOCK_BYTES", {"cpu": rows_per_block * bytes_per_row})
     torch.manual_seed(1)
-    projection = Linear(6, 11, bias=bias)
-    hidden, labels = torch.randn(8, 6, requires_grad=True), torch.randint(1, 11, (8,))
+    projection = Linear(6, vocabulary_size, bias=bias)
+    hidden = torch.randn(8, 6, requires_grad=True)
+    labels = torch.randint(1, vocabulary_size, (8,))
     inputs = [hidden, *projection.parameters()]
+
     logits = functional.linear(hidden, projection.weight, projection.bias)
-    theirs = functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
-    ours = linear_cross_entropy(hidden, projection, labels, 0.1)
-    torch.testing.assert_close(ours, theirs)
-    expected = torch.autograd.grad(theirs / 7, inputs)
-    for one, two in zip(torch.autograd.grad(ours / 7, inputs), expected, strict=True):
-        torch.testing.assert_close(one, two)
+    torch_loss = functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
+    loss = linear_cross_entropy(hidden, projection, labels, 0.1)
+
+    torch.testing.assert_close(loss, torch_loss)
+    # Divided by any number, so that the gradient that arrives at the loss is not 1.
+    torch_gradients = torch.autograd.grad(torch_loss / 7, inputs)
+    gradients = torch.autograd.grad(loss / 7, inputs)
+    for gradient, torch_gradient in zip(gradients, torch_gradients, strict=True):
+        torch.testing.assert_close(gradient, torch_gradient)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3, 0.9])
@@ -49,95 +54,144 @@ def test_each_label_smoothing_gives_torchs_loss_and_gradient(smoothing):
     torch.manual_seed(2)
     logits = torch.randn(8, 11, requires_grad=True)
     labels = torch.randint(1, 11, (8,))
-    theirs = functional.cross_entropy(
+
+    torch_loss = functional.cross_entropy(
         logits,
         labels,
         label_smoothing=smoothing,
         reduction="sum",
     )
-    ours = smoothed_loss(logits, labels, smoothing)
-    torch.testing.assert_close(ours, theirs)
-    (our_gradient,) = torch.autograd.grad(ours, logits)
-    (their_gradient,) = torch.autograd.grad(theirs, logits)
-    torch.testing.assert_close(our_gradient, their_gradient)
+    loss = smoothed_loss(logits, labels, smoothing)
+
+    torch.testing.assert_close(loss, torch_loss)
+    (gradient,) = torch.autograd.grad(loss, logits)
+    (torch_gradient,) = torch.autograd.grad(torch_loss, logits)
+    torch.testing.assert_close(gradient, torch_gradient)
 
 
-@pytest.mark.parametrize("size", [15, 16, 1001])
+@pytest.mark.parametrize("vocabulary_size", [15, 16, 1001])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_large_vocabulary_loses_no_digit(dtype, size):
+def test_loss_and_gradient_agree_with_torchs_in_float64(dtype, vocabulary_size):
     torch.manual_seed(1)
-    logits = (10 * torch.randn(33, size)).to(dtype).requires_grad_()
-    labels = torch.randint(0, size, (33,))  # a label may be padding's number
-    projection = Linear(size, size, bias=False)
-    projection.weight.data = torch.eye(size)
-    projection.copies = torch.eye(size, dtype=dtype), None
-    exact = logits.detach().double().requires_grad_()
-    theirs = functional.cross_entropy(exact, labels, label_smoothing=0.1, reduction="sum")
-    ours = linear_cross_entropy(logits, projection, labels, 0.1)
-    torch.testing.assert_close(ours.double(), theirs, rtol=1e-6, atol=0)
-    theirs.backward()
-    ours.backward()
+    logits = (10 * torch.randn(33, vocabulary_size)).to(dtype).requires_grad_()
+    labels = torch.randint(0, vocabulary_size, (33,))  # PAD, number 0, is also a valid label.
+    projection = Linear(vocabulary_size, vocabulary_size, bias=False)
+    projection.weight.data = torch.eye(vocabulary_size)
+    projection.copies = torch.eye(vocabulary_size, dtype=dtype), None
+
+    exact_logits = logits.detach().double().requires_grad_()
+    exact_loss = functional.cross_entropy(
+        exact_logits, labels, label_smoothing=0.1, reduction="sum"
+    )
+    loss = linear_cross_entropy(logits, projection, labels, 0.1)
+    exact_loss.backward()
+    loss.backward()
+
+    torch.testing.assert_close(loss.double(), exact_loss, rtol=1e-6, atol=0)
+    # The gradient has the format of the logits: bfloat16 keeps 8 bits of each number.
     rounding = 1e-5 if dtype == torch.float32 else 0.01
-    torch.testing.assert_close(logits.grad.double(), exact.grad, rtol=rounding, atol=1e-6)
+    torch.testing.assert_close(logits.grad.double(), exact_logits.grad, rtol=rounding, atol=1e-6)
 
 
-def test_a_logit_that_is_no_number_is_a_loss_that_is_none():
-    for bad in (math.nan, math.inf):
-        loss = smoothed_loss(torch.tensor([[0.0, bad, 1.0]]), torch.tensor([1]), 0.1)
-        assert not loss.isfinite()
+@pytest.mark.parametrize("bad_logit", [math.nan, math.inf])
+def test_the_loss_is_not_finite_if_a_logit_is_not_finite(bad_logit):
+    loss = smoothed_loss(torch.tensor([[0.0, bad_logit, 1.0]]), torch.tensor([1]), 0.1)
+
+    assert not loss.isfinite()
 
 
-def test_half_precision_logits_lose_nothing_in_the_sum():
+def test_the_loss_of_3000_bfloat16_rows_is_summed_in_float32():
+    row_count = 3000
+    # Logits 0 and ln 3 of two tokens: probabilities 1/4 and 3/4.
+    row_logits = torch.tensor([[0.0, math.log(3)]], dtype=torch.bfloat16)
+    labels = torch.ones(row_count, dtype=torch.long)  # always the second token
     projection = Linear(2, 2, bias=False)
     projection.weight.data = torch.eye(2)
     projection.copies = projection.weight.detach().bfloat16(), None
-    hidden = LOGITS.to(torch.bfloat16).repeat(3000, 1).requires_grad_()
-    value = linear_cross_entropy(hidden, projection, torch.ones(3000, dtype=torch.long), 0.0)
-    value.backward()
-    assert value.dtype == projection.weight.grad.dtype == torch.float32
-    assert value.item() == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
-    # 3000 times -1/4 for the label, whose hidden states are about (0, ln 3)
-    assert projection.weight.grad[1, 1].item() == pytest.approx(-750 * math.log(3), rel=1e-2)
+
+    loss = linear_cross_entropy(
+        row_logits.repeat(row_count, 1).requires_grad_(), projection, labels, 0.0
+    )
+    loss.backward()
+
+    weight_gradient = projection.weight.grad
+    assert loss.dtype == weight_gradient.dtype == torch.float32
+    assert loss.item() == pytest.approx(-row_count * math.log(3 / 4), rel=1e-2)
+    # Each row adds (probability - 1) x hidden value, for the label's logit.
+    expected_gradient = row_count * (3 / 4 - 1) * math.log(3)
+    assert weight_gradient[1, 1].item() == pytest.approx(expected_gradient, rel=1e-2)
 
 
 @pytest.mark.parametrize("smoothing", [0.1, 0.3])
-def test_smoothing_over_the_others_is_the_annotated_transformers(smoothing):
-    # whose divergence from the smoothed target is cross-entropy less the target's entropy
+def test_smoothing_over_non_targets_equals_that_of_the_annotated_transformer(smoothing):
+    """The Annotated Transformer divides the smoothed mass among tokens other than label and PAD.
+
+    Its KL divergence is the cross-entropy minus the entropy of the smoothed labels.
+    """
+    vocabulary_size = 11
     torch.manual_seed(1)
-    logits, targets = torch.randn(7, 11, requires_grad=True), torch.randint(1, 11, (7,))
-    smoothed = torch.full((7, 11), smoothing / 9)
-    smoothed.scatter_(1, targets[:, None], 1 - smoothing)
-    smoothed[:, PAD] = 0.0
-    divergence = torch.nn.KLDivLoss(reduction="sum")(logits.log_softmax(-1), smoothed)
-    entropy = -(smoothed * smoothed.clamp(min=1e-30).log()).sum()
-    ours = smoothed_loss(logits, targets, smoothing, "non_target")
-    torch.testing.assert_close(ours, divergence + entropy)
-    found, expected = (torch.autograd.grad(loss, logits) for loss in (ours, divergence))
-    torch.testing.assert_close(found, expected)
+    logits = torch.randn(7, vocabulary_size, requires_grad=True)
+    labels = torch.randint(1, vocabulary_size, (7,))
+    smoothed_labels = torch.full((7, vocabulary_size), smoothing / (vocabulary_size - 2))
+    smoothed_labels.scatter_(1, labels[:, None], 1 - smoothing)
+    smoothed_labels[:, PAD] = 0.0
+
+    divergence = torch.nn.KLDivLoss(reduction="sum")(logits.log_softmax(-1), smoothed_labels)
+    entropy = -(smoothed_labels * smoothed_labels.clamp(min=1e-30).log()).sum()
+    loss = smoothed_loss(logits, labels, smoothing, "non_target")
+
+    torch.testing.assert_close(loss, divergence + entropy)
+    gradient = torch.autograd.grad(loss, logits)
+    expected_gradient = torch.autograd.grad(divergence, logits)
+    torch.testing.assert_close(gradient, expected_gradient)
 
 
 @pytest.mark.parametrize("target", ["uniform", "non_target"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
-def test_the_loss_of_gpus_is_that_of_cpus(smoothing, target):
-    """But for labels that are PAD, and columns that fill up the vocabulary."""
+def test_gpu_loss_ignores_padding_rows_and_columns_and_equals_the_cpu_loss(smoothing, target):
+    """GPUs compute with row and column counts that are multiples of 8, so both are filled up."""
+    vocabulary_size = 13
     torch.manual_seed(1)
-    logits, labels = 5 * torch.randn(9, 13, dtype=torch.float64), torch.randint(1, 13, (9,))
+    logits = 5 * torch.randn(9, vocabulary_size, dtype=torch.float64)
+    labels = torch.randint(1, vocabulary_size, (9,))
     logits.requires_grad_()
-    expected = smoothed_loss(logits, labels, smoothing, target)
-    (gradient,) = torch.autograd.grad(expected, logits)
-    wider = functional.pad(logits.detach(), (0, 3, 0, 2), value=7.0)
-    padded = functional.pad(labels, (0, 2), value=PAD)
-    found, ours = module.plain_loss(
-        wider, padded, 13, module._target_distribution(13, smoothing, target)
+    cpu_loss = smoothed_loss(logits, labels, smoothing, target)
+    (cpu_gradient,) = torch.autograd.grad(cpu_loss, logits)
+    three_columns_two_rows = (0, 3, 0, 2)
+
+    gpu_loss, gpu_gradient = module.plain_loss(
+        functional.pad(logits.detach(), three_columns_two_rows, value=7.0),
+        functional.pad(labels, (0, 2), value=PAD),
+        vocabulary_size,
+        module._target_distribution(vocabulary_size, smoothing, target),
     )
-    torch.testing.assert_close(found, expected.detach())
-    torch.testing.assert_close(ours, functional.pad(gradient, (0, 3, 0, 2)))
+
+    torch.testing.assert_close(gpu_loss, cpu_loss.detach())
+    # The gradient of padding is 0.
+    torch.testing.assert_close(gpu_gradient, functional.pad(cpu_gradient, three_columns_two_rows))
 
 
-def test_rows_are_filled_up_where_the_memory_has_room():
-    vector = torch.arange(200 * 3.0)
-    matrix = vector[30 : 30 + 65 * 3].view(65, 3)
-    assert torch.equal(aligned_rows(matrix), vector[30 : 30 + 128 * 3].view(128, 3))
-    assert torch.equal(aligned_rows(vector[530:550]), vector[530:594])
-    assert aligned_rows(alone := torch.ones(65, 3)) is alone
-    assert torch.equal(aligned_rows(whole := torch.ones(64, 3)), whole)
+def test_rows_of_a_view_are_extended_to_a_multiple_of_64_from_the_memory_behind_it():
+    """Products with 64, 128, ... rows are faster; the extra rows contain whatever follows."""
+    storage = torch.arange(200 * 3.0)
+    matrix = storage[30 : 30 + 65 * 3].view(65, 3)
+
+    assert torch.equal(aligned_rows(matrix), storage[30 : 30 + 128 * 3].view(128, 3))
+
+
+def test_a_view_of_a_vector_is_extended_to_a_multiple_of_64():
+    storage = torch.arange(600.0)
+
+    assert torch.equal(aligned_rows(storage[530:550]), storage[530 : 530 + 64])
+
+
+def test_a_matrix_without_memory_behind_it_is_not_extended():
+    matrix = torch.ones(65, 3)
+
+    assert aligned_rows(matrix) is matrix
+
+
+def test_a_matrix_of_64_rows_is_not_extended():
+    matrix = torch.ones(64, 3)
+
+    assert torch.equal(aligned_rows(matrix), matrix)
