@@ -23,68 +23,173 @@ from prepared import prepare
 from trainings import toy_pairs
 
 # Characters missing in fonts, right-to-left text, combining characters, markup.
-ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
+UNUSUAL_TOKENS = [
+    "中文",
+    "مرحبا",
+    "👍🏽",
+    "$\\x$",
+    "e@@",
+    "\u0301a",
+    "\x01",
+    "\u202eabc",
+    "<b>&",
+    '"',
+    "</s>",
+]
+
+# A source sentence of the toy corpus and its translation, without EOS.
+SOURCE_IDS = [7, 5, 6, 9, EOS]
+TARGET_IDS = [8, 4, 10]
 
 
-def test_maps_are_what_is_read_to_write_each_token(tmp_path):
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A binarized toy corpus from German to English."""
+    sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2)}
+    return prepare(tmp_path_factory.mktemp("corpus"), sets).binary
+
+
+@pytest.fixture(scope="module")
+def model(corpus):
+    """An untrained model with 2 encoder layers, 3 decoder layers and 4 heads."""
     torch.manual_seed(3)
-    corpus = prepare(tmp_path, {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2)}).binary
-    source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
-    shape = systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none")
-    model = Transformer(shape, len(source), len(target)).eval()
-    ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
-    maps = compute_attention_maps(model, corpus, ids, words)
+    settings = systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none")
+    source_size = len(corpus.segmentation("de").vocabulary)
+    target_size = len(corpus.segmentation("en").vocabulary)
+    return Transformer(settings, source_size, target_size).eval()
+
+
+@pytest.fixture(scope="module")
+def maps(corpus, model):
+    """The attention maps of the sentence SOURCE_IDS and its translation TARGET_IDS."""
+    return compute_attention_maps(model, corpus, SOURCE_IDS, TARGET_IDS)
+
+
+def test_rows_and_columns_of_attention_maps_are_the_tokens(corpus, maps):
+    """A row is the token that attends, a column the token attended to.
+
+    The decoder reads BOS and the tokens before the one that it writes.
+    """
+    source_tokens = [*corpus.segmentation("de").vocabulary.decode(SOURCE_IDS), SPECIALS[EOS]]
+    target_tokens = [*corpus.segmentation("en").vocabulary.decode(TARGET_IDS), SPECIALS[EOS]]
+
     assert list(maps) == list(ATTENTION_KINDS)
-    cross, encoder, decoder = (maps[kind] for kind in ("cross", "encoder", "decoder"))
-    assert cross.rows == decoder.rows == [*target.decode(words), SPECIALS[EOS]]
-    assert cross.columns == encoder.rows == encoder.columns == [*source.decode(ids), SPECIALS[EOS]]
-    assert decoder.columns == [SPECIALS[BOS], *decoder.rows[:-1]]
-    shapes = [maps[kind].weights.shape for kind in ("cross", "encoder", "decoder")]
-    assert shapes == [(3, 4, 4, 5), (2, 4, 5, 5), (3, 4, 4, 4)]
-    for one in maps.values():
-        assert one.weights.sum(-1) == pytest.approx(np.ones(one.weights.shape[:3]), abs=1e-5)
-    assert not np.triu(decoder.weights, 1).any() and encoder.weights.all()
-    # a token is written before it is known: its own row does not depend on it, the next one does
-    other = compute_attention_maps(model, corpus, ids, [8, 11, 10])["cross"].weights
-    assert other[:, :, :2] == pytest.approx(cross.weights[:, :, :2], abs=1e-6)
-    assert not np.allclose(other[:, :, 2], cross.weights[:, :, 2], atol=1e-6)
+    assert maps["cross"].rows == target_tokens
+    assert maps["cross"].columns == source_tokens
+    assert maps["encoder"].rows == source_tokens
+    assert maps["encoder"].columns == source_tokens
+    assert maps["decoder"].rows == target_tokens
+    assert maps["decoder"].columns == [SPECIALS[BOS], *target_tokens[:-1]]
 
 
-def test_kept_maps_are_a_byte_a_weight(tmp_path):
-    drawn = np.random.default_rng(1).dirichlet([0.3] * 3, (2, 3, len(ODD)))
-    made = AttentionMap(ODD, ["a", "b", "c"], drawn.astype(np.float32))
-    entry = made.as_json()
-    assert len(base64.b64decode(entry["weights"])) == 2 * 3 * len(ODD) * 3
+@pytest.mark.parametrize(
+    ("kind", "layers", "rows", "columns"),
+    [("cross", 3, 4, 5), ("encoder", 2, 5, 5), ("decoder", 3, 4, 4)],
+)
+def test_attention_maps_contain_each_layer_and_head(maps, kind, layers, rows, columns):
+    """The source has 5 tokens and the translation 4, EOS included."""
+    heads = 4
+
+    assert maps[kind].weights.shape == (layers, heads, rows, columns)
+
+
+@pytest.mark.parametrize("kind", ATTENTION_KINDS)
+def test_the_attention_weights_of_a_token_sum_to_1(maps, kind):
+    sums = maps[kind].weights.sum(-1)
+
+    assert sums == pytest.approx(np.ones(sums.shape), abs=1e-5)
+
+
+def test_the_decoder_does_not_attend_to_later_tokens(maps):
+    above_the_diagonal = np.triu(maps["decoder"].weights, 1)
+
+    assert not above_the_diagonal.any()
+
+
+def test_the_encoder_attends_to_all_tokens(maps):
+    assert maps["encoder"].weights.all()
+
+
+def test_the_attention_of_a_token_depends_on_the_tokens_before_it_alone(corpus, model, maps):
+    """The decoder computes a row before it knows the row's token."""
+    other_second_token = [8, 11, 10]
+    weights = maps["cross"].weights
+
+    other_maps = compute_attention_maps(model, corpus, SOURCE_IDS, other_second_token)
+
+    other_weights = other_maps["cross"].weights
+    assert other_weights[:, :, :2] == pytest.approx(weights[:, :, :2], abs=1e-6)
+    assert not np.allclose(other_weights[:, :, 2], weights[:, :, 2], atol=1e-6)
+
+
+def test_stored_attention_takes_a_byte_for_each_weight():
+    layers = 2
+    heads = 3
+    columns = ["a", "b", "c"]
+    weights = np.zeros((layers, heads, len(UNUSUAL_TOKENS), len(columns)), np.float32)
+
+    stored = AttentionMap(UNUSUAL_TOKENS, columns, weights).as_json()
+
+    byte_count = len(base64.b64decode(stored["weights"]))
+    assert byte_count == layers * heads * len(UNUSUAL_TOKENS) * len(columns)
+
+
+def test_attention_weights_from_0_to_1_are_stored_as_bytes_from_0_to_255():
     weights = np.array([[[[0, 1, 0.5]]]], np.float32)
-    # 127.5 is rounded to the even one
-    exact = AttentionMap(["r"], ["x", "y", "z"], weights).as_json()
-    assert (exact["layers"], exact["heads"]) == (1, 1)
-    assert base64.b64decode(exact["weights"]) == bytes([0, 255, 128])
+
+    stored = AttentionMap(["row"], ["x", "y", "z"], weights).as_json()
+
+    assert stored["layers"] == 1
+    assert stored["heads"] == 1
+    # Half of 255, 127.5, is rounded to the even number.
+    assert base64.b64decode(stored["weights"]) == bytes([0, 255, 128])
+
+
+def test_stored_attention_is_read_back_with_the_precision_of_a_byte(tmp_path):
+    columns = ["a", "b", "c"]
+    random_weights = np.random.default_rng(1).dirichlet([0.3] * 3, (2, 3, len(UNUSUAL_TOKENS)))
+    attention_map = AttentionMap(UNUSUAL_TOKENS, columns, random_weights.astype(np.float32))
+    sentence = SentenceAttention(3, dict.fromkeys(ATTENTION_KINDS, attention_map))
     path = tmp_path / "attention.json"
-    sentence = SentenceAttention(3, dict.fromkeys(ATTENTION_KINDS, made))
+
     write_attention(path, {"one": [sentence], "two": []})
-    (read,) = read_attention(path, "one")
-    assert read.line == 3 and list(read.maps) == list(ATTENTION_KINDS)
-    for one in read.maps.values():
-        assert (one.rows, one.columns) == (ODD, ["a", "b", "c"])
-        assert one.weights == pytest.approx(made.weights, abs=1 / 510 + 1e-6)
+    (stored_sentence,) = read_attention(path, "one")
+
+    half_a_step = 1 / 255 / 2
+    assert stored_sentence.line == 3
+    assert list(stored_sentence.maps) == list(ATTENTION_KINDS)
+    for stored_map in stored_sentence.maps.values():
+        assert stored_map.rows == UNUSUAL_TOKENS
+        assert stored_map.columns == columns
+        assert stored_map.weights == pytest.approx(attention_map.weights, abs=half_a_step + 1e-6)
     assert read_attention(path, "two") == []
 
 
 @pytest.mark.parametrize(
-    ("units", "kept"),
+    ("token_counts", "selected"),
     [
-        ([5, 6, 20, 14, 7], [1, 3]),  # the first two of 6 to 14
-        ([5, 15, 10, 3], [0, 2]),  # one, and the nearest: 5 is as far as 15, and comes first
-        ([0, 41, 40, 0], [2]),  # neither an empty one nor one that fills a page
-        ([0, 0], []),
-        ([], []),
+        pytest.param([5, 6, 20, 14, 7], [1, 3], id="the first two of 6 to 14 tokens"),
+        pytest.param(
+            [5, 15, 10, 3],
+            [0, 2],
+            id="10 tokens fit; 5 and 15 are equally near, and 5 comes first",
+        ),
+        pytest.param([0, 41, 40, 0], [2], id="neither empty sentences nor more than 40 tokens"),
+        pytest.param([0, 0], [], id="empty sentences only"),
+        pytest.param([], [], id="no sentences"),
     ],
 )
-def test_all_systems_keep_the_same_sentences(units, kept):
-    assert select_sentences(np.array(units, np.int64) + 1) == kept
+def test_attention_is_shown_for_two_sentences_of_6_to_14_tokens_or_the_nearest_length(
+    token_counts, selected
+):
+    lengths_with_eos = np.array(token_counts, np.int64) + 1
+
+    assert select_sentences(lengths_with_eos) == selected
 
 
-def test_every_token_can_be_shown_alone():
-    changed = {"\x01": "\ufffd", "\u0301a": "◌\u0301a"}
-    assert [printable(token) for token in ODD] == [changed.get(token, token) for token in ODD]
+@pytest.mark.parametrize("token", UNUSUAL_TOKENS)
+def test_a_token_is_shown_so_that_it_can_stand_alone(token):
+    """Control characters are invisible, and a combining accent needs something to stand on."""
+    replacements = {"\x01": "\ufffd", "\u0301a": "◌\u0301a"}
+
+    assert printable(token) == replacements.get(token, token)

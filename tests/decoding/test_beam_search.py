@@ -19,12 +19,16 @@ from bleuprint.decoding.beam_search import (
 )
 from bleuprint.runtime.errors import UserError
 
-BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
+# The vocabulary of the toy language: these three, and the words 3 and 4.
+BEGIN = 0
+END = 1
+UNKNOWN = 2
+VOCABULARY_SIZE = 5
 
 
 @dataclass
 class Histories:
-    """The state of a toy decoder: which sentence a row is of, and all its words so far."""
+    """The state of a toy decoder: the sentence of each row, and all its words so far."""
 
     sentence: Tensor
     words: Tensor
@@ -35,68 +39,103 @@ class Histories:
 
 
 def logits_of(sentence, words):
-    """Made-up logits that depend on the sentence and on every word before."""
+    """Return random logits that depend only on the sentence and on every word before."""
     generator = torch.Generator().manual_seed(hash((sentence, words)) % 2**31)
-    logits = torch.randn(UNITS, generator=generator) * 2
+    logits = torch.randn(VOCABULARY_SIZE, generator=generator) * 2
     logits[BEGIN] = -torch.inf
     return logits
 
 
 def step(last, state):
+    """Decode one step of the toy language: return logits after the last words, and the state."""
     words = torch.cat((state.words, last[:, None]), dim=1)
     rows = zip(state.sentence.tolist(), words.tolist(), strict=True)
     logits = torch.stack([logits_of(sentence, tuple(row)) for sentence, row in rows])
     return logits, Histories(state.sentence, words)
 
 
-def find(sentences, limits, settings, best=1):
+def search(sentences, limits, settings, best=1):
+    """Search outputs of toy sentences.
+
+    Args:
+        sentences: The numbers of the sentences.
+        limits: The maximum length of each output, END included.
+        settings: The settings of the search.
+        best: How many hypotheses to return for each sentence.
+
+    Returns:
+        The n-best list of each sentence.
+    """
     start = Histories(torch.tensor(sentences), torch.empty(len(sentences), 0, dtype=torch.long))
     symbols = SpecialTokens(BEGIN, END, UNKNOWN)
     return beam_search(step, start, torch.tensor(limits), symbols, settings, best)
 
 
 def log_probability(sentence, words):
-    """The log-probability of an output with EOS, by definition."""
-    total, history = 0.0, (BEGIN,)
-    for word in (*words, END):
+    """Return the log-probability of an output and END: the sum over its tokens."""
+    total = 0.0
+    history = (BEGIN,)
+    for word in [*words, END]:
         total += float(logits_of(sentence, history).log_softmax(-1)[word])
         history += (word,)
     return total
 
 
-def exhaustive(sentence, limit, settings):
-    """All outputs of up to `limit` units, END included, that the settings allow; best first."""
-    found = []
+def is_allowed(words, settings):
+    """Return whether the settings allow an output: its n-grams and unknown words."""
+    if UNKNOWN in words and not settings.allow_unk:
+        return False
+    size = settings.no_repeat_ngram_size
+    if not size:
+        return True
+    ngrams = [words[start : start + size] for start in range(len(words) - size + 1)]
+    return len(set(ngrams)) == len(ngrams)
+
+
+def exhaustive_search(sentence, limit, settings):
+    """Return all outputs that the settings allow, best first.
+
+    Args:
+        sentence: The number of the sentence.
+        limit: The maximum length of an output, END included.
+        settings: The settings of the search.
+    """
+    hypotheses = []
     for length in range(min(settings.min_len, limit - 1), limit):
-        for each in itertools.product(range(2, UNITS), repeat=length):
-            words, size = list(each), settings.no_repeat_ngram_size
-            runs = [each[i : i + size] for i in range(length - size + 1)] if size else []
-            if len(set(runs)) < len(runs) or (UNKNOWN in words and not settings.allow_unk):
-                continue
-            log = log_probability(sentence, words)
-            found.append(Hypothesis(words, log / length_penalty(length + 1, settings), log))
-    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+        for words in itertools.product(range(UNKNOWN, VOCABULARY_SIZE), repeat=length):
+            if is_allowed(words, settings):
+                log_prob = log_probability(sentence, words)
+                score = log_prob / length_penalty(length + 1, settings)
+                hypotheses.append(Hypothesis(list(words), score, log_prob))
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
 
-def same(found, expected):
-    assert [one.tokens for one in found] == [one.tokens for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-5)
-        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
+def assert_same_hypotheses(hypotheses, expected_hypotheses):
+    """Compare the tokens, scores and log-probabilities of two n-best lists."""
+    tokens = [hypothesis.tokens for hypothesis in hypotheses]
+    assert tokens == [expected.tokens for expected in expected_hypotheses]
+    for hypothesis, expected in zip(hypotheses, expected_hypotheses, strict=True):
+        assert hypothesis.score == pytest.approx(expected.score, abs=1e-5)
+        assert hypothesis.log_prob == pytest.approx(expected.log_prob, abs=1e-5)
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("limit", [1, 2, 4])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, limit, penalty):
-    settings = systems.decode(beam=UNITS**limit, alpha=alpha, kind=penalty)
+def test_a_beam_as_wide_as_the_search_space_finds_the_best_output(alpha, limit, penalty):
+    every_output = VOCABULARY_SIZE**limit
+    settings = systems.decode(beam=every_output, alpha=alpha, kind=penalty)
     sentences = [11, 12, 13]
-    for sentence, found in zip(sentences, find(sentences, [limit] * 3, settings), strict=True):
-        same(found, exhaustive(sentence, limit, settings)[:1])
+
+    results = search(sentences, [limit] * 3, settings)
+
+    for sentence, hypotheses in zip(sentences, results, strict=True):
+        (best, *_) = exhaustive_search(sentence, limit, settings)
+        assert_same_hypotheses(hypotheses, [best])
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "constraints",
     [
         {},
         {"min_len": 2},
@@ -109,111 +148,142 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha, limit, penalty):
     ids=str,
 )
 @pytest.mark.parametrize("best", [1, 6, 200])
-def test_the_n_best_are_those_of_exhaustive_search(asked, best):
-    settings = systems.decode(beam=UNITS**4, **asked)
-    sentences, limits = [21, 22, 23], [4, 3, 4]
-    found = find(sentences, limits, settings, best)
-    for sentence, limit, hypotheses in zip(sentences, limits, found, strict=True):
-        same(hypotheses, exhaustive(sentence, limit, settings)[:best])
+def test_the_n_best_list_equals_that_of_exhaustive_search(constraints, best):
+    every_output = VOCABULARY_SIZE**4
+    settings = systems.decode(beam=every_output, **constraints)
+    sentences = [21, 22, 23]
+    limits = [4, 3, 4]
+
+    results = search(sentences, limits, settings, best)
+
+    for sentence, limit, hypotheses in zip(sentences, limits, results, strict=True):
+        expected = exhaustive_search(sentence, limit, settings)[:best]
+        assert_same_hypotheses(hypotheses, expected)
 
 
-@pytest.mark.parametrize("beam", [1, 3, UNITS**3])
-def test_an_output_is_cut_if_only_its_limit_ended_it(beam):
-    """It has as many words as the limit lets it, and the likeliest next one is not END."""
-    sentences, limits = list(range(40)), [2, 3, 4, 3] * 10
-    found, cut = find(sentences, limits, systems.decode(beam=beam), best=beam), []
-    for sentence, limit, outputs in zip(sentences, limits, found, strict=True):
-        for each in outputs:
-            likeliest = int(logits_of(sentence, (BEGIN, *each.tokens)).argmax())
-            assert each.is_cut == (len(each.tokens) + 1 == limit and likeliest != END)
-            cut.append((len(each.tokens) + 1 == limit, each.is_cut))
-    assert {*cut} == {(True, True), (True, False), (False, False)}
+@pytest.mark.parametrize("beam", [1, 3, VOCABULARY_SIZE**3])
+def test_an_output_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_token(beam):
+    """`is_cut` marks outputs that the search ended only because of the maximum length."""
+    sentences = list(range(40))
+    limits = [2, 3, 4, 3] * 10  # END included
+
+    results = search(sentences, limits, systems.decode(beam=beam), best=beam)
+
+    combinations = set()
+    for sentence, limit, hypotheses in zip(sentences, limits, results, strict=True):
+        for hypothesis in hypotheses:
+            is_at_limit = len(hypothesis.tokens) + 1 == limit
+            likeliest = int(logits_of(sentence, (BEGIN, *hypothesis.tokens)).argmax())
+            assert hypothesis.is_cut == (is_at_limit and likeliest != END)
+            combinations.add((is_at_limit, hypothesis.is_cut))
+    # All three cases occur: at the limit and cut, at the limit and complete, shorter.
+    assert combinations == {(True, True), (True, False), (False, False)}
 
 
 @pytest.mark.parametrize("beam", [2, 5])
-def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam):
-    settings = systems.decode(beam=beam)
-    for hypotheses in find(list(range(20)), [6] * 20, settings, best=beam):
+def test_an_n_best_list_is_sorted_by_score(beam):
+    results = search(list(range(20)), [6] * 20, systems.decode(beam=beam), best=beam)
+
+    for hypotheses in results:
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert len(scores) == beam
         assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("beam", [2, 5])
+def test_an_n_best_list_contains_no_output_twice(beam):
+    results = search(list(range(20)), [6] * 20, systems.decode(beam=beam), best=beam)
+
+    for hypotheses in results:
         assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == beam
 
 
-def test_with_nothing_left_to_say_an_output_ends():
-    """Nine words are required, but there are three and none may be repeated."""
+def test_an_output_ends_before_its_minimum_length_if_no_token_is_allowed():
+    """Nine tokens are required, but the vocabulary has three and none may be repeated."""
     settings = systems.decode(beam=3, no_repeat_ngram_size=1, min_len=9)
-    for (best,) in find(list(range(10)), [12] * 10, settings):
+
+    results = search(list(range(10)), [12] * 10, settings)
+
+    for (best,) in results:
         assert sorted(best.tokens) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("beam", [1, 2, 3])
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("best", [1, 2])
-def test_to_stop_early_loses_nothing(monkeypatch, beam, penalty, best):
+def test_early_stopping_does_not_change_the_hypotheses(monkeypatch, beam, penalty, best):
     settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
     sentences = list(range(60))
     limits = [3 + 2 * (sentence % 4) for sentence in sentences]
-    early = find(sentences, limits, settings, min(best, beam))
-    # a bound that is never reached: each search continues to its last output
+    best = min(best, beam)
+
+    with_early_stopping = search(sentences, limits, settings, best)
+    # If no bound is ever reached, each search continues to its last output.
     monkeypatch.setattr(search_module, "_is_beaten", lambda *_: False)
-    late = find(sentences, limits, settings, min(best, beam))
-    for one, other in zip(early, late, strict=True):
-        same(one, other)
+    without_early_stopping = search(sentences, limits, settings, best)
+
+    for early, complete in zip(with_early_stopping, without_early_stopping, strict=True):
+        assert_same_hypotheses(early, complete)
 
 
-@pytest.mark.parametrize("row", [0, 1])
-def test_nan_in_any_hypothesis_is_told(row):
-    def broken(last, state):
+@pytest.mark.parametrize("hypothesis", [0, 1])
+def test_a_nan_logit_in_any_hypothesis_stops_the_search(hypothesis):
+    def step_with_nan(last, state):
         logits, state = step(last, state)
-        if state.words.size(1) == 2:
-            logits[row, UNKNOWN] = torch.nan
+        is_second_step = state.words.size(1) == 2
+        if is_second_step:
+            logits[hypothesis, UNKNOWN] = torch.nan
         return logits, state
 
     start = Histories(torch.tensor([0]), torch.empty(1, 0, dtype=torch.long))
-    symbols, settings = SpecialTokens(BEGIN, END, UNKNOWN), systems.decode(beam=3)
+    symbols = SpecialTokens(BEGIN, END, UNKNOWN)
+    settings = systems.decode(beam=3)
+
     with pytest.raises(UserError, match="probabilities are NaN"):
-        beam_search(broken, start, torch.tensor([6]), symbols, settings, 1)
-
-
-def test_penalty_by_hand():
-    assert length_penalty(1, systems.decode(alpha=0.6)) == 1.0
-    assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0
-    assert length_penalty(9, systems.decode(kind="length", alpha=0.5)) == 3.0
-    assert length_penalty(9, systems.decode(kind="length", alpha=0.0)) == 1.0
+        beam_search(step_with_nan, start, torch.tensor([6]), symbols, settings, 1)
 
 
 @pytest.mark.parametrize(
-    ("kind", "alpha", "length", "divisor"),
-    [
-        # the base of gnmt is (5 + length) / 6
-        ("gnmt", 0.0, 7, 1.0),
-        ("gnmt", 0.5, 19, 2.0),
-        ("gnmt", 2.0, 7, 4.0),
-        ("gnmt", 3.0, 13, 27.0),
-        ("length", 1.0, 9, 9.0),
-        ("length", 2.0, 5, 25.0),
-    ],
+    ("length", "alpha", "divisor"),
+    [(1, 0.6, 1.0), (7, 1.0, 2.0), (7, 0.0, 1.0), (19, 0.5, 2.0), (7, 2.0, 4.0), (13, 3.0, 27.0)],
 )
-def test_the_penalty_grows_with_the_alpha_of_the_settings(kind, alpha, length, divisor):
-    found = length_penalty(length, systems.decode(kind=kind, alpha=alpha))
-    assert found == pytest.approx(divisor)
+def test_the_gnmt_penalty_divides_by_5_plus_length_over_6_to_the_power_of_alpha(
+    length, alpha, divisor
+):
+    settings = systems.decode(kind="gnmt", alpha=alpha)
+
+    assert length_penalty(length, settings) == divisor
 
 
 @pytest.mark.parametrize(
-    ("factor", "extra", "most", "limits"),
+    ("length", "alpha", "divisor"),
+    [(9, 0.5, 3.0), (9, 0.0, 1.0), (9, 1.0, 9.0), (5, 2.0, 25.0)],
+)
+def test_the_length_penalty_divides_by_length_to_the_power_of_alpha(length, alpha, divisor):
+    settings = systems.decode(kind="length", alpha=alpha)
+
+    assert length_penalty(length, settings) == divisor
+
+
+@pytest.mark.parametrize(
+    ("max_len_a", "max_len_b", "max_positions", "limits"),
     [
-        # of sources of 0, 5 and 9 tokens, which are 1 longer with EOS, as are the limits
-        (0, 4, 100, [5, 5, 5]),
-        (0.5, 4, 100, [5, 7, 9]),
-        (1, 0, 100, [1, 6, 10]),
-        (1.5, 2, 100, [3, 10, 16]),
-        (1.5, 2, 12, [3, 10, 12]),
-        (1.5, 2, 7, [3, 7, 7]),
-        (3, 10, 100, [11, 26, 38]),
+        pytest.param(0, 4, 100, [5, 5, 5], id="constant"),
+        pytest.param(0.5, 4, 100, [5, 7, 9], id="half the source, rounded down"),
+        pytest.param(1, 0, 100, [1, 6, 10], id="as long as the source"),
+        pytest.param(1.5, 2, 100, [3, 10, 16], id="longer than the source"),
+        pytest.param(1.5, 2, 12, [3, 10, 12], id="12 positions"),
+        pytest.param(1.5, 2, 7, [3, 7, 7], id="7 positions"),
+        pytest.param(3, 10, 100, [11, 26, 38], id="three times the source and 10"),
     ],
 )
-def test_maximum_output_lengths_by_hand(factor, extra, most, limits):
-    settings = systems.decode(max_len_a=factor, max_len_b=extra)
-    found = max_output_lengths(np.array([1, 6, 10]), settings, most)
-    assert found.tolist() == limits
+def test_an_output_is_at_most_max_len_a_times_its_source_plus_max_len_b_tokens_long(
+    max_len_a, max_len_b, max_positions, limits
+):
+    """Sources have 0, 5 and 9 tokens. EOS adds 1 to their lengths and to the limits."""
+    source_lengths = np.array([0 + 1, 5 + 1, 9 + 1])
+    settings = systems.decode(max_len_a=max_len_a, max_len_b=max_len_b)
+
+    maximum_lengths = max_output_lengths(source_lengths, settings, max_positions)
+
+    assert maximum_lengths.tolist() == limits

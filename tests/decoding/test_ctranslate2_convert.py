@@ -14,30 +14,37 @@ from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 
-SOURCE, TARGET = (Vocabulary([(f"{side}{i}", 1) for i in range(26)]) for side in "st")
+# 26 words and 4 special tokens.
+VOCABULARY_SIZE = 30
+SOURCE_VOCABULARY = Vocabulary([(f"s{number}", 1) for number in range(26)])
+TARGET_VOCABULARY = Vocabulary([(f"t{number}", 1) for number in range(26)])
+VOCABULARIES = (SOURCE_VOCABULARY, TARGET_VOCABULARY)
 
 
-def model(**shape):
+def random_model(**settings):
+    """Make a model with these settings and random weights."""
     torch.manual_seed(3)
-    made = Transformer(systems.model(**shape), 30, 30).eval()
+    model = Transformer(systems.model(**settings), VOCABULARY_SIZE, VOCABULARY_SIZE).eval()
     with torch.no_grad():
-        for parameter in made.parameters():
-            # far from even probabilities, and no bias or norm as it was made
+        for parameter in model.parameters():
+            # Twice as large, so that probabilities differ. Biases and norms start as 0 and 1; the
+            # noise lets a conversion that ignores them fail.
             parameter.mul_(2).add_(torch.randn_like(parameter), alpha=0.05)
-    return made
+    return model
 
 
-def pairs(count):
-    draw = random.Random(1)
-    sides = [
-        [[*draw.choices(range(3, 30), k=draw.randint(1, 12)), EOS] for _ in range(count)]
-        for _ in range(2)
-    ]
-    return sides[0], sides[1]
+def random_sentences(rng, count):
+    """Return the token ids of sentences of 1 to 12 words, each with EOS."""
+    sentences = []
+    for _ in range(count):
+        length = rng.randint(1, 12)
+        words = rng.choices(range(3, VOCABULARY_SIZE), k=length)
+        sentences.append([*words, EOS])
+    return sentences
 
 
 @pytest.mark.parametrize(
-    "shape",
+    "settings",
     [
         {},
         {"norm": "pre", "activation": "gelu"},
@@ -53,46 +60,61 @@ def pairs(count):
     ],
     ids=str,
 )
-def test_probabilities_are_ours(tmp_path, shape):
-    made = model(**shape)
-    convert(made, (SOURCE, TARGET), tmp_path / "model")
-    sources, targets = pairs(30)
-    engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
-    found = engine.score_batch(
-        [SOURCE.decode(ids) for ids in sources], [TARGET.decode(ids) for ids in targets]
+def test_ctranslate2_gives_each_token_the_log_probability_of_the_original_model(tmp_path, settings):
+    model = random_model(**settings)
+    rng = random.Random(1)
+    sources = random_sentences(rng, 30)
+    targets = random_sentences(rng, 30)
+
+    convert(model, VOCABULARIES, tmp_path / "model")
+    translator = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
+    results = translator.score_batch(
+        [SOURCE_VOCABULARY.decode(token_ids) for token_ids in sources],
+        [TARGET_VOCABULARY.decode(token_ids) for token_ids in targets],
     )
-    expected = token_log_probs(made, sources, targets)
-    for scored, logs in zip(found, expected, strict=True):
-        assert scored.log_probs == pytest.approx(logs, abs=5e-4)
+
+    expected = token_log_probs(model, sources, targets)
+    for result, log_probs in zip(results, expected, strict=True):
+        assert result.log_probs == pytest.approx(log_probs, abs=5e-4)
 
 
-def test_no_output_holds_padding_or_a_beginning(tmp_path):
-    made = model(output_bias=True)
+def test_a_converted_model_never_outputs_pad_or_bos(tmp_path):
+    model = random_model(output_bias=True)
     with torch.no_grad():
-        made.projection.bias[[PAD, BOS]] = 100.0
-    convert(made, (SOURCE, TARGET), tmp_path / "model")
-    engine = ctranslate2.Translator(str(tmp_path / "model"))
-    outputs = engine.translate_batch([["s1", "s2"]], beam_size=4, num_hypotheses=4)[0].hypotheses
-    assert not {"<pad>", "<s>"} & {unit for units in outputs for unit in units}
+        # By their logits these two tokens would be the likeliest.
+        model.projection.bias[[PAD, BOS]] = 100.0
+
+    convert(model, VOCABULARIES, tmp_path / "model")
+    translator = ctranslate2.Translator(str(tmp_path / "model"))
+    (result,) = translator.translate_batch([["s1", "s2"]], beam_size=4, num_hypotheses=4)
+
+    for tokens in result.hypotheses:
+        assert not {"<pad>", "<s>"} & set(tokens)
 
 
-def test_int8_is_smaller_and_near(tmp_path):
-    made = model(d_model=64, heads=4, d_k=16, d_v=16)
-    for precision in ("float32", "int8"):
-        convert(made, (SOURCE, TARGET), tmp_path / precision, precision)
-    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("float32", "int8")]
-    assert sizes[1] < 0.6 * sizes[0]  # positions and norms stay as they are
+def test_an_int8_model_takes_less_than_0_6_times_the_bytes_of_a_float32_model(tmp_path):
+    """It is not a quarter, since positions and norms stay in float32."""
+    model = random_model(d_model=64, heads=4, d_k=16, d_v=16)
+
+    convert(model, VOCABULARIES, tmp_path / "float32", "float32")
+    convert(model, VOCABULARIES, tmp_path / "int8", "int8")
+
+    float32_bytes = (tmp_path / "float32" / "model.bin").stat().st_size
+    int8_bytes = (tmp_path / "int8" / "model.bin").stat().st_size
+    assert int8_bytes < 0.6 * float32_bytes
 
 
-def test_a_shape_that_it_does_not_know_is_refused(tmp_path):
+def test_a_model_whose_d_k_is_not_d_model_divided_by_heads_is_not_converted(tmp_path):
     with pytest.raises(UserError, match="d_k and d_v of d_model / heads only"):
-        convert(model(d_k=4), (SOURCE, TARGET), tmp_path / "model")
+        convert(random_model(d_k=4), VOCABULARIES, tmp_path / "model")
+
     assert not (tmp_path / "model").exists()
 
 
-def test_an_activation_that_it_does_not_know_is_refused(tmp_path):
-    made = model()
-    made.settings = dataclasses.replace(made.settings, activation="squared_relu")
+def test_a_model_with_an_activation_that_ctranslate2_lacks_is_not_converted(tmp_path):
+    model = random_model()
+    model.settings = dataclasses.replace(model.settings, activation="squared_relu")
+
     expected = "model.activation squared_relu; it supports relu, gelu, swiglu"
     with pytest.raises(UserError, match=expected):
-        convert(made, (SOURCE, TARGET), tmp_path / "model")
+        convert(model, VOCABULARIES, tmp_path / "model")

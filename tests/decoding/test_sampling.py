@@ -13,69 +13,112 @@ from bleuprint.decoding.engine import Engine
 from bleuprint.decoding.sampling import Sampler, _draw, sample
 from bleuprint.runtime.errors import UserError
 
-# 0.999 quantile of chi-square by degrees of freedom
-LARGEST = {1: 10.83, 2: 13.82, 3: 16.27, 12: 32.91}
+# The 0.999 quantile of the chi-square distribution by degrees of freedom.
+CHI_SQUARE_QUANTILE = {1: 10.83, 2: 13.82, 3: 16.27, 12: 32.91}
 
 
-def flat(last, state):
-    """Logits of which none is rare, so that chi-square's approximation holds."""
+def step_without_rare_tokens(last, state):
+    """Decode one step with flat logits: the chi-square test needs frequent tokens."""
     logits, state = step(last, state)
     return logits / 4, state
 
 
-def logs_of(*history):
+def log_probs_after(*history):
+    """Return the log-probabilities of the next token after some tokens of sentence 7."""
     return (logits_of(7, (BEGIN, *history)) / 4).log_softmax(-1)
 
 
-def draw(count, limit=1, top_k=None, **decode):
-    """Outputs of sentence 7 of the toy language, of up to `limit` tokens and EOS."""
-    start = Histories(torch.full((count,), 7), torch.empty(count, 0, dtype=torch.long))
-    given = SpecialTokens(BEGIN, END, UNKNOWN), systems.decode(**decode), top_k
-    randoms = [Random(f"test {i}") for i in range(count)]
-    found = sample(flat, start, torch.full((count,), limit + 1), *given, randoms)
-    return [output for (output,) in found]
+def sample_outputs(count, limit=1, top_k=None, **decode):
+    """Sample outputs of sentence 7 of the toy language.
+
+    Args:
+        count: How many outputs.
+        limit: The maximum number of tokens of an output, without END.
+        top_k: How many tokens to draw from; None draws from all.
+        decode: Settings of decoding.
+    """
+    sentences = torch.full((count,), 7)
+    outputs = sample(
+        step_without_rare_tokens,
+        Histories(sentences, torch.empty(count, 0, dtype=torch.long)),
+        torch.full((count,), limit + 1),
+        SpecialTokens(BEGIN, END, UNKNOWN),
+        systems.decode(**decode),
+        top_k,
+        [Random(f"test {number}") for number in range(count)],
+    )
+    return [output for (output,) in outputs]
 
 
 def chi_square(observed, expected):
+    """Return the chi-square statistic of observed and expected counts."""
     assert sum(observed) == pytest.approx(sum(expected))
-    return sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
+    statistic = 0.0
+    for observed_count, expected_count in zip(observed, expected, strict=True):
+        statistic += (observed_count - expected_count) ** 2 / expected_count
+    return statistic
 
 
-@pytest.mark.parametrize("top_k", [None, 3, 2, 99])
-def test_first_tokens_have_the_models_probabilities(top_k):
-    count = 2500
-    probabilities = logs_of().exp()
-    best = probabilities.argsort(descending=True).tolist()[: min(top_k or 99, 4)]
-    first = [output.tokens[0] if output.tokens else END for output in draw(count, top_k=top_k)]
-    assert set(first) == set(best)
-    expected = probabilities[best] / probabilities[best].sum() * count
-    statistic = chi_square([first.count(token) for token in best], expected.tolist())
-    assert statistic < LARGEST[len(best) - 1]
+@pytest.mark.parametrize(
+    ("top_k", "token_count"),
+    [
+        # Four of five tokens can follow BEGIN: all but BEGIN.
+        (None, 4),
+        (99, 4),
+        (3, 3),
+        (2, 2),
+    ],
+)
+def test_first_tokens_are_sampled_with_the_models_probabilities(top_k, token_count):
+    sample_size = 2500
+    probabilities = log_probs_after().exp()
+    likeliest = probabilities.argsort(descending=True).tolist()[:token_count]
+
+    first_tokens = []
+    for output in sample_outputs(sample_size, top_k=top_k):
+        first_tokens.append([*output.tokens, END][0])
+
+    assert set(first_tokens) == set(likeliest)
+    observed = [first_tokens.count(token) for token in likeliest]
+    expected = probabilities[likeliest] / probabilities[likeliest].sum() * sample_size
+    statistic = chi_square(observed, expected.tolist())
+    assert statistic < CHI_SQUARE_QUANTILE[token_count - 1]
 
 
-def test_what_the_limit_ends_is_cut():
-    for output in draw(200, limit=2):
-        likeliest = int(logs_of(*output.tokens).argmax())
-        assert output.is_cut == (len(output.tokens) == 2 and likeliest != END)
+def test_a_sample_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_token():
+    limit = 2
+    for output in sample_outputs(200, limit=limit):
+        likeliest = int(log_probs_after(*output.tokens).argmax())
+        is_at_limit = len(output.tokens) == limit
+        assert output.is_cut == (is_at_limit and likeliest != END)
 
 
-def test_whole_outputs_have_the_models_probabilities():
-    """The second token depends on the first: their joint frequencies, and log_prob."""
-    count = 2500
-    outputs = draw(count, limit=2)
-    pairs = [tuple([*output.tokens, END][:2]) for output in outputs]
-    first = logs_of()
-    expected = {(END,): float(first[END].exp()) * count}
-    for one in range(2, 5):
-        second = logs_of(one).exp()
-        for two in range(1, 5):
-            expected[one, two] = float(first[one].exp() * second[two]) * count
-    observed = [pairs.count(pair) for pair in expected]
+def test_outputs_of_two_tokens_are_sampled_with_the_models_joint_probabilities():
+    sample_size = 2500
+    first_probabilities = log_probs_after().exp()
+    expected = {(END,): float(first_probabilities[END]) * sample_size}
+    for first in range(UNKNOWN, 5):
+        second_probabilities = log_probs_after(first).exp()
+        for second in range(END, 5):
+            joint_probability = first_probabilities[first] * second_probabilities[second]
+            expected[first, second] = float(joint_probability) * sample_size
+    # Chi-square needs more than five expected samples of each output.
     assert min(expected.values()) > 5
-    assert chi_square(observed, [*expected.values()]) < LARGEST[12]
-    for output in outputs[:50]:
+
+    outputs = sample_outputs(sample_size, limit=2)
+
+    first_two = [tuple([*output.tokens, END][:2]) for output in outputs]
+    observed = [first_two.count(tokens) for tokens in expected]
+    degrees_of_freedom = 12  # 1 + 3 x 4 outputs, minus 1
+    assert chi_square(observed, list(expected.values())) < CHI_SQUARE_QUANTILE[degrees_of_freedom]
+
+
+def test_the_log_probability_of_a_sample_is_the_sum_over_its_tokens_and_end():
+    for output in sample_outputs(2500, limit=2)[:50]:
         tokens = [*output.tokens, END]
-        total = sum(float(logs_of(*tokens[:i])[token]) for i, token in enumerate(tokens))
+        total = 0.0
+        for position, token in enumerate(tokens):
+            total += float(log_probs_after(*tokens[:position])[token])
         assert output.log_prob == pytest.approx(total, abs=1e-5)
 
 
@@ -84,7 +127,7 @@ def test_whole_outputs_have_the_models_probabilities():
     [("gnmt", 0.6), ("gnmt", 2.0), ("length", 0.5), ("length", 1.0)],
 )
 def test_the_score_is_the_log_probability_divided_by_the_length_penalty(kind, alpha):
-    for output in draw(50, limit=4, kind=kind, alpha=alpha):
+    for output in sample_outputs(50, limit=4, kind=kind, alpha=alpha):
         length = len(output.tokens) + 1
         base = length
         if kind == "gnmt":
@@ -92,59 +135,116 @@ def test_the_score_is_the_log_probability_divided_by_the_length_penalty(kind, al
         assert output.score == pytest.approx(output.log_prob / base**alpha)
 
 
-def test_the_limits_of_the_search_hold():
-    assert {len(output.tokens) for output in draw(200, limit=4)} == {0, 1, 2, 3, 4}
-    assert min(len(output.tokens) for output in draw(200, limit=4, min_len=3)) == 3
-    assert any(UNKNOWN in output.tokens for output in draw(200, limit=4))
-    assert not any(UNKNOWN in output.tokens for output in draw(200, limit=4, allow_unk=False))
+def test_sampled_outputs_have_every_length_up_to_the_limit():
+    lengths = {len(output.tokens) for output in sample_outputs(200, limit=4)}
+
+    assert lengths == {0, 1, 2, 3, 4}
 
 
-def test_a_broken_model_is_named():
+def test_sampled_outputs_have_at_least_the_minimum_length():
+    lengths = {len(output.tokens) for output in sample_outputs(200, limit=4, min_len=3)}
+
+    assert min(lengths) == 3
+
+
+@pytest.mark.parametrize(("allow_unk", "has_unknown"), [(True, True), (False, False)])
+def test_unknown_words_are_sampled_only_if_allow_unk_is_set(allow_unk, has_unknown):
+    outputs = sample_outputs(200, limit=4, allow_unk=allow_unk)
+
+    assert any(UNKNOWN in output.tokens for output in outputs) == has_unknown
+
+
+def test_nan_logits_stop_sampling():
+    def step_with_nan(last, state):
+        return torch.full((len(last), 5), torch.nan), state
+
     with pytest.raises(UserError, match="probabilities are NaN"):
         sample(
-            lambda last, state: (torch.full((len(last), 5), torch.nan), state),
+            step_with_nan,
             Histories(torch.zeros(1, dtype=torch.long), torch.empty(1, 0, dtype=torch.long)),
-            *(torch.tensor([3]), SpecialTokens(BEGIN, END, UNKNOWN), systems.decode(), None),
+            torch.tensor([3]),
+            SpecialTokens(BEGIN, END, UNKNOWN),
+            systems.decode(),
+            None,
             [Random(1)],
         )
 
 
-@pytest.mark.parametrize("top_k", [None, 4])
-def test_batches_change_nothing(corpus, model, monkeypatch, top_k):  # noqa: F811
+@pytest.fixture(params=[None, 4], ids=["all tokens", "top 4"])
+def sample_texts(request, corpus, model):  # noqa: F811
+    """A function that samples translations of the test set's 31 sentences.
+
+    It takes the seed of the sampler, and lists of sentence numbers, which are texts that the same
+    sampler translates one after the other; it returns the token ids of all translations.
+    """
     source = corpus.binary.side("test.x", "de")
 
-    def drawn(seed, parts):
-        translator = Engine(model, DECODE, Sampler(seed, top_k))
-        found = []
-        for part in parts:
-            found += translator.search([source[i] for i in part], source.lengths[part])
-        return [best.tokens for (best,) in found]
+    def sample_texts(seed, texts):
+        translator = Engine(model, DECODE, Sampler(seed, top_k=request.param))
+        outputs = []
+        for rows in texts:
+            outputs += translator.search([source[row] for row in rows], source.lengths[rows])
+        return [best.tokens for (best,) in outputs]
 
+    return sample_texts
+
+
+def test_sampled_translations_differ_and_an_empty_sentence_stays_empty(sample_texts):
+    translations = sample_texts("1 text", [list(range(31))])
+
+    assert translations[EMPTY] == []
+    assert len({tuple(tokens) for tokens in translations}) > 20
+
+
+def test_another_seed_samples_other_translations(sample_texts):
     rows = list(range(31))
-    together = drawn("1 text", [rows])
-    assert together[EMPTY] == [] and len({tuple(tokens) for tokens in together}) > 20
-    assert drawn("2 text", [rows]) != together
-    monkeypatch.setattr(engine, "BATCH_TOKENS", 1)
-    assert drawn("1 text", [rows[:7], rows[7:8], rows[8:]]) == together
+
+    assert sample_texts("2 text", [rows]) != sample_texts("1 text", [rows])
+
+
+def test_samples_do_not_depend_on_batches_parts_or_threads(sample_texts, monkeypatch):
+    rows = list(range(31))
+    translations = sample_texts("1 text", [rows])
+
+    monkeypatch.setattr(engine, "BATCH_TOKENS", 1)  # one sentence in each batch
+    in_three_parts = sample_texts("1 text", [rows[:7], rows[7:8], rows[8:]])
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    assert drawn("1 text", [rows]) == together
-    # each sentence of a text is drawn by numbers of its own
-    assert len({tuple(tokens) for tokens in drawn("1 text", [[0] * 12])}) > 3
-    # and so is a second text of the same sentences
-    assert drawn("1 text", [rows, rows])[31:] != together
+    by_three_threads = sample_texts("1 text", [rows])
+
+    assert in_three_parts == translations
+    assert by_three_threads == translations
+
+
+def test_repeated_sentences_get_different_samples(sample_texts):
+    same_sentence = [0] * 12
+
+    translations = sample_texts("1 text", [same_sentence])
+
+    assert len({tuple(tokens) for tokens in translations}) > 3
+
+
+def test_a_repeated_text_gets_different_samples(sample_texts):
+    rows = list(range(31))
+
+    translations = sample_texts("1 text", [rows, rows])
+
+    assert translations[31:] != translations[:31]
 
 
 @pytest.mark.parametrize(
-    ("number", "token"), [(0.0, 1), (0.24, 1), (0.26, 2), (0.74, 2), (0.76, 4), (1.0, 4)]
+    ("random_number", "token"), [(0.0, 1), (0.24, 1), (0.26, 2), (0.74, 2), (0.76, 4), (1.0, 4)]
 )
-def test_a_token_without_probability_is_never_drawn(number, token):
-    """Of five tokens the first and the fourth have none; ends are 0, 0.25, 0.75, 0.75 and 1."""
-    logs = torch.tensor([[0.0, 0.25, 0.5, 0.0, 0.25]]).log()
-    assert _draw(logs, [number], None).tolist() == [token]
+def test_a_token_of_probability_0_is_never_drawn(random_number, token):
+    """A token is drawn if the number falls into its part of the interval from 0 to 1."""
+    # Tokens 1, 2 and 4 have the parts up to 0.25, 0.75 and 1; tokens 0 and 3 have none.
+    log_probs = torch.tensor([[0.0, 0.25, 0.5, 0.0, 0.25]]).log()
+
+    assert _draw(log_probs, [random_number], top_k=None).tolist() == [token]
 
 
-@pytest.mark.parametrize(("number", "token"), [(0.0, 2), (0.66, 2), (0.67, 4), (0.99, 4)])
-def test_the_likeliest_tokens_share_the_probability(number, token):
-    """The two likeliest of five have 0.5 and 0.25, two thirds and one third of their sum."""
-    logs = torch.tensor([[0.1, 0.05, 0.5, 0.1, 0.25]]).log()
-    assert _draw(logs, [number], 2).tolist() == [token]
+@pytest.mark.parametrize(("random_number", "token"), [(0.0, 2), (0.66, 2), (0.67, 4), (0.99, 4)])
+def test_with_top_k_2_the_two_likeliest_tokens_share_the_probability(random_number, token):
+    # The likeliest tokens, 2 and 4, have 0.5 and 0.25: two thirds and one third of their sum.
+    log_probs = torch.tensor([[0.1, 0.05, 0.5, 0.1, 0.25]]).log()
+
+    assert _draw(log_probs, [random_number], top_k=2).tolist() == [token]

@@ -17,47 +17,69 @@ class Sentences(list):
 
     @property
     def lengths(self):
-        return np.array([len(each) for each in self])
+        return np.array([len(token_ids) for token_ids in self])
 
 
-TO_GERMAN, TO_FRENCH = 7, 8
+# The ids of the tags <2de> and <2fr>.
+TO_GERMAN = 7
+TO_FRENCH = 8
 
 
-def lengths_searched(tags, most=3):
-    """The lengths with which an engine searches three sentences, of which two are a tag alone."""
-    sentences = Sentences([[TO_GERMAN, EOS], [TO_GERMAN, 5, EOS], [TO_FRENCH, EOS]])
-    words = {"<2de>": TO_GERMAN, "<2fr>": TO_FRENCH}
-    segmentation = SimpleNamespace(encode=lambda tokens: np.array([words[tokens[0]], EOS]))
-    directions = SimpleNamespace(
+def lengths_searched(sentences, language_by_tag, max_source_length):
+    """Translate sentences, and return the lengths with which the engine is asked to search them.
+
+    Args:
+        sentences: The token ids of each sentence.
+        language_by_tag: The tags that the corpus defines. A tag names the target language, such as
+            <2de>; it stands before the words of a source sentence.
+        max_source_length: The number of positions of the model.
+    """
+    sentences = Sentences(sentences)
+    tag_ids = {"<2de>": TO_GERMAN, "<2fr>": TO_FRENCH}
+    segmentation = SimpleNamespace(encode=lambda tokens: np.array([tag_ids[tokens[0]], EOS]))
+    source_tags = SourceTags(language_by_tag, lambda: segmentation)
+    corpus = SimpleNamespace(
         folder=Path("data/binary/x"),
         source="en",
         side=lambda *_: sentences,
+        search_lengths=lambda sources: source_tags.search_lengths(sources, sources.lengths),
     )
-    source_tags = SourceTags(tags, lambda: segmentation)
-    directions.search_lengths = lambda sources: source_tags.search_lengths(sources, sources.lengths)
-    given = []
+    searched_lengths = []
 
     def search(source, lengths, progress):
         assert progress is None
-        given.extend(lengths.tolist())
-        return [[f"best of {each}", "second"] for each in source]
+        searched_lengths.extend(lengths.tolist())
+        return [[f"best of {token_ids}", "second"] for token_ids in source]
 
-    finder = SimpleNamespace(max_source_length=most, search=search)
-    found = translate.best_translations(finder, directions, "test.x")
-    assert found == [f"best of {each}" for each in sentences]
-    return given
-
-
-def test_a_sentence_that_is_its_tag_alone_is_empty():
-    assert lengths_searched({"<2de>": "de", "<2fr>": "fr"}) == [1, 3, 1]
-    assert lengths_searched({"<2de>": "de"}) == [1, 3, 2]
-    assert lengths_searched({}) == [2, 3, 2]
+    engine = SimpleNamespace(max_source_length=max_source_length, search=search)
+    best = translate.best_translations(engine, corpus, "test.x")
+    assert best == [f"best of {token_ids}" for token_ids in sentences]
+    return searched_lengths
 
 
-def test_the_longest_sentence_for_which_there_is_no_position_is_named():
+@pytest.mark.parametrize(
+    ("language_by_tag", "lengths"),
+    [
+        pytest.param({"<2de>": "de", "<2fr>": "fr"}, [1, 3, 1], id="both ids are tags"),
+        pytest.param({"<2de>": "de"}, [1, 3, 2], id="only 7 is a tag"),
+        pytest.param({}, [2, 3, 2], id="both ids are words"),
+    ],
+)
+def test_a_sentence_that_contains_only_a_tag_is_searched_as_an_empty_sentence(
+    language_by_tag, lengths
+):
+    """An empty sentence has length 1, its EOS, and is translated as an empty line."""
+    sentences = [[TO_GERMAN, EOS], [TO_GERMAN, 5, EOS], [TO_FRENCH, EOS]]
+
+    assert lengths_searched(sentences, language_by_tag, max_source_length=3) == lengths
+
+
+def test_the_longest_sentence_is_named_if_the_model_has_too_few_positions():
+    sentences = [[TO_GERMAN, EOS], [TO_GERMAN, 5, EOS], [TO_FRENCH, EOS]]
+
     with pytest.raises(
         UserError,
         match=r"^data/binary/x: line 2 of test\.x\.en has 3 tokens, EOS included: raise "
         r"model\.max_positions \(2\)$",
     ):
-        lengths_searched({}, most=2)
+        lengths_searched(sentences, {}, max_source_length=2)
