@@ -1,14 +1,19 @@
 """Beam search over a step function, independent of any model.
 
-An output ends if EOS is among the K best continuations (so that a beam of 1 is greedy search); the
-beam stays K wide without it. A sentence is finished after K such outputs, as in fairseq, or as soon
-as no running hypothesis can score higher than the last of the outputs that are asked for. The
-latter changes no result: log-probabilities only fall, and the length penalty is largest at the
-maximum length.
+An output ends if EOS is among the `beam` best continuations (so that a beam of 1 is greedy search);
+another continuation takes its place in the beam. A sentence is finished after `beam` such outputs,
+as in fairseq, or as soon as no running hypothesis can score higher than the last of the outputs
+that are asked for. The latter changes no result: log-probabilities only fall, and the length
+penalty is largest at the maximum length.
 
-Dimensions in shapes: B sentences that are still decoded, K hypotheses of each (the beam), N = B x K
-hypotheses, V tokens of the vocabulary, L tokens of the outputs so far, BOS included, C candidates
-to continue a sentence.
+Dimensions in shapes:
+
+- sentences: the sentences that are still being decoded
+- beam: the hypotheses of a sentence; 1 in the first step
+- hypotheses: the hypotheses of all sentences, sentences x beam
+- vocabulary: the tokens of the target vocabulary
+- output_len: the tokens of the outputs so far, BOS included
+- candidates: the candidates to continue a sentence
 """
 
 from bisect import insort
@@ -40,13 +45,14 @@ class Reorderable(Protocol):
         """Keep some hypotheses of some sentences.
 
         Args:
-            hypotheses: The hypotheses to keep, as indices into the current N.
-            sentences: The sentences to keep, as indices into the current B; None keeps all.
+            hypotheses: The hypotheses to keep, as indices into all current hypotheses.
+            sentences: The sentences to keep, as indices into the current sentences; None keeps
+                all.
         """
 
 
-# One step of a decoder: from the last tokens (N,) and the state to logits (N, V) and the next
-# state.
+# One step of a decoder: from the last tokens (hypotheses,) and the state to logits (hypotheses,
+# vocabulary) and the next state.
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
 
 
@@ -119,13 +125,14 @@ def beam_search(
     settings: Decode,
     best: int = 1,
 ) -> NBest:
-    """Search for the best outputs of each of B sentences; the module says when a search ends.
+    """Search for the best outputs of each sentence; the module says when a search ends.
 
     Args:
-        step: One step of the decoder. In the first step N is B, afterwards B x K.
+        step: One step of the decoder. The first step has one hypothesis for each sentence, the
+            following steps have `beam`.
         state: The decoder's state before the first step.
-        max_lengths: The maximum output lengths, (B,), EOS included: an output of that length is
-            ended, whatever the other settings.
+        max_lengths: The maximum output lengths, (sentences,), EOS included: an output of that
+            length is ended, whatever the other settings.
         special: The ids of special tokens.
         settings: The settings of the search.
         best: How many outputs to return for each sentence.
@@ -138,9 +145,9 @@ def beam_search(
     """
     finished = _FinishedOutputs(len(max_lengths), best, settings)
     device = max_lengths.device
-    sentences = torch.arange(len(max_lengths), device=device)  # (B,), the running ones
-    scores = torch.zeros(len(max_lengths), 1, device=device)  # (B, K), log-probabilities
-    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=device)  # (B, K, L)
+    sentences = torch.arange(len(max_lengths), device=device)  # (sentences,), the running ones
+    scores = torch.zeros(len(max_lengths), 1, device=device)  # (sentences, beam), log-probabilities
+    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=device)  # (sentences, 1, 1)
     limits = frozenset(max_lengths.tolist())
     while len(sentences):
         count, width, length = outputs.shape
@@ -152,7 +159,8 @@ def beam_search(
             is_cut = would_continue(log_probs, is_at_limit, special.eos)
         mask_forbidden(log_probs, outputs, is_at_limit, special, settings)
 
-        # At most K of the best 2 K candidates end (one per hypothesis), so that K can go on.
+        # Each hypothesis has one candidate that ends. So of twice as many candidates as the beam
+        # is wide, at least `beam` do not end and can be continued.
         candidates = _best_candidates(log_probs, scores, 2 * settings.beam)
         is_end = candidates.tokens == special.eos
         finished.add(sentences, outputs, candidates, is_end, is_cut)
@@ -172,7 +180,7 @@ def beam_search(
 
 
 def checked_log_probs(logits: Tensor) -> Tensor:
-    """Return the log-probabilities (N, V) of logits (N, V), in float32.
+    """Return the log-probabilities of logits (hypotheses, vocabulary), in float32.
 
     Raises:
         UserError: They are NaN.
@@ -191,9 +199,9 @@ class _Candidates(NamedTuple):
     """The best continuations of each sentence, best first.
 
     Attributes:
-        scores: Log-probabilities of the outputs with the new token, (B, C).
-        parents: The hypothesis of the sentence that is continued, from 0, (B, C).
-        tokens: The new token, (B, C).
+        scores: Log-probabilities of the outputs with the new token, (sentences, candidates).
+        parents: The hypothesis of the sentence that is continued, from 0, (sentences, candidates).
+        tokens: The new token, (sentences, candidates).
     """
 
     scores: Tensor
@@ -205,14 +213,15 @@ def _best_candidates(log_probs: Tensor, scores: Tensor, count: int) -> _Candidat
     """Return the best continuations of each sentence.
 
     Args:
-        log_probs: Log-probabilities of the next token, (B, K, V); may be changed.
-        scores: Log-probabilities of the hypotheses, (B, K).
+        log_probs: Log-probabilities of the next token, (sentences, beam, vocabulary); may be
+            changed.
+        scores: Log-probabilities of the hypotheses, (sentences, beam).
         count: How many continuations to return, if there are so many.
     """
     vocabulary = log_probs.size(-1)
     count = min(count, log_probs[0].numel())
     best_scores, places = _greatest(log_probs, scores, count)
-    # A place is the number of the hypothesis times V, plus the token.
+    # A place is: number of the hypothesis * size of the vocabulary + token.
     parents = torch.div(places, vocabulary, rounding_mode="floor")
     return _Candidates(best_scores, parents, places % vocabulary)
 
@@ -221,12 +230,14 @@ def _greatest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Te
     """Return the greatest sums of a hypothesis's score and a token's log-probability.
 
     Args:
-        log_probs: Log-probabilities of the next token, (B, K, V); may be changed.
-        scores: Log-probabilities of the hypotheses, (B, K).
-        count: How many sums to return, at most K x V.
+        log_probs: Log-probabilities of the next token, (sentences, beam, vocabulary); may be
+            changed.
+        scores: Log-probabilities of the hypotheses, (sentences, beam).
+        count: How many sums to return, at most beam x vocabulary.
 
     Returns:
-        The sums, (B, count), greatest first, and their places in K x V, (B, count).
+        The sums, greatest first, and their places, both (sentences, count). The place of a sum is
+        the number of its hypothesis times the size of the vocabulary, plus its token.
     """
     library = native_continuations(log_probs, count)
     if library is None:
@@ -234,8 +245,17 @@ def _greatest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Te
         return log_probs.add_(scores[:, :, None]).flatten(1).topk(count)
     sums = log_probs.new_empty(len(log_probs), count)
     places = scores.new_empty(len(log_probs), count, dtype=torch.long)
-    # The order of the C++ function's parameters.
-    arguments = (log_probs.contiguous(), scores.contiguous(), *log_probs.shape, count, sums, places)
+    sentences, beam, vocabulary = log_probs.shape
+    arguments = [
+        log_probs.contiguous(),
+        scores.contiguous(),
+        sentences,
+        beam,
+        vocabulary,
+        count,
+        sums,  # Written by C++.
+        places,  # Written by C++.
+    ]
     library.greatest(*native.c_arguments(*arguments))
     return sums, places
 
@@ -244,12 +264,12 @@ def _extend(outputs: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
     """Return the outputs of chosen hypotheses, with one more token each.
 
     Args:
-        outputs: The outputs of all hypotheses, (B, K, L).
-        parents: The hypothesis that each new one continues, (B, K).
-        tokens: The new tokens, (B, K).
+        outputs: The outputs of all hypotheses, (sentences, beam, output_len).
+        parents: The hypothesis that each new one continues, (sentences, beam).
+        tokens: The new tokens, (sentences, beam).
 
     Returns:
-        The new outputs, (B, K, L + 1).
+        The new outputs, (sentences, beam, output_len + 1).
     """
     indices = parents[:, :, None].expand(-1, -1, outputs.size(2))
     return torch.cat((outputs.gather(1, indices), tokens[:, :, None]), dim=2)
@@ -259,12 +279,12 @@ def would_continue(log_probs: Tensor, is_at_limit: Tensor, eos: int) -> Tensor:
     """Return which outputs at their maximum length have a more probable next token than EOS.
 
     Args:
-        log_probs: The model's log-probabilities of the next token, (B, K, V).
-        is_at_limit: Which sentences have outputs of their maximum length, (B,).
+        log_probs: The model's log-probabilities of the next token, (sentences, beam, vocabulary).
+        is_at_limit: Which sentences have outputs of their maximum length, (sentences,).
         eos: The id of EOS.
 
     Returns:
-        True for these outputs, (B, K); False for all outputs of other sentences.
+        True for these outputs, (sentences, beam); False for all outputs of other sentences.
     """
     continues = torch.zeros(log_probs.shape[:2], dtype=torch.bool, device=log_probs.device)
     continues[is_at_limit] = log_probs[is_at_limit].argmax(-1) != eos
@@ -283,13 +303,14 @@ def mask_forbidden(
     A hypothesis without any allowed token can end after all.
 
     Args:
-        log_probs: Log-probabilities of the next token, (B, K, V); changed in place.
-        outputs: The outputs so far, (B, K, L).
-        is_at_limit: Which sentences can only end, (B,).
+        log_probs: Log-probabilities of the next token, (sentences, beam, vocabulary); changed in
+            place.
+        outputs: The outputs so far, (sentences, beam, output_len).
+        is_at_limit: Which sentences can only end, (sentences,).
         special: The ids of special tokens.
         settings: The settings of the search.
     """
-    # With BOS and without EOS, L is the length of an output that would end now.
+    # With BOS and without EOS, output_len is the length of an output that would end now.
     is_too_short = outputs.size(2) <= settings.min_len
     has_limit = bool(is_at_limit.any())
     ngram_size = settings.no_repeat_ngram_size
@@ -314,17 +335,21 @@ def _mask_repetition(log_probs: Tensor, outputs: Tensor, ngram_size: int) -> Non
     """Forbid tokens that would repeat an n-gram of the same output.
 
     Args:
-        log_probs: Log-probabilities of the next token, (B, K, V); changed in place.
-        outputs: The outputs so far, (B, K, L), with BOS, which belongs to no n-gram.
+        log_probs: Log-probabilities of the next token, (sentences, beam, vocabulary); changed in
+            place.
+        outputs: The outputs so far, (sentences, beam, output_len), with BOS, which belongs to no
+            n-gram.
         ngram_size: The number of tokens of an n-gram.
     """
     length = outputs.size(2)
     if length <= ngram_size:
         return  # There is no n-gram of that size yet.
-    ngrams = outputs[:, :, 1:].unfold(2, ngram_size, 1)  # (B, K, n-grams, ngram_size)
-    # The last tokens, to which the next one would be the end of an n-gram.
+    # All n-grams so far, from the token after BOS: (sentences, beam, n-grams, ngram_size).
+    ngrams = outputs[:, :, 1:].unfold(2, ngram_size, 1)
+    # The next token would form an n-gram with the last ngram_size - 1 tokens.
     recent = outputs[:, :, None, length - ngram_size + 1 :]
-    is_repeated = (ngrams[..., :-1] == recent).all(-1)  # (B, K, n-grams)
+    # An n-gram is repeated by its last token if its other tokens are these last tokens.
+    is_repeated = (ngrams[..., :-1] == recent).all(-1)  # (sentences, beam, n-grams)
     row, hypothesis, ngram = is_repeated.nonzero(as_tuple=True)
     last_tokens = ngrams[row, hypothesis, ngram, -1]
     log_probs[row, hypothesis, last_tokens] = -torch.inf
@@ -359,21 +384,22 @@ class _FinishedOutputs:
         is_end: Tensor,
         is_cut: Tensor | None = None,
     ) -> None:
-        """Add the outputs that end now: of the K best candidates, those whose token is EOS.
+        """Add the outputs that end now: of the `beam` best candidates, those whose token is EOS.
 
         Args:
-            sentences: The number of each sentence, (B,).
-            outputs: The outputs before the candidates' tokens, (B, K, L).
-            candidates: The best continuations, (B, C).
-            is_end: Which candidates' tokens are EOS, (B, C).
-            is_cut: Which outputs the maximum length ends, (B, K); None if it ends none now.
+            sentences: The number of each sentence, (sentences,).
+            outputs: The outputs before the candidates' tokens, (sentences, beam, output_len).
+            candidates: The best continuations, (sentences, candidates).
+            is_end: Which candidates' tokens are EOS, (sentences, candidates).
+            is_cut: Which outputs the maximum length ends, (sentences, beam); None if it ends none
+                now.
         """
         beam = self._settings.beam
         is_output = is_end[:, :beam] & candidates.scores[:, :beam].isfinite()
         rows, ranks = is_output.nonzero(as_tuple=True)
         if not len(rows):
             return
-        # With BOS and without EOS, L is the length of the outputs with EOS.
+        # With BOS and without EOS, output_len is the length of the outputs with EOS.
         penalty = length_penalty(outputs.size(2), self._settings)
         parents = candidates.parents[rows, ranks]
         # Lists: one transfer from an accelerator each, instead of one per number.
@@ -392,8 +418,8 @@ class _FinishedOutputs:
         """Return the rows of sentences whose result another step may change.
 
         Args:
-            sentences: The number of each sentence, (B,).
-            scores: Log-probabilities of running hypotheses, (B, K).
+            sentences: The number of each sentence, (sentences,).
+            scores: Log-probabilities of running hypotheses, (sentences, beam).
             max_lengths: The maximum output lengths of all sentences.
         """
         rows = []

@@ -137,7 +137,7 @@ def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding)
 
 
 def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
-    """Return what is added to the embeddings at each position, (max_positions, D)."""
+    """Return what is added to the embeddings at each position, (max_positions, model_dim)."""
     if settings.positional_encoding == "learned":
         return encoding.weight
     if settings.positional_encoding == "sinusoidal":

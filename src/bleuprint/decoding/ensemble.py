@@ -1,7 +1,7 @@
 """An ensemble of checkpoints, which decodes like one model.
 
-Dimensions in shapes: B sentences, S source positions, N hypotheses of a search, V tokens of the
-target vocabulary.
+Dimensions in shapes: `batch` is the number of sentences, `source_len` their positions, `hypotheses`
+those of a search, `vocabulary` the tokens of the target vocabulary.
 """
 
 import math
@@ -56,18 +56,18 @@ class Ensemble:
         return Ensemble([model.to(device) for model in self.models])
 
     def init_cache(self, source: Tensor) -> EnsembleCache:
-        """Encode source ids (B, S) for a search: the caches before the first target token."""
+        """Encode source ids (batch, source_len), and return the caches before the first step."""
         return EnsembleCache([model.init_cache(source) for model in self.models])
 
     def step(self, tokens: Tensor, cache: EnsembleCache) -> tuple[Tensor, EnsembleCache]:
         """Compute the log-probabilities of the next token of each hypothesis of a search.
 
         Args:
-            tokens: The ids of each hypothesis's last token, (N,).
+            tokens: The ids of each hypothesis's last token, (hypotheses,).
             cache: Keys and values of earlier tokens; it is changed.
 
         Returns:
-            The log-probabilities, (N, V), and the cache, which includes `tokens`.
+            The log-probabilities, (hypotheses, vocabulary), and the cache, which includes `tokens`.
         """
         model_log_probs = []
         model_caches = []
@@ -107,7 +107,7 @@ def label_log_probs(decoder: ModelOrEnsemble, batch: Batch) -> Tensor:
     """Return the log-probability of each label of a batch, (labels,), in the order of labels."""
     model_log_probs = []
     for model in models_of(decoder):
-        log_probs = model.log_probs(model.label_states(batch))  # (labels, V)
+        log_probs = model.log_probs(model.label_states(batch))  # (labels, vocabulary)
         model_log_probs.append(log_probs.gather(1, batch.labels[:, None])[:, 0])
     return _log_mean(model_log_probs)
 

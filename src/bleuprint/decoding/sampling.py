@@ -3,8 +3,8 @@
 Tokens are drawn from the whole vocabulary (Edunov et al. 2018, unrestricted) or from the `top_k`
 most probable tokens, whose probabilities are scaled to sum to 1 (Fan et al. 2018).
 
-Dimensions in shapes: B sentences, each with one hypothesis, V tokens of the vocabulary, L tokens of
-the outputs so far, BOS included.
+Dimensions in shapes: `sentences` have one hypothesis each, `vocabulary` is the number of tokens of
+the vocabulary, `output_len` the number of tokens of the outputs so far, BOS included.
 """
 
 from collections.abc import Sequence
@@ -59,12 +59,12 @@ def sample(
     top_k: int | None,
     randoms: Sequence[Random],
 ) -> NBest:
-    """Draw one output for each of B sentences; forbidden tokens have probability 0.
+    """Draw one output for each sentence; forbidden tokens have probability 0.
 
     Args:
         step: One step of the decoder.
         state: The decoder's state before the first step.
-        max_lengths: The maximum output lengths, (B,), EOS included.
+        max_lengths: The maximum output lengths, (sentences,), EOS included.
         special: The ids of special tokens.
         settings: The settings of the search, such as the limits of outputs.
         top_k: How many tokens to draw from; None draws from all.
@@ -78,9 +78,9 @@ def sample(
     """
     finished: NBest = [[] for _ in range(len(max_lengths))]
     device = max_lengths.device
-    sentences = torch.arange(len(max_lengths), device=device)  # (B,), the running ones
-    outputs = torch.full((len(max_lengths), 1), special.bos, device=device)  # (B, L)
-    output_log_probs = torch.zeros(len(max_lengths), device=device)  # (B,)
+    sentences = torch.arange(len(max_lengths), device=device)  # (sentences,), the running ones
+    outputs = torch.full((len(max_lengths), 1), special.bos, device=device)  # (sentences, 1)
+    output_log_probs = torch.zeros(len(max_lengths), device=device)  # (sentences,)
     while len(sentences):
         length = outputs.size(1)
         logits, state = step(outputs[:, -1], state)
@@ -119,12 +119,12 @@ def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Ten
     number selects the token whose part it falls into.
 
     Args:
-        log_probs: Log-probabilities of the next token, (B, V).
+        log_probs: Log-probabilities of the next token, (sentences, vocabulary).
         numbers: A random number from 0 to 1 for each sentence.
         top_k: How many tokens to draw from; None draws from all.
 
     Returns:
-        The tokens, (B,).
+        The tokens, (sentences,).
     """
     top_tokens = None
     if top_k is not None and top_k < log_probs.size(1):

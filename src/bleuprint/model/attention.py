@@ -1,7 +1,7 @@
 """Multi-head attention (section 3.2).
 
-Dimensions in shapes: R rows (the tokens of a batch, see layout.py), N hypotheses of a search, D
-d_model, H heads, K d_k (values have d_v).
+Dimensions in shapes: `rows` are the tokens of a batch (see layout.py), `hypotheses` those of a
+search; `model_dim` is the setting d_model, `key_dim` d_k and `value_dim` d_v.
 """
 
 import math
@@ -23,13 +23,13 @@ class MultiHeadAttention(nn.Module):
     Attention to the encoder's output is `attend_memory`, and `step_memory`.
 
     Attributes:
-        heads: The number of heads H.
-        qkv_sizes: How many outputs of `in_proj` are queries (H x K), keys (H x K) and values
-            (H x d_v); they follow each other in this order.
+        heads: The number of heads.
+        qkv_sizes: How many outputs of `in_proj` are queries (heads x key_dim), keys (heads x
+            key_dim) and values (heads x value_dim); they follow each other in this order.
         dropout: The dropout probability of attention weights.
         is_rotary: Whether queries and keys of self-attention are rotated by their positions.
-        query_scale: A factor of the queries. All kernels divide by sqrt(K); where the settings
-            want no such scale, it is sqrt(K), otherwise 1.
+        query_scale: A factor of the queries. All kernels divide by sqrt(key_dim); where the
+            settings want no such scale, it is sqrt(key_dim), otherwise 1.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -49,12 +49,12 @@ class MultiHeadAttention(nn.Module):
         """Attend from each row to the rows of its sentence.
 
         Args:
-            x: The tokens, (R, D).
+            x: The tokens, (rows, model_dim).
             layout: Which rows belong to a sentence.
             is_causal: Whether no position sees a later one, as in the decoder.
 
         Returns:
-            The output of the sublayer, (R, D).
+            The output of the sublayer, (rows, model_dim).
         """
         query, key, value = self.project_qkv(x, layout)
         mixed = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
@@ -67,14 +67,14 @@ class MultiHeadAttention(nn.Module):
         """Attend from target tokens to the encoder's output.
 
         Args:
-            x: The target tokens, (R, D).
+            x: The target tokens, (rows, model_dim).
             layout: Their layout.
             key: Keys of the encoder's output, by `project_key_value`.
             value: Values of the encoder's output, by `project_key_value`.
             memory_layout: The layout of keys and values.
 
         Returns:
-            The output of the sublayer, (R, D).
+            The output of the sublayer, (rows, model_dim).
         """
         query = layout.split_heads(self._project_query(x), self.heads)
         dropout = self._active_dropout
@@ -86,12 +86,12 @@ class MultiHeadAttention(nn.Module):
         """Attend from one new token of each hypothesis to its earlier tokens, and store it.
 
         Args:
-            x: The new tokens, (N, D).
+            x: The new tokens, (hypotheses, model_dim).
             layer: The number of the decoder layer, from 0.
             cache: Keys and values of earlier tokens; the new tokens' are added.
 
         Returns:
-            The output of the sublayer, (N, D).
+            The output of the sublayer, (hypotheses, model_dim).
         """
         query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         if self.is_rotary:
@@ -105,18 +105,18 @@ class MultiHeadAttention(nn.Module):
         """Attend from one new token of each hypothesis to its source.
 
         Args:
-            x: The new tokens, (N, D).
+            x: The new tokens, (hypotheses, model_dim).
             layer: The number of the decoder layer, from 0.
             cache: Keys and values of the sources.
 
         Returns:
-            The output of the sublayer, (N, D).
+            The output of the sublayer, (hypotheses, model_dim).
         """
         output: Tensor = self.out_proj(cache.cross_attend(layer, self._project_query(x)))
         return output
 
     def project_qkv(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values of rows (R, D), their heads split by the layout."""
+        """Return queries, keys and values of tokens (rows, model_dim), split into heads."""
         projected = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         query, key, value = (layout.split_heads(part, self.heads) for part in projected)
         if self.is_rotary:
@@ -125,26 +125,29 @@ class MultiHeadAttention(nn.Module):
         return self._scale_query(query), key, value
 
     def project_key_value(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Return keys and values of the encoder's output (R, D), heads split by its layout."""
+        """Return keys and values of the encoder's output (rows, model_dim), split into heads."""
         query_size, *key_value_sizes = self.qkv_sizes
         projected = self._project_part(memory, slice(query_size, None))
         key, value = torch.split(projected, key_value_sizes, dim=-1)
         return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
 
     def _project_query(self, x: Tensor) -> Tensor:
-        """Return queries (R, H x K) of rows (R, D)."""
+        """Return queries (rows, heads x key_dim) of rows (rows, model_dim)."""
         query_size = self.qkv_sizes[0]
         return self._scale_query(self._project_part(x, slice(None, query_size)))
 
     def _project_part(self, x: Tensor, outputs: slice) -> Tensor:
-        """Return some of the outputs of `in_proj` for rows (R, D)."""
+        """Return some of the outputs of `in_proj` for rows (rows, model_dim)."""
         weight, bias = self.in_proj.parameters_as(x.dtype)
         if bias is not None:
             bias = bias[outputs]
         return linear(x, weight[outputs], bias)
 
     def _rotate_tokens(self, x: Tensor, position: int) -> Tensor:
-        """Rotate queries or keys (N, H x K) of tokens that are all at one position."""
+        """Rotate queries or keys by the position of their tokens, which all have the same one.
+
+        The shape stays (hypotheses, heads x key_dim).
+        """
         heads = x.view(len(x), self.heads, 1, -1)
         return rotate(heads, position).flatten(1)
 

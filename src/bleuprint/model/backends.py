@@ -91,8 +91,8 @@ def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
     """Return whether oneDNN computes the gradient of a weight.
 
     Args:
-        x: The rows that the weight (V, K) multiplied, (N, K).
-        gradient: The gradient of the product, (N, V).
+        x: The rows that the weight (outputs, inputs) multiplied, (rows, inputs).
+        gradient: The gradient of the product, (rows, outputs).
     """
     if not onednn_takes(x, gradient):
         return False
@@ -104,8 +104,8 @@ def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
     """Return native/search.cpp if it computes attention to these keys and values; None: torch does.
 
     Args:
-        key: Keys, (..., K).
-        value: Values, (..., d_v).
+        key: Keys, (..., inputs).
+        value: Values, (..., value_dim).
     """
     if IS_PORTABLE or key.device.type != "cpu" or key.dtype != torch.float32:
         return None
@@ -172,7 +172,7 @@ def packed_kernel(device_type: str, head_size: int, max_length: int) -> PackedKe
 
     Args:
         device_type: The device that computes, such as cuda.
-        head_size: The size K of a head.
+        head_size: The number of dimensions of a head's keys.
         max_length: A bound of the lengths of all sentences, in tokens.
     """
     if device_type != "cuda":

@@ -30,7 +30,7 @@ def forward_flops(model: Model, vocabulary: int, source: Count, target: Count) -
     """
     # The columns of queries and values together; keys and outputs have as many.
     attention_width = model.heads * (model.d_k + model.d_v)
-    # Queries, keys, values and outputs: 2 operations per weight, in matrices of D rows.
+    # Queries, keys, values and outputs: 2 operations per weight, in matrices of d_model rows.
     projections = 4 * model.d_model * attention_width
     feed_forward = 2 * model.feed_forward_weights
     encoder_layer = source * (projections + feed_forward) + 2 * source * source * attention_width

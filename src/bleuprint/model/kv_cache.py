@@ -6,9 +6,16 @@ hypotheses that its sentence has had, with a bias that masks all but its own his
 hypotheses share their older tokens. Entries that no hypothesis uses any more are dropped now and
 then ("compacted").
 
-Dimensions in shapes: B sentences still being decoded, W hypotheses per sentence (the same for all),
-N = B x W hypotheses; H heads, K d_k (values have d_v), S source positions, E entries per sentence
-(one for each step of each hypothesis), R stored sentences, at least B.
+Dimensions in shapes:
+
+- sentences: the sentences that are still being decoded
+- stored_sentences: these and finished sentences that have not been removed yet
+- beam: the hypotheses of a sentence, the same number for each; 1 in the first step
+- hypotheses: the hypotheses of all sentences, sentences x beam
+- entries: the stored positions of a sentence, one for each step of each hypothesis
+- heads: the heads of attention
+- source_len: the positions of the source
+- key_dim, value_dim: the settings d_k and d_v
 """
 
 import torch
@@ -40,43 +47,45 @@ class KVCache:
         """Create the cache before the first step.
 
         Args:
-            source: Keys (B, H, S, K) and values (B, H, S, d_v) of the source, for each layer.
-            mask: False at the source's padding, (B, 1, 1, S); None without padding.
+            source: Keys (sentences, heads, source_len, key_dim) and values (sentences, heads,
+                source_len, value_dim) of the source, for each layer.
+            mask: False at the source's padding, (sentences, 1, 1, source_len); None without
+                padding.
         """
         self.position = -1
         self._source = [(key.contiguous(), value.contiguous()) for key, value in source]
         first_key, first_value = source[0]
         sentences = first_key.size(0)
         self._mask = None if mask is None else _bias(mask, first_key)
-        # The stored row of each sentence, (B,); None: row i is sentence i.
+        # The stored row of each sentence, (sentences,); None as long as row i is sentence i.
         self._rows: Tensor | None = None
         self._stored = sentences
         self._sentences = sentences
-        # Keys (R, H, E or more, K) and values of the target, by layer; a layer's first step adds
-        # them.
+        # Keys (stored_sentences, heads, entries or more, key_dim) and values of the target, by
+        # layer; a layer's first step adds them.
         self._target: list[tuple[Tensor, Tensor]] = []
         self._entries = 0
         self._compact_at = _MIN_ENTRIES
-        # Which entries are in the history of each hypothesis, (B, W, E).
+        # Which entries are in the history of each hypothesis, (sentences, beam, entries).
         self._history = torch.ones(sentences, 1, 0, dtype=torch.bool, device=first_key.device)
-        # The bias of the current step, (R, H, W, E); `advance` sets it.
+        # The bias of the current step, (stored_sentences, heads, beam, entries); `advance` sets it.
         self._bias = first_key
         # The compiled attention, or None where torch computes.
         self._library = native_attention(first_key, first_value)
-        # Which source positions are not padding, by stored row, (R, S); the compiled attention
-        # takes it in place of a bias.
+        # Which source positions are not padding, by stored row, (stored_sentences, source_len); the
+        # compiled attention takes it in place of a bias.
         if mask is None:
             self._is_source = first_key.new_ones(sentences, first_key.size(2), dtype=torch.bool)
         else:
             self._is_source = mask[:, 0, 0].contiguous()
 
     def advance(self, hypotheses: int) -> None:
-        """Start the next step, for N hypotheses: one new entry for each."""
+        """Start the next step, in which each hypothesis gets one new entry."""
         self.position += 1
         if self._entries >= self._compact_at:
             self._compact_entries()
         width = hypotheses // self._sentences
-        # Of the W new entries of a sentence, each hypothesis sees its own.
+        # Of the new entries of a sentence, each hypothesis sees only its own.
         own_entry = torch.eye(width, dtype=torch.bool, device=self._history.device)
         new_history = own_entry.expand(self._sentences, -1, -1)
         self._history = torch.cat((self._history, new_history), dim=2)
@@ -95,12 +104,12 @@ class KVCache:
 
         Args:
             layer: The number of the decoder layer, from 0.
-            query: Queries, (N, H x K).
-            key: Keys, (N, H x K).
-            value: Values, (N, H x d_v).
+            query: Queries, (hypotheses, heads x key_dim).
+            key: Keys, (hypotheses, heads x key_dim).
+            value: Values, (hypotheses, heads x value_dim).
 
         Returns:
-            The weighted sums of the values, (N, H x d_v).
+            The weighted sums of the values, (hypotheses, heads x value_dim).
         """
         heads = self._source[layer][0].size(1)
         if layer == len(self._target):
@@ -125,10 +134,10 @@ class KVCache:
 
         Args:
             layer: The number of the decoder layer, from 0.
-            query: Queries, (N, H x K).
+            query: Queries, (hypotheses, heads x key_dim).
 
         Returns:
-            The weighted sums of the source's values, (N, H x d_v).
+            The weighted sums of the source's values, (hypotheses, heads x value_dim).
         """
         key, value = self._source[layer]
         if self._library is not None:
@@ -139,9 +148,10 @@ class KVCache:
         """Keep some hypotheses of some sentences; changes this cache and returns it.
 
         Args:
-            hypotheses: The hypotheses to keep, as indices into the current N; the same number of
-                them for each sentence that is kept.
-            sentences: The sentences to keep, as indices into the current B; None keeps all.
+            hypotheses: The hypotheses to keep, as indices into all current hypotheses; the same
+                number for each sentence that is kept.
+            sentences: The sentences to keep, as indices into the current sentences; None keeps
+                all.
         """
         if sentences is not None:
             self._rows = sentences if self._rows is None else self._rows[sentences]
@@ -161,7 +171,12 @@ class KVCache:
         self._target.append((keys, values))
 
     def _compact_rows(self, rows: Tensor) -> None:
-        """Keep only the stored sentences `rows`, (B,), which become rows 0 to B - 1."""
+        """Remove stored sentences.
+
+        Args:
+            rows: The rows of the stored sentences to keep, (sentences,); they are numbered anew
+                from 0, in this order.
+        """
         self._source = [(key[rows], value[rows]) for key, value in self._source]
         if self._mask is not None:
             self._mask = self._mask[rows]
@@ -177,7 +192,7 @@ class KVCache:
         All sentences keep as many entries as the sentence that uses most. So other sentences keep
         some entries that they do not use; their history masks them.
         """
-        is_used = self._history.any(dim=1)  # (B, E)
+        is_used = self._history.any(dim=1)  # (sentences, entries)
         kept_entries = int(is_used.sum(dim=1).max())
         if kept_entries < _MIN_SHARE_IN_USE * self._entries:
             if self._rows is not None:
@@ -188,7 +203,8 @@ class KVCache:
             sentences = torch.arange(len(kept), device=kept.device)[:, None]
             compacted = []
             for key, value in self._target:
-                # Indices on both sides of a slice put their dimensions first: (B, kept, H, K).
+                # Indices on both sides of a slice put their dimensions first: (sentences, kept,
+                # heads, key_dim).
                 kept_keys = key[sentences, :, kept].transpose(1, 2)
                 kept_values = value[sentences, :, kept].transpose(1, 2)
                 compacted.append((kept_keys, kept_values))
@@ -198,14 +214,26 @@ class KVCache:
         self._compact_at = max(_MIN_ENTRIES, 2 * kept_entries)
 
     def _by_sentence(self, x: Tensor, heads: int) -> Tensor:
-        """Return queries, keys or values (N, H x K) as (B, H, W, K)."""
+        """Group queries, keys or values by sentence and head.
+
+        Args:
+            x: Queries, keys or values of all hypotheses, (hypotheses, heads x key_dim).
+            heads: The number of heads.
+
+        Returns:
+            A view of them, (sentences, heads, beam, key_dim).
+        """
         return x.view(self._sentences, -1, heads, x.size(1) // heads).transpose(1, 2)
 
     def _with_room(self, stored: Tensor, new_entries: int) -> Tensor:
-        """Return keys or values with room for the current entries; a larger copy if they are full.
+        """Return stored keys or values that have room for the entries of the current step.
+
+        The tensor is returned itself if it has room, otherwise a larger copy. It has more room than
+        there are entries, so that few steps copy it.
 
         Args:
-            stored: Keys or values, (R, H, entries with room, K).
+            stored: Keys or values, (stored_sentences, heads, room, key_dim), where `room` is the
+                number of entries that they can hold.
             new_entries: How many of the current entries are not stored yet.
         """
         if stored.size(2) >= self._entries:
@@ -223,56 +251,73 @@ class KVCache:
         values: Tensor,
         is_visible: Tensor,
     ) -> Tensor:
-        """Compute `_attend` by native/search.cpp, which stores new keys and values first.
+        """Attend from the current step's tokens to stored keys and values, in C++.
+
+        native/search.cpp computes what `_attend` computes with torch. If there are new keys and
+        values, it first copies them to the newest entries of `keys` and `values`.
 
         Args:
-            projected: Queries (N, H x K), and new keys and values to store, or None.
-            keys: The stored keys, (R, H, entries with room, K).
-            values: The stored values, (R, H, entries with room, d_v).
-            is_visible: Which entries a hypothesis sees, (B, W, E); or which positions of the source
-                are not padding, (R, S).
+            projected: Queries and new keys, (hypotheses, heads x key_dim), and new values,
+                (hypotheses, heads x value_dim). For attention to the source, keys and values are
+                None.
+            keys: The stored keys, (stored_sentences, heads, room, key_dim), where `room` is the
+                number of entries that they can hold.
+            values: The stored values, (stored_sentences, heads, room, value_dim).
+            is_visible: Which keys may be attended to. With new keys and values (self-attention),
+                the entries that each hypothesis sees, (sentences, beam, entries). Without them
+                (attention to the source), the positions that are not padding,
+                (stored_sentences, source_len).
 
         Returns:
-            The weighted sums of the values, (N, H x d_v).
+            The weighted sums of the values, (hypotheses, heads x value_dim).
         """
         assert self._library is not None
-        _, heads, room, key_size = keys.shape
-        value_size = values.size(3)
-        hypotheses = len(projected[0])
+        _, heads, room, key_dim = keys.shape
+        value_dim = values.size(3)
+        query, new_key, new_value = projected
+        hypotheses = query.size(0)
+        # Without `_rows`, each sentence is in the row of its number.
         rows = torch.arange(self._sentences) if self._rows is None else self._rows
-        result = keys.new_empty(hypotheses, heads * value_size)
-        strides = [0 if x is None else x.stride(0) for x in projected]
-        # The order of the C++ function's parameters.
+        weighted_sums = keys.new_empty(hypotheses, heads * value_dim)
         arguments = [
-            *projected,
-            *strides,
+            query,
+            new_key,
+            new_value,
+            # The number of elements from one hypothesis to the next, of each of the three tensors.
+            # C++ does not use it where a tensor is None.
+            query.stride(0),
+            0 if new_key is None else new_key.stride(0),
+            0 if new_value is None else new_value.stride(0),
             keys,
             values,
-            room,
-            rows,
+            room,  # The entries that `keys` and `values` can hold.
+            rows,  # The row of each sentence in `keys` and `values`.
             is_visible.contiguous(),
             self._sentences,
-            hypotheses // self._sentences,
+            hypotheses // self._sentences,  # The beam.
             heads,
-            key_size,
-            value_size,
-            is_visible.size(-1),
-            result,
+            key_dim,
+            value_dim,
+            is_visible.size(-1),  # The entries, or source positions, in use.
+            weighted_sums,  # Written by C++.
         ]
         self._library.attend(*native.c_arguments(*arguments))
-        return result
+        return weighted_sums
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-        """Attend from the current step's tokens to stored keys and values.
+        """Attend from the current step's tokens to stored keys and values, with torch.
+
+        `keys` in the shapes are the entries of the target, or the positions of the source.
 
         Args:
-            query: Queries, (B, H, W, K).
-            key: Keys, (R, H, E or S, K).
-            value: Values, (R, H, E or S, d_v).
-            bias: What is added to the scores, (R, H, W or 1, E or S), or None.
+            query: Queries, (sentences, heads, beam, key_dim).
+            key: Keys, (stored_sentences, heads, keys, key_dim).
+            value: Values, (stored_sentences, heads, keys, value_dim).
+            bias: What is added to the scores, (stored_sentences, heads, beam or 1, keys),
+                or None.
 
         Returns:
-            The weighted sums of the values, (N, H x d_v).
+            The weighted sums of the values, (hypotheses, heads x value_dim).
         """
         if self._rows is not None:
             # Queries of 0 for the rows not in use: copying the keys in use would take longer.
@@ -285,14 +330,19 @@ class KVCache:
 
 
 def _bias(mask: Tensor, key: Tensor) -> Tensor:
-    """Return what attention adds to its scores to mask: 0 where a mask is True, -inf elsewhere.
+    """Convert a mask to a bias, which attention adds to its scores before the softmax.
+
+    The bias is 0 where the mask is True. It is -inf elsewhere, which makes the attention weight 0.
 
     Args:
-        mask: A mask for all heads, (R, 1, W or 1, E or S).
-        key: Keys, (R, H, ...), whose type and number of heads the bias has.
+        mask: A mask that is the same for all heads, (stored_sentences, 1, queries, keys). For
+            self-attention, `queries` are the hypotheses of a sentence; for attention to the source,
+            1, since all have the same mask.
+        key: Keys, (stored_sentences, heads, ...), which decide the type, the device and the number
+            of heads of the bias.
 
     Returns:
-        The bias, (R, H, W or 1, E or S).
+        The bias, (stored_sentences, heads, queries, keys).
     """
     bias = torch.zeros(mask.shape, dtype=key.dtype, device=key.device)
     bias = bias.masked_fill_(~mask, -torch.inf)
@@ -300,18 +350,19 @@ def _bias(mask: Tensor, key: Tensor) -> Tensor:
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-    """Compute softmax(query x key^T / sqrt(K) + bias) x value (section 3.2.1).
+    """Compute softmax(query x key^T / sqrt(key_dim) + bias) x value (section 3.2.1).
 
     torch's fused kernel is a third slower for few queries.
 
     Args:
-        query: Queries, (R, H, W, K).
-        key: Keys, (R, H, E or S, K).
-        value: Values, (R, H, E or S, d_v).
-        bias: What is added to the scores, (R, H, W or 1, E or S), or None.
+        query: Queries, (stored_sentences, heads, beam, key_dim).
+        key: Keys, (stored_sentences, heads, keys, key_dim).
+        value: Values, (stored_sentences, heads, keys, value_dim).
+        bias: What is added to the scores, (stored_sentences, heads, beam or 1, keys),
+            or None.
 
     Returns:
-        The weighted sums, (R, H, W, d_v).
+        The weighted sums, (stored_sentences, heads, beam, value_dim).
     """
     # Sentences and heads as one dimension, as batched products take them.
     queries = query.flatten(0, 1)

@@ -1,7 +1,7 @@
 """The layers of the Transformer, with the paper's names: each is a plain PyTorch module.
 
-Dimensions in shapes: R rows (the tokens of a batch; layout.py says which belong to a sentence), D
-d_model, F d_ff, N hypotheses of a search.
+Dimensions in shapes: `rows` are the tokens of a batch (layout.py says which belong to a sentence),
+`hypotheses` those of a search; `model_dim` is the setting d_model and `ff_dim` d_ff.
 """
 
 import math
@@ -35,19 +35,19 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Embedding(nn.Embedding):
-    """Token embeddings, multiplied by sqrt(D) (section 3.4) unless the settings say otherwise.
+    """Token embeddings, by default multiplied by the square root of d_model (section 3.4).
 
     Attributes:
         scale: The factor of the embeddings; None leaves them as they are.
     """
 
     def __init__(self, settings: Settings, vocabulary: int) -> None:
-        """Create a matrix (vocabulary, D), where `vocabulary` is a number of tokens."""
+        """Create a matrix (vocabulary, model_dim), where `vocabulary` is a number of tokens."""
         super().__init__(vocabulary, settings.d_model)
         self.scale = math.sqrt(settings.d_model) if settings.scale_embeddings else None
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the embeddings of token ids: one more dimension, of size D."""
+        """Return the embeddings of token ids (...): (..., model_dim)."""
         embedded = super().forward(input)
         return embedded if self.scale is None else embedded * self.scale
 
@@ -56,8 +56,9 @@ class FeedForward(nn.Module):
     """Position-wise feed-forward network (section 3.3): fc2(dropout(activation(fc1(x)))).
 
     Attributes:
-        fc1: The layer from D to F; to 2 F for swiglu, whose halves are gate and value.
-        fc2: The layer from F to D.
+        fc1: The layer from model_dim to ff_dim, or to twice ff_dim for swiglu, whose halves are the
+            gate and the value.
+        fc2: The layer from ff_dim to model_dim.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -70,8 +71,8 @@ class FeedForward(nn.Module):
         self.dropout = settings.dropout.activation
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform each row of x (R, D) by itself: (R, D)."""
-        hidden = self.activation(self.fc1(x))  # (R, F)
+        """Transform each row of x (rows, model_dim) by itself: (rows, model_dim)."""
+        hidden = self.activation(self.fc1(x))  # (rows, ff_dim)
         hidden = dropout(hidden, self.dropout, self.training)
         output: Tensor = self.fc2(hidden)
         return output
@@ -121,7 +122,7 @@ class ResidualConnection(nn.Module):
         self.is_pre_norm = settings.norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Add the output of a sublayer, with dropout, to its input (R, D)."""
+        """Add the output of a sublayer, with dropout, to its input (rows, model_dim)."""
         if self.is_pre_norm:
             output = sublayer(self.norm(x))
             return x + dropout(output, self.dropout, self.training)
@@ -143,7 +144,15 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = ResidualConnection(settings)
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
-        """Transform the source tokens x (R, D), whose sentences the layout knows: (R, D)."""
+        """Transform the source tokens of a batch.
+
+        Args:
+            x: The source tokens, (rows, model_dim).
+            layout: Which rows belong to a sentence.
+
+        Returns:
+            The new states of the source tokens, (rows, model_dim).
+        """
         x = self.self_attention_residual(x, lambda y: self.self_attention(y, layout))
         output: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return output
@@ -169,13 +178,13 @@ class DecoderLayer(nn.Module):
         """Transform target tokens; no position sees a later one.
 
         Args:
-            x: The target tokens, (R, D).
+            x: The target tokens, (rows, model_dim).
             layout: Which of their rows belong to a sentence.
-            memory: The encoder's output, with rows of its own number, (R, D).
+            memory: The encoder's output, with rows of its own number, (rows, model_dim).
             memory_layout: Which of its rows belong to a sentence.
 
         Returns:
-            The target tokens' new states, (R, D).
+            The target tokens' new states, (rows, model_dim).
         """
         cross_attention = self.cross_attention
         key, value = cross_attention.project_key_value(memory, memory_layout)
@@ -192,12 +201,12 @@ class DecoderLayer(nn.Module):
         """Transform one new token of each hypothesis of a search, as `forward` would.
 
         Args:
-            x: The new tokens, (N, D).
+            x: The new tokens, (hypotheses, model_dim).
             layer: The number of this layer, from 0.
             cache: Keys and values of the sources and of earlier tokens; the new tokens' are added.
 
         Returns:
-            The new tokens' states, (N, D).
+            The new tokens' states, (hypotheses, model_dim).
         """
         x = self.self_attention_residual(x, lambda y: self.self_attention.step(y, layer, cache))
         x = self.cross_attention_residual(
@@ -218,7 +227,7 @@ class Encoder(nn.ModuleList):
         super().__init__(EncoderLayer(settings) for _ in range(settings.encoder_layers))
 
     def forward(self, x: Tensor, layout: Layout, layer_drop: float) -> Tensor:
-        """Transform the source tokens x (R, D) by each layer, but those that LayerDrop skips."""
+        """Transform source tokens (rows, model_dim) by each layer that LayerDrop does not skip."""
         for layer in _layers_to_run(self, layer_drop):
             x = layer(x, layout)
         return x
@@ -242,13 +251,16 @@ class Decoder(nn.ModuleList):
         memory_layout: Layout,
         layer_drop: float,
     ) -> Tensor:
-        """Transform the target tokens x (R, D) by each layer, but those that LayerDrop skips."""
+        """Transform target tokens (rows, model_dim) by each layer that LayerDrop does not skip."""
         for layer in _layers_to_run(self, layer_drop):
             x = layer(x, layout, memory, memory_layout)
         return x
 
     def step(self, x: Tensor, cache: KVCache) -> Tensor:
-        """Transform one new token of each hypothesis of a search, (N, D), by each layer."""
+        """Transform one new token of each hypothesis of a search by each layer.
+
+        The shape stays (hypotheses, model_dim).
+        """
         for number, layer in enumerate(self):
             x = cast(DecoderLayer, layer).step(x, number, cache)
         return x

@@ -1,4 +1,4 @@
-"""How the tokens of a batch lie in the rows (R, D) that the model's layers compute on.
+"""How the tokens of a batch lie in the rows (rows, model_dim) that the model's layers compute on.
 
 All layers but attention treat each token by itself, and so compute on a matrix with a row for each
 token. A layout knows which rows belong to a sentence. Only attention needs it: it splits the rows
@@ -9,8 +9,9 @@ into sentences and heads, attends within sentences, and joins the results to row
 - `PackedLayout`: sentences one after the other, without padding between them; attention reads where
   each begins. Used for training on GPUs (backends.py says when).
 
-Dimensions in shapes: B sentences, T positions of each, R rows, D d_model, H heads, K d_k (values
-have d_v).
+Dimensions in shapes: `batch` is the number of sentences, `positions` the number of positions of
+each, `rows` the number of tokens; `model_dim` is the setting d_model, `key_dim` d_k and `value_dim`
+d_v.
 """
 
 import math
@@ -28,12 +29,12 @@ class PaddedLayout(NamedTuple):
     """Sentences of one length, with padding at their ends.
 
     Attributes:
-        size: The number of sentences B and of positions T.
-        mask: False at padding, (B, 1, 1, T); None if nothing is masked.
+        size: The number of sentences, and the number of positions of each.
+        mask: False at padding, (batch, 1, 1, positions); None if nothing is masked.
         fill: Whether `pad_rows` adds rows, so that few numbers of rows occur. oneDNN needs it;
             compiled layers and GPUs do not.
         recorded_weights: Where `attend` appends the weights of attention to this layout's keys,
-            (B, H, T of the queries, T); None: nowhere.
+            (batch, heads, positions of the queries, positions); None: nowhere.
     """
 
     size: Size
@@ -42,11 +43,19 @@ class PaddedLayout(NamedTuple):
     recorded_weights: list[Tensor] | None = None
 
     def rows(self, x: Tensor) -> Tensor:
-        """Return a batch (B, T, D) as rows (R, D)."""
+        """Return a batch (batch, positions, model_dim) as rows (rows, model_dim)."""
         return pad_rows(x) if self.fill else x.flatten(0, 1)
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """Return rows (R, H x K) as sentences and heads, (B, H, T, K)."""
+        """Split rows into sentences and heads.
+
+        Args:
+            rows: Queries, keys or values, (rows, heads x key_dim).
+            heads: The number of heads.
+
+        Returns:
+            The same numbers, (batch, heads, positions, key_dim).
+        """
         batch = unpad_rows(rows, self.size)
         sentences, positions = self.size
         return batch.view(sentences, positions, heads, -1).transpose(1, 2)
@@ -60,18 +69,18 @@ class PaddedLayout(NamedTuple):
         is_causal: bool,
         dropout: float,
     ) -> Tensor:
-        """Compute softmax(query x key^T / sqrt(K)) x value (section 3.2.1) of each head.
+        """Compute softmax(query x key^T / sqrt(key_dim)) x value (section 3.2.1) of each head.
 
         Args:
-            query: Queries in this layout, (B, H, T, K).
-            key: Keys in `key_layout`, (B, H, S, K).
-            value: Values in `key_layout`, (B, H, S, d_v).
-            key_layout: The layout of the S positions that are attended to.
+            query: Queries in this layout, (batch, heads, positions, key_dim).
+            key: Keys in `key_layout`, (batch, heads, key_positions, key_dim).
+            value: Values in `key_layout`, (batch, heads, key_positions, value_dim).
+            key_layout: The layout of the positions that are attended to.
             is_causal: Whether no position sees a later one.
             dropout: The dropout probability of attention weights.
 
         Returns:
-            The weighted sums, their heads side by side, in rows (R, H x d_v).
+            The weighted sums, their heads side by side, in rows (rows, heads x value_dim).
         """
         assert isinstance(key_layout, PaddedLayout)
         if key_layout.recorded_weights is not None:
@@ -94,7 +103,8 @@ class PackedLayout(NamedTuple):
     """Sentences one after the other, without padding.
 
     Attributes:
-        offsets: The row where each sentence begins, and R at the end, (B + 1,), int32.
+        offsets: The row where each sentence begins, and the number of rows at the end,
+            (batch + 1,), int32.
         max_length: A bound of the sentences' lengths in tokens.
     """
 
@@ -102,7 +112,7 @@ class PackedLayout(NamedTuple):
     max_length: int
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """Return rows (R, H x K) with separate heads, (R, H, K)."""
+        """Return rows (rows, heads x key_dim) with separate heads, (rows, heads, key_dim)."""
         return rows.view(rows.size(0), heads, -1)
 
     def attend(
@@ -114,7 +124,19 @@ class PackedLayout(NamedTuple):
         is_causal: bool,
         dropout: float,
     ) -> Tensor:
-        """Compute attention as `PaddedLayout.attend`, of queries (R, H, K); without dropout."""
+        """Compute softmax(query x key^T / sqrt(key_dim)) x value (section 3.2.1) of each head.
+
+        Args:
+            query: Queries in this layout, (rows, heads, key_dim).
+            key: Keys in `key_layout`, (key_rows, heads, key_dim).
+            value: Values in `key_layout`, (key_rows, heads, value_dim).
+            key_layout: The layout of the tokens that are attended to.
+            is_causal: Whether no position sees a later one.
+            dropout: Must be 0: the kernels cannot drop attention weights.
+
+        Returns:
+            The weighted sums, their heads side by side, in rows (rows, heads x value_dim).
+        """
         assert isinstance(key_layout, PackedLayout)
         assert not dropout, "the kernels have no dropout of attention weights"
         mixed = attend_packed(
@@ -137,14 +159,16 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal
     """Compute attention weights, which the fused kernel does not return.
 
     Args:
-        query: Queries, (B, H, T, K).
-        key: Keys, (B, H, S, K).
-        mask: False at keys of padding, (B, 1, 1, S); None if nothing is masked, as always in causal
-            attention, where padding follows all tokens.
+        query: Queries, (batch, heads, positions, key_dim).
+        key: Keys, (batch, heads, key_positions, key_dim).
+        mask: False at keys of padding, (batch, 1, 1, key_positions); None if nothing is masked, as
+            always in causal attention, where padding follows all tokens.
         is_causal: Whether no position sees a later one.
 
     Returns:
-        The weights, (B, H, T, S), which sum to 1 over S; in float32 or more.
+        The weights, (batch, heads, positions, key_positions), which sum to 1 over
+            the keys; in float32 or
+        more.
     """
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))

@@ -4,7 +4,7 @@ torch contains oneDNN but uses it in compiled models only. The private operators
 models use are called directly, in this module alone; without them, `backends.HAS_ONEDNN = False`
 leaves all products to torch.
 
-Dimensions in shapes: N rows, K inputs, V outputs.
+Dimensions in shapes: the number of rows, and of the inputs and outputs of a layer.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ class Linear(nn.Linear):
     packed: Tensor | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        """Multiply input (..., K) by the weight and add the bias: (..., V)."""
+        """Multiply input (..., inputs) by the weight and add the bias: (..., outputs)."""
         weight, bias = self.parameters_as(input.dtype)
         packed = self.packed
         if packed is not None and not torch.is_grad_enabled() and onednn_takes(input, weight):
@@ -73,12 +73,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Multiply by a transposed weight and add a bias, as `functional.linear`.
 
     Args:
-        x: Inputs, (..., K).
-        weight: The weight, (V, K).
-        bias: The bias, (V,), or None.
+        x: Inputs, (..., inputs).
+        weight: The weight, (outputs, inputs).
+        bias: The bias, (outputs,), or None.
 
     Returns:
-        The outputs, (..., V).
+        The outputs, (..., outputs).
     """
     if not onednn_takes(x, weight):
         return functional.linear(x, weight, bias)
@@ -89,11 +89,11 @@ def weight_gradient(x: Tensor, gradient: Tensor) -> Tensor:
     """Return the gradient of a weight in the product of `linear`.
 
     Args:
-        x: The inputs, (N, K).
-        gradient: The gradient of the outputs, (N, V).
+        x: The inputs, (rows, inputs).
+        gradient: The gradient of the outputs, (rows, outputs).
 
     Returns:
-        The gradient of the weight, (V, K).
+        The gradient of the weight, (outputs, inputs).
     """
     if not onednn_takes_gradient(x, gradient):
         return gradient.t() @ x
@@ -101,20 +101,40 @@ def weight_gradient(x: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiply x (..., K) by a transposed weight (V, K), packed or not, and add a bias (V,)."""
+    """Multiply by a transposed weight and add a bias, with oneDNN.
+
+    Args:
+        x: Inputs, (..., inputs).
+        weight: The weight, (outputs, inputs), either a plain tensor or in the blocked layout of
+            `pack_weights`.
+        bias: The bias, (outputs,), or None.
+
+    Returns:
+        The outputs, (..., outputs).
+    """
     rows = x.reshape(-1, x.size(-1))
-    result: Tensor
     if torch.is_grad_enabled():
-        result = _OnednnLinear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+        # torch does not know the gradient of oneDNN's operator; `_OnednnLinear` defines it.
+        outputs: Tensor = _OnednnLinear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
     else:
-        result = _onednn_product(rows, weight, bias)
-    return result.view(*x.shape[:-1], weight.size(0))
+        outputs = _onednn_product(rows, weight, bias)
+    return outputs.view(*x.shape[:-1], weight.size(0))
 
 
 def _onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Multiply x (N, K) by a transposed weight (V, K) and add a bias (V,): (N, V)."""
-    result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return result
+    """Multiply by a transposed weight and add a bias, by the operator of oneDNN.
+
+    Args:
+        x: Inputs, (rows, inputs).
+        weight: The weight, (outputs, inputs).
+        bias: The bias, (outputs,), or None.
+
+    Returns:
+        The outputs, (rows, outputs).
+    """
+    # The last three arguments apply no activation function to the product.
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return outputs
 
 
 class _Copy(torch.autograd.Function):
@@ -140,7 +160,7 @@ class _OnednnLinear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Multiply x (N, K) by a transposed weight (V, K) and add a bias (V,): (N, V)."""
+        """Multiply x (rows, inputs) by a transposed weight (outputs, inputs) and add a bias."""
         ctx.save_for_backward(x, weight)
         return _onednn_product(x, weight, bias)
 

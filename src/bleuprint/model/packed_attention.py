@@ -7,8 +7,8 @@ tile and keeps, for each query, the highest score so far and the sum of the expo
 ("online softmax"). Scores are kept as powers of 2, which GPUs compute faster than powers of e. Sums
 are in float32.
 
-Dimensions in shapes: B sentences, R rows of queries (the positions of all sentences), S rows of
-keys and values, H heads, K size of a head.
+Dimensions in shapes: `rows` are the rows of queries (the positions of all sentences), `key_rows`
+the rows of keys and values.
 """
 
 import math
@@ -38,18 +38,19 @@ def packed_attention(
     """Compute the attention of queries to the keys and values of their own sentence.
 
     Args:
-        query: Queries, (R, H, K); K is a power of two from 16 on.
-        key: Keys, (S, H, K).
-        value: Values, (S, H, K).
-        offsets: The row where each sentence of the queries begins, and R at the end, (B + 1,). No
-            sentence is empty.
-        key_offsets: The same for keys and values, with S at the end, (B + 1,).
+        query: Queries, (rows, heads, head_dim); head_dim is a power of two, at least 16.
+        key: Keys, (key_rows, heads, head_dim).
+        value: Values, (key_rows, heads, head_dim).
+        offsets: The row where each sentence of the queries begins, and the number of rows at the
+            end, (sentences + 1,). No sentence is empty.
+        key_offsets: The same for keys and values, with the number of their rows at the end,
+            (sentences + 1,).
         longest: A bound of the lengths of all sentences.
         causal: Whether no position sees a later one.
 
     Returns:
-        The weighted sums of the values, (R, H, K), and the logarithm to base 2 of each softmax's
-        denominator, (H, R), which the gradients need.
+        The weighted sums of the values, (rows, heads, head_dim), and the logarithm to base 2 of
+        each softmax's denominator, (heads, rows), which the gradients need.
     """
     (query,) = _equally_strided(query)
     key, value = _equally_strided(key, value)
@@ -83,7 +84,7 @@ def _(query: Tensor, *_: object) -> tuple[Tensor, Tensor]:
 
 
 def _empty_outputs(query: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the uninitialized results of `packed_attention` for queries (R, H, K)."""
+    """Return uninitialized results of `packed_attention`: weighted sums and log sums."""
     rows, heads, _ = query.shape
     mixed = torch.empty_like(query, memory_format=torch.contiguous_format)
     log_sums = query.new_empty((heads, rows), dtype=torch.float32)
@@ -106,7 +107,7 @@ def _gradients(
     """Compute the gradients by query, key and value.
 
     Args:
-        gradient: The gradient of `mixed`, (R, H, K).
+        gradient: The gradient of `mixed`, (rows, heads, head_dim).
         query: See `packed_attention`, as the arguments after it.
         key: Keys.
         value: Values.
@@ -192,10 +193,11 @@ packed_attention.register_autograd(_differentiate, setup_context=_save_for_backw
 
 
 def _equally_strided(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return tensors (R, H, K) in one memory format, copied if they are not in it already.
+    """Return tensors in one memory format; copies them if their formats differ.
 
-    Their heads lie side by side, and their rows are equally far apart, so that the kernels need one
-    stride for all of them.
+    The tensors have the shape (rows, heads, head_dim). In the format, their heads lie side
+    by side and their rows are equally far apart, so that the kernels need one stride for all of
+    them.
     """
     head_size = tensors[0].size(2)
     strides = {x.stride() for x in tensors}
@@ -220,10 +222,10 @@ def _grid(offsets: Tensor, longest: int, heads: int) -> tuple[int, int, int]:
 # query, key, value, mixed, log_sums, offsets, key_offsets: as in `packed_attention`
 # gradient, query_gradient, key_gradient, value_gradient: as in `_gradients`
 # query_stride, key_stride: elements from one row to the next, of queries and of keys and values
-# rows, heads: R and H
-# scale: 1 / sqrt(K)
+# rows, heads: the numbers of query rows and of heads
+# scale: 1 / sqrt(head_dim)
 # causal: whether no position sees a later one
-# size: K
+# size: head_dim
 # tile: _TILE
 #
 # Rows of a sentence are from `first` up to `end`, which is not included; `key_first` and `key_end`

@@ -2,8 +2,8 @@
 
 `attend_packed` calls the kernel that backends.py chooses.
 
-Dimensions in shapes: B sentences, R rows of queries (the positions of all sentences), S rows of
-keys and values, H heads, K size of a head.
+Dimensions in shapes: `rows` are the rows of queries (the positions of all sentences), `key_rows`
+the rows of keys and values.
 """
 
 from collections.abc import Callable
@@ -34,17 +34,19 @@ def attend_packed(
     """Compute the attention of queries to the keys and values of their own sentence.
 
     Args:
-        query: Queries, (R, H, K).
-        key: Keys, (S, H, K).
-        value: Values, (S, H, K).
-        query_offsets: The row where each sentence of queries begins, and R at the end, (B + 1,).
-        key_offsets: The same for keys and values, with S at the end, (B + 1,).
+        query: Queries, (rows, heads, head_dim).
+        key: Keys, (key_rows, heads, head_dim).
+        value: Values, (key_rows, heads, head_dim).
+        query_offsets: The row where each sentence of queries begins, and the number of rows at the
+            end, (sentences + 1,).
+        key_offsets: The same for keys and values, with the number of their rows at the end,
+            (sentences + 1,).
         max_query_length: A bound of the lengths of the queries' sentences.
         max_key_length: A bound of the lengths of the keys' sentences.
         is_causal: Whether no position sees a later one.
 
     Returns:
-        The weighted sums of the values, (R, H, K).
+        The weighted sums of the values, (rows, heads, head_dim).
     """
     max_length = max(max_query_length, max_key_length)
     kernel = packed_kernel(query.device.type, query.size(-1), max_length)
@@ -137,7 +139,7 @@ def _attend_by_sentence(
 
 
 def _sentence_rows(offsets: Tensor) -> list[slice]:
-    """Return the rows of each sentence, from offsets (B + 1,)."""
+    """Return the rows of each sentence, from offsets (sentences + 1,)."""
     return [slice(start, end) for start, end in pairwise(offsets.tolist())]
 
 

@@ -1,7 +1,7 @@
 """How the model learns the positions of tokens: added to embeddings, or as rotations.
 
-Dimensions in shapes: B sentences in a batch, T positions, R packed rows, D d_model, K size of a
-head.
+Dimensions in shapes: `batch` is the number of sentences, `rows` the number of packed tokens,
+`model_dim` the setting d_model.
 """
 
 import math
@@ -20,7 +20,7 @@ class PositionalEncoding(nn.Module):
     (`rotate`). For them, and for models without positions, `forward` returns its input.
 
     Attributes:
-        weight: The learned encodings, (max_positions, D); only for learned encodings.
+        weight: The learned encodings, (max_positions, model_dim); only for learned encodings.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -35,9 +35,9 @@ class PositionalEncoding(nn.Module):
         """Add the encodings of positions to embeddings.
 
         Args:
-            embedded: Embeddings, (B, T, D) or, packed, (R, D).
-            positions: The position of each of the T columns, as a range; or of each of the R rows,
-                as a tensor (R,).
+            embedded: Embeddings, (batch, positions, model_dim) or, packed, (rows, model_dim).
+            positions: The position of each column, as a range; or of each packed row,
+                as a tensor (rows,).
 
         Returns:
             The sum, in the shape of `embedded`.
@@ -51,7 +51,7 @@ class PositionalEncoding(nn.Module):
         return embedded
 
     def _learned_encodings(self, positions: range | Tensor) -> Tensor:
-        """Return the learned encodings of positions, (T, D) or (R, D)."""
+        """Return the learned encoding of each position: (positions, model_dim)."""
         if isinstance(positions, range):
             # A slice is a view; a look-up would copy the rows.
             return self.weight[positions.start : positions.stop]
@@ -62,14 +62,14 @@ def sinusoidal_positions(positions: Tensor, d_model: int) -> Tensor:
     """Return the sinusoids of section 3.5: sines in even dimensions, cosines in odd ones.
 
     Args:
-        positions: Positions from 0, (T,).
-        d_model: The number of dimensions D, which is even.
+        positions: Positions from 0, (positions,).
+        d_model: The number of dimensions, which is even.
 
     Returns:
-        The encodings, (T, D), in float32.
+        The encodings, (positions, model_dim), in float32.
     """
     even_dimensions = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
-    # 10000^(-2i / D), computed as a power of e.
+    # 10000^(-2i / d_model), computed as a power of e.
     frequencies = torch.exp(even_dimensions * (-math.log(10000.0) / d_model))
     angles = positions[:, None].float() * frequencies
     # Stacked in a new last dimension and flattened, sines and cosines alternate.
@@ -80,14 +80,15 @@ def rotate(x: Tensor, first_position: int) -> Tensor:
     """Rotate queries or keys by their positions (rotary encoding, Su et al. 2021).
 
     Dimensions 2i and 2i + 1 are the real and imaginary part of a complex number, which is
-    multiplied by exp(j position 10000^(-2i / K)).
+    multiplied by exp(j position 10000^(-2i / head_dim)).
 
     Args:
-        x: Queries or keys, (..., T, K).
-        first_position: The position of the first of the T rows.
+        x: Queries or keys, (..., positions, head_dim).
+        first_position: The position of the first query or key.
 
     Returns:
-        The rotated queries or keys, (..., T, K), in the type of `x`; computed in float32.
+        The rotated queries or keys, (..., positions, head_dim), in the type of `x`; computed in
+        float32.
     """
     positions = torch.arange(first_position, first_position + x.size(-2), device=x.device)
     sinusoids = sinusoidal_positions(positions, x.size(-1))

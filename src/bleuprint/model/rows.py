@@ -1,12 +1,12 @@
 """Matrices with a few more rows than needed, which kernels compute faster.
 
-Dimensions in shapes: B sentences in a batch, T positions of each, R rows, D columns.
+Dimensions in shapes: the sentences in a batch, the positions of each, rows, and columns.
 """
 
 from torch import Tensor
 from torch.nn import functional
 
-# The number of sentences B and of positions T of each.
+# The number of sentences, and the number of positions of each.
 Size = tuple[int, int]
 
 # On CPUs the number of rows is a multiple of this, and has so many significant bits.
@@ -24,10 +24,10 @@ def pad_rows(x: Tensor) -> Tensor:
     more rows by less than 2%.
 
     Args:
-        x: A batch, (B, T, D).
+        x: A batch, (sentences, positions, columns).
 
     Returns:
-        Its rows, (R, D), where R is at least B x T.
+        Its rows, (rows, columns), at least one for each position of each sentence.
     """
     rows = x.flatten(0, -2)
     row_multiple = max(_ROW_MULTIPLE, 1 << max(0, len(rows).bit_length() - _ROW_BITS))
@@ -42,11 +42,11 @@ def unpad_rows(rows: Tensor, size: Size) -> Tensor:
     """Return the batch that `pad_rows` made rows of.
 
     Args:
-        rows: Rows, (R, D).
-        size: The number of sentences B and of positions T.
+        rows: Rows, (rows, columns).
+        size: The number of sentences, and the number of positions of each.
 
     Returns:
-        The batch, (B, T, D), as a view.
+        The batch, (sentences, positions, columns), as a view.
     """
     sentences, positions = size
     return rows[: sentences * positions].view(sentences, positions, rows.size(-1))

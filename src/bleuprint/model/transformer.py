@@ -4,9 +4,9 @@
 matrix with a row for each token of a batch; layout.py says which rows belong to a sentence. Which
 library computes a product or an attention is chosen in backends.py.
 
-Dimensions in shapes: B sentences in a batch, S source and T target positions, R rows (all tokens of
-a batch), D d_model, H heads, V tokens of the target vocabulary, N hypotheses of a search. Masks are
-False at padding.
+Dimensions in shapes: `batch` is the number of sentences, `source_len` and `target_len` their
+positions, `rows` all tokens of a batch, `hypotheses` those of a search, `vocabulary` the tokens of
+the target vocabulary, `model_dim` the setting d_model. Masks are False at padding.
 """
 
 from typing import NamedTuple, cast
@@ -30,14 +30,16 @@ from bleuprint.runtime.errors import UserError
 
 
 class AttentionWeights(NamedTuple):
-    """Attention weights of each layer, (B, H, positions of queries, positions of keys).
+    """Attention weights of each layer, (batch, heads, positions of queries, positions of keys).
 
     Rows sum to 1; rows that belong to padding are meaningless.
 
     Attributes:
-        encoder: Self-attention of the encoder, (B, H, S, S).
-        decoder: Self-attention of the decoder, (B, H, T, T), 0 above the diagonal.
-        cross: Attention of the decoder to the encoder's output, (B, H, T, S).
+        encoder: Self-attention of the encoder, (batch, heads, source_len, source_len).
+        decoder: Self-attention of the decoder, (batch, heads, target_len, target_len), 0 above the
+            diagonal.
+        cross: Attention of the decoder to the encoder's output, (batch, heads, target_len,
+            source_len).
     """
 
     encoder: list[Tensor]
@@ -97,11 +99,11 @@ class Transformer(nn.Module):
         """Compute the logits of the next token at each target position.
 
         Args:
-            source: Source ids, (B, S), with EOS.
-            target: Target ids, (B, T), with BOS.
+            source: Source ids, (batch, source_len), with EOS.
+            target: Target ids, (batch, target_len), with BOS.
 
         Returns:
-            The logits, (B, T, V).
+            The logits, (batch, target_len, vocabulary).
         """
         memory, mask = self.encode(source)
         logits: Tensor = self.projection(self.decode(target, memory, mask))
@@ -113,13 +115,13 @@ class Transformer(nn.Module):
         """Encode source sentences.
 
         Args:
-            source: Source ids, (B, S), with EOS.
+            source: Source ids, (batch, source_len), with EOS.
             has_padding: Whether `source` contains PAD; None reads the tensor, for which the CPU
                 waits until an accelerator has computed it.
 
         Returns:
-            The encoder's output ("memory"), (B, S, D), and its mask, (B, 1, 1, S), or None if there
-            is no padding.
+            The encoder's output ("memory"), (batch, source_len, model_dim), and its mask, (batch,
+            1, 1, source_len), or None if there is no padding.
         """
         mask = _padding_mask(source, has_padding)
         memory = self._encode_padded(source, self._padded_layout(source, mask))
@@ -129,19 +131,19 @@ class Transformer(nn.Module):
         """Decode known target sentences; no position sees a later one.
 
         Args:
-            target: Target ids, (B, T), with BOS.
-            memory: The encoder's output, (B, S, D).
-            mask: Its mask, (B, 1, 1, S), or None.
+            target: Target ids, (batch, target_len), with BOS.
+            memory: The encoder's output, (batch, source_len, model_dim).
+            mask: Its mask, (batch, 1, 1, source_len), or None.
 
         Returns:
-            The hidden states that the projection turns into logits, (B, T, D).
+            The hidden states that the projection turns into logits, (batch, target_len, model_dim).
         """
         layout = self._padded_layout(target)
         memory_layout = self._padded_layout(memory, mask)
         return self._decode_padded(target, layout, memory, memory_layout)
 
     def label_states(self, batch: Batch) -> Tensor:
-        """Return the hidden states of a padded batch that predict its labels, (labels, D).
+        """Return the hidden states of a padded batch that predict its labels, (labels, model_dim).
 
         Positions of padding have no label, so that the projection skips them.
         """
@@ -150,7 +152,7 @@ class Transformer(nn.Module):
         return hidden.flatten(0, 1).index_select(0, batch.label_positions)
 
     def packed_hidden_states(self, batch: PackedBatch) -> Tensor:
-        """Return the hidden states of all target positions of a packed batch, (R, D)."""
+        """Return the hidden states of all target positions of a packed batch, (rows, model_dim)."""
         layout = PackedLayout(batch.source.offsets, batch.longest)
         target_layout = PackedLayout(batch.target.offsets, batch.longest)
         source = self._embed_source(batch.source.ids, batch.source.positions)
@@ -162,7 +164,7 @@ class Transformer(nn.Module):
         """Encode source sentences for a search.
 
         Args:
-            source: Source ids, (B, S), with EOS.
+            source: Source ids, (batch, source_len), with EOS.
 
         Returns:
             The cache before the first target token, with the keys and values of the sources.
@@ -179,20 +181,28 @@ class Transformer(nn.Module):
         """Compute the logits of the next token of each hypothesis of a search.
 
         Args:
-            tokens: The ids of each hypothesis's last token, (N,).
+            tokens: The ids of each hypothesis's last token, (hypotheses,).
             cache: Keys and values of earlier tokens; it is changed.
 
         Returns:
-            The logits, (N, V), -inf for PAD and BOS, and the cache, which includes `tokens`.
+            The logits, (hypotheses, vocabulary), -inf for PAD and BOS, and the cache, which
+            includes `tokens`.
         """
         cache.advance(len(tokens))
         positions = range(cache.position, cache.position + 1)
-        embedded = self._embed_target(tokens[:, None], positions)[:, 0]  # (N, D)
+        embedded = self._embed_target(tokens[:, None], positions)[:, 0]  # (hypotheses, model_dim)
         hidden = self.decoder_norm(self.decoder.step(embedded, cache))
         return self._next_token_logits(hidden), cache
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """Return log-probabilities (N, V) of the next token after hidden states (N, D)."""
+        """Return the log-probabilities of the next token.
+
+        Args:
+            hidden: Hidden states of the last tokens, (hypotheses, model_dim).
+
+        Returns:
+            The log-probabilities, (hypotheses, vocabulary).
+        """
         return torch.log_softmax(self._next_token_logits(hidden).float(), -1)
 
     @torch.no_grad()
@@ -200,8 +210,8 @@ class Transformer(nn.Module):
         """Return the attention weights of `forward`; in evaluation mode only.
 
         Args:
-            source: Source ids, (B, S), with EOS.
-            target: Target ids, (B, T), with BOS.
+            source: Source ids, (batch, source_len), with EOS.
+            target: Target ids, (batch, target_len), with BOS.
         """
         assert not self.training, "attention weights do not include dropout"
         weights = AttentionWeights([], [], [])
@@ -229,7 +239,7 @@ class Transformer(nn.Module):
         return self.projection.weight.device
 
     def _encode_padded(self, source: Tensor, layout: PaddedLayout) -> Tensor:
-        """Encode source ids (B, S): the memory (B, S, D)."""
+        """Encode source ids (batch, source_len): the memory (batch, source_len, model_dim)."""
         embedded = self._embed_source(source, range(source.size(1)))
         rows = self._encode_rows(layout.rows(embedded), layout)
         return unpad_rows(rows, layout.size)
@@ -237,27 +247,36 @@ class Transformer(nn.Module):
     def _decode_padded(
         self, target: Tensor, layout: PaddedLayout, memory: Tensor, memory_layout: PaddedLayout
     ) -> Tensor:
-        """Decode target ids (B, T) with the memory (B, S, D): hidden states (B, T, D)."""
+        """Return the hidden states (batch, target_len, model_dim) of padded target ids."""
         embedded = self._embed_target(target, range(target.size(1)))
         memory_rows = memory_layout.rows(memory)
         rows = self._decode_rows(layout.rows(embedded), layout, memory_rows, memory_layout)
         return unpad_rows(rows, layout.size)
 
     def _encode_rows(self, x: Tensor, layout: Layout) -> Tensor:
-        """Run the encoder on embedded source tokens (R, D): (R, D)."""
+        """Run the encoder on embedded source tokens (rows, model_dim): (rows, model_dim)."""
         output: Tensor = self.encoder_norm(self.encoder(x, layout, self.layer_drop))
         return output
 
     def _decode_rows(
         self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout
     ) -> Tensor:
-        """Run the decoder on embedded target tokens (R, D) and memory rows (R, D): (R, D)."""
+        """Run the decoder on target tokens and on the memory, both as rows (rows, model_dim)."""
         hidden = self.decoder(x, layout, memory, memory_layout, self.layer_drop)
         output: Tensor = self.decoder_norm(hidden)
         return output
 
     def _next_token_logits(self, hidden: Tensor) -> Tensor:
-        """Return logits (N, V) after hidden states (N, D); -inf for PAD and BOS, never outputs."""
+        """Return the logits of the next token.
+
+        They are -inf for PAD and BOS, which no output contains.
+
+        Args:
+            hidden: Hidden states of the last tokens, (hypotheses, model_dim).
+
+        Returns:
+            The logits, (hypotheses, vocabulary).
+        """
         logits: Tensor = self.projection(hidden)
         logits[:, PAD] = -torch.inf
         logits[:, BOS] = -torch.inf
@@ -269,7 +288,7 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         recorded_weights: list[Tensor] | None = None,
     ) -> PaddedLayout:
-        """Return the layout of padded sentences x (B, T, ...)."""
+        """Return the layout of padded sentences x (batch, target_len, ...)."""
         size = (x.size(0), x.size(1))
         needs_few_shapes = x.device.type == "cpu" and not self.is_compiled
         return PaddedLayout(size, mask, needs_few_shapes, recorded_weights)
@@ -294,11 +313,12 @@ class Transformer(nn.Module):
         Args:
             embedding: The embeddings of one side.
             positional_encoding: The positional encoding of the same side.
-            ids: Token ids: padded, (B, T), or packed, (R,).
-            positions: Their positions: of the T columns, as a range, or of the R rows, (R,).
+            ids: Token ids: padded, (batch, target_len), or packed, (rows,).
+            positions: Their positions: of the columns, as a range; or of packed
+                rows, (rows,).
 
         Returns:
-            The embeddings, with dropout, (B, T, D) or (R, D).
+            The embeddings, with dropout, (batch, target_len, model_dim) or (rows, model_dim).
 
         Raises:
             UserError: A position is beyond `max_positions`.
@@ -321,7 +341,9 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def _padding_mask(ids: Tensor, has_padding: bool | None) -> Tensor | None:
-    """Return the mask of ids (B, S): False at PAD, (B, 1, 1, S); None if there is no PAD.
+    """Return the attention mask of token ids; None if the ids contain no PAD.
+
+    The mask of ids (batch, source_len) is (batch, 1, 1, source_len), and False at PAD.
 
     `has_padding`: whether there is PAD; None reads the tensor, for which the CPU waits until an
     accelerator has computed it.

@@ -58,16 +58,22 @@ class Fingerprints:
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
-    """Return the folder of a training's checkpoints.
+    """Return the folder where a training keeps its checkpoints.
 
-    Its name consists of the run and the combined fingerprint: SYSTEM.CORPUS.SEED.FINGERPRINT. If
-    another run has the same training, that run's folder is returned, so that nothing is trained
-    twice: the system was renamed, or the systems differ only in averaging or decoding.
+    A new folder is named SYSTEM.CORPUS.SEED.FINGERPRINT, by the run and the combined fingerprint of
+    its training. A folder with this fingerprint may exist under the name of another run: before a
+    system was renamed, or because two systems differ only in averaging or decoding. Then that
+    folder is returned, so that nothing is trained twice.
+
+    Args:
+        job: The run to train.
+        fingerprints: The fingerprints of its training.
     """
     trainings = environment.work_folder() / "trainings"
     digits = fingerprints.combined[:_DIGITS_IN_FOLDER_NAME]
     existing_folders = sorted(trainings.glob(f"*.{digits}"))
     if existing_folders:
+        # Normally there is only one. Sorting makes the choice the same in every process.
         return existing_folders[0]
     system, corpus, seed = job.run
     return trainings / f"{system}.{corpus}.{seed}.{digits}"

@@ -88,14 +88,14 @@ def linear_cross_entropy(
     """Return the summed cross-entropy of labels and the projection of hidden states, in nats.
 
     The target distribution gives the label the probability 1 - smoothing. The rest is spread evenly
-    over all V tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the
-    V - 2 tokens other than the label and PAD (non_target; The Annotated Transformer, OpenNMT-py).
+    over all tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the
+    tokens other than the label and PAD (non_target; The Annotated Transformer, OpenNMT-py).
     The entropy of the target distribution is not subtracted.
 
     Args:
-        hidden: The hidden states, (N, model_dim).
-        projection: The projection to the V tokens of the vocabulary.
-        labels: The tokens to predict, (N,). On GPUs, labels that are PAD do not count.
+        hidden: The hidden states, (rows, model_dim).
+        projection: The projection to the tokens of the vocabulary.
+        labels: The tokens to predict, (rows,). On GPUs, labels that are PAD do not count.
         smoothing: The probability that is not the label's.
         smoothing_target: Which tokens share this probability.
         is_compiled: Whether a GPU computes the loss by the Triton kernel.
@@ -204,16 +204,16 @@ def _loss_and_gradient(
     """Return the summed loss of logits, and its gradient by the logits.
 
     Args:
-        logits: The logits, (at least N, at least V); they may be overwritten.
-        labels: The labels, (N,).
-        vocabulary_size: The number V of tokens.
+        logits: The logits, (at least rows, at least vocabulary); they may be overwritten.
+        labels: The labels, (rows,).
+        vocabulary_size: The number of tokens of the vocabulary.
         distribution: The target distribution.
         is_compiled: Whether a GPU computes the loss by the Triton kernel.
         needs_gradient: Whether the gradient is needed; if not, the second result has no meaning.
 
     Returns:
-        The loss, and the gradient in the shape of the logits: 0 in rows beyond N and in columns
-        beyond V.
+        The loss, and the gradient in the shape of the logits: 0 in rows after the labels and in
+        columns after the vocabulary.
     """
     if logits.device.type != "cpu" and needs_gradient:
         missing_labels = len(logits) - len(labels)
@@ -241,13 +241,13 @@ def plain_loss(
     """Compute the loss and its gradient by torch's operations, without waiting for a GPU.
 
     Args:
-        logits: The logits, (N, at least V).
-        labels: The labels, (N,); those that are PAD do not count.
-        vocabulary_size: The number V of tokens.
+        logits: The logits, (rows, at least vocabulary).
+        labels: The labels, (rows,); those that are PAD do not count.
+        vocabulary_size: The number of tokens of the vocabulary.
         distribution: The target distribution.
 
     Returns:
-        The summed loss, and the gradient by the logits, 0 in columns beyond V.
+        The summed loss, and the gradient by the logits, 0 in columns after the vocabulary.
     """
     columns = torch.arange(logits.size(1), device=logits.device)
     is_beyond = columns >= vocabulary_size
@@ -258,7 +258,7 @@ def plain_loss(
     expected = torch.where(columns == PAD, distribution.pad, distribution.other)
     expected = torch.where(columns == labels[:, None], distribution.label, expected)
     expected = expected.masked_fill(is_beyond, 0.0)
-    # 0 times the infinite logarithm of a column beyond V would not be a number.
+    # 0 times the infinite logarithm of a column after the vocabulary would not be a number.
     finite_log_probabilities = log_probabilities.masked_fill(is_beyond, 0.0)
     loss = -(expected * finite_log_probabilities * is_counted).sum(-1).sum()
     gradient = (log_probabilities.exp() - expected) * is_counted
@@ -277,8 +277,8 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
     (Zen 4). It is not used with portable arithmetic, since its rounding depends on the processor.
 
     Args:
-        logits: The logits, (at least N, V).
-        labels: The labels, (N,).
+        logits: The logits, (at least rows, vocabulary).
+        labels: The labels, (rows,).
         distribution: The target distribution.
 
     Returns:
@@ -292,15 +292,16 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
     assert logits.is_contiguous() and labels.is_contiguous()
     library.cross_entropy.restype = ctypes.c_double
     arguments = native.c_arguments(
-        logits,
+        logits,  # C++ overwrites them with their gradient.
         logits.dtype == torch.bfloat16,
         labels,
         len(labels),
-        logits.size(1),
+        logits.size(1),  # The size of the vocabulary.
         np.array(distribution),
         torch.get_num_threads(),
     )
     loss: float = library.cross_entropy(*arguments)
+    # Rows after the labels are padding, whose gradient is 0.
     logits[len(labels) :] = 0
     return loss
 
@@ -311,8 +312,8 @@ def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistrib
     All tokens get the probability `other` first; what the label and PAD have more or less is added.
 
     Args:
-        log_probabilities: The logarithms of the model's probabilities, (N, V).
-        labels: The labels, (N, 1).
+        log_probabilities: The logarithms of the model's probabilities, (rows, vocabulary).
+        labels: The labels, (rows, 1).
         distribution: The target distribution.
     """
     other, label, pad = distribution
@@ -328,8 +329,9 @@ def _gradient(
     """Return the gradient of `_loss` by the logits: the probabilities minus the distribution.
 
     Args:
-        log_probabilities: The logarithms of the model's probabilities, (N, V); overwritten.
-        labels: The labels, (N, 1).
+        log_probabilities: The logarithms of the model's probabilities, (rows, vocabulary);
+            overwritten.
+        labels: The labels, (rows, 1).
         distribution: The target distribution.
     """
     other, label, pad = distribution

@@ -24,13 +24,13 @@ def fused_loss(
     writes it once.
 
     Args:
-        logits: The logits, (N, at least V); overwritten.
-        labels: The labels, (N,); those that are PAD do not count.
-        vocabulary_size: The number V of tokens.
+        logits: The logits, (rows, at least vocabulary); overwritten.
+        labels: The labels, (rows,); those that are PAD do not count.
+        vocabulary_size: The number of tokens of the vocabulary.
         distribution: The target probabilities of another token, of the label, and of PAD.
 
     Returns:
-        The summed loss, and the gradient by the logits, 0 in columns beyond V.
+        The summed loss, and the gradient by the logits, 0 in columns after the vocabulary.
     """
     losses = logits.new_empty(len(logits), dtype=torch.float32)
     other_probability, label_probability, pad_probability = distribution

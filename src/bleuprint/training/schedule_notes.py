@@ -37,14 +37,15 @@ def schedule_notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
 
 def system_notes(system: System, max_updates: int | None, limit: str) -> Iterator[str]:
-    """Yield the warnings about one system.
+    """Yield warnings about settings of one system that do not fit each other.
 
     Args:
         system: The settings of the system.
         max_updates: The number of updates after which the training ends at the latest; None if it
             is not known.
-        limit: How a message names this limit: the setting and its value, such as
-            `max_updates 10,000`.
+        limit: The words for `max_updates` in messages. They name the setting that ends the
+            training, which may be `max_epochs`: `max_updates 10,000`, or `the 9,500 updates of
+            max_epochs 20 on CORPUS`.
     """
     train = system.train
     if max_updates is not None:
@@ -60,7 +61,7 @@ def system_notes(system: System, max_updates: int | None, limit: str) -> Iterato
 def _update_limit(
     train: Train, corpus_name: str, corpus: Corpus, root: Path
 ) -> tuple[int | None, str]:
-    """Return the largest possible number of updates, and how a message names this limit.
+    """Return the largest possible number of updates, and the words for this limit in messages.
 
     Training ends at `max_updates` or after `max_epochs`, whichever comes first. The number of
     updates in an epoch comes from the statistics of the prepared corpus; until there are any, only
