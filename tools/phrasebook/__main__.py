@@ -1,4 +1,4 @@
-"""Writes the package's file of all texts: python -m tools.phrasebook, from the project's folder."""
+"""Write the package's file of all texts: python -m tools.phrasebook, from the project's folder."""
 
 import io
 import lzma
@@ -11,19 +11,26 @@ TEXTS = Path("src", "bleuprint", "corpus", "phrasebook", "phrasebook.tar.xz")
 
 
 def main() -> None:
+    """Write the file."""
     TEXTS.write_bytes(lzma.compress(archive(), preset=9 | lzma.PRESET_EXTREME))
 
 
 def archive() -> bytes:
-    """All texts as a tar archive; a text beside the one it resembles, which compresses best."""
+    """Return a tar archive of all texts, such as train.en.
+
+    All texts of a language stand together: the text with faults repeats the training text, so that
+    xz compresses it to little.
+    """
     content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as files:
+    # A format without user names and times, so that the bytes depend on the texts only.
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for language in LANGUAGES:
             for split in (*SPLITS, NOISY):
-                text = "".join(f"{line}\n" for line in sentences(split, language)).encode()
+                text = "".join(f"{line}\n" for line in sentences(split, language))
+                text_bytes = text.encode()
                 member = tarfile.TarInfo(f"{split}.{language}")
-                member.size = len(text)
-                files.addfile(member, io.BytesIO(text))
+                member.size = len(text_bytes)
+                tar.addfile(member, io.BytesIO(text_bytes))
     return content.getvalue()
 
 

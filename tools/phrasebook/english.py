@@ -1,141 +1,281 @@
-"""English: auxiliary verbs, articles and the order of words."""
+"""Write sentences in English: auxiliary verbs, articles and the order of words."""
 
 from __future__ import annotations
 
-from tools.phrasebook.lexicon import Name, Noun, Pronoun, Weather
-from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
+from typing import NamedTuple
 
+from tools.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Weather
+from tools.phrasebook.trees import (
+    THIRD_PLURAL,
+    THIRD_SINGULAR,
+    Clause,
+    Phrase,
+    Place,
+    Sentence,
+    join_words,
+)
+
+# By person, in the order of Pronoun.person.
 BE = ("am", "are", "is", "are", "are")
 WAS = ("was", "were", "was", "were", "were")
-ARTICLES = {"this": ("this", "these"), "a": ("a", ""), "the": ("the", "the"), "bare": ("", "")}
+# Words that start with the sound of a vowel or, against their spelling, of a consonant: a, an.
 SPOKEN_VOWELS = ("a", "e", "i", "o", "u", "honest")
 SPOKEN_CONSONANTS = ("uni", "use")
 
 
+class Predicate(NamedTuple):
+    """The verb of a clause. Each part may be empty.
+
+    Attributes:
+        auxiliary: The auxiliary or modal verb, which precedes the subject of a question.
+        adverb: What follows the auxiliary: `not`, `often`.
+        verb: The full verb.
+    """
+
+    auxiliary: str
+    adverb: str
+    verb: str
+
+
 def sentence(tree: Sentence) -> str:
-    text, link = clause(tree.clause, tree.ask), tree.link
+    """Write a sentence."""
+    text = clause(tree.clause, tree.question)
     if tree.second is not None:
+        conjunction = tree.link.en
         second = tree.second.en if isinstance(tree.second, Weather) else clause(tree.second)
-        comma = "," if link.kind == "join" else ""
-        text = f"{link.en} {second}, {text}" if tree.first else f"{text}{comma} {link.en} {second}"
-    return text[0].upper() + text[1:] + ("?" if tree.ask else ".")
+        if tree.second_first:
+            text = f"{conjunction} {second}, {text}"
+        elif tree.link.kind == "join":
+            text = f"{text}, {conjunction} {second}"
+        else:
+            text = f"{text} {conjunction} {second}"
+    mark = "?" if tree.question else "."
+    return text[0].upper() + text[1:] + mark
 
 
-def clause(tree: Clause, ask: str = "") -> str:
-    """One clause; `ask` makes it a question."""
-    subject = "there" if "exist" in tree.verb.traits else noun_phrase(tree.subject)
-    if ask == "who":
-        subject = ask
-    inverted = ask not in ("", "who")
-    auxiliary, negation, verb = predicate(tree, inverted)
-    if inverted:
-        start = [ask.removeprefix("yesno"), auxiliary, subject, negation, verb]
+def clause(tree: Clause, question: str = "") -> str:
+    """Write a clause.
+
+    Args:
+        tree: The clause.
+        question: The question word, `yesno`, or empty for a statement.
+    """
+    if question == "who":
+        subject = "who"
+    elif "exist" in tree.verb.traits:
+        subject = "there"
     else:
-        start = [subject, auxiliary, negation, verb]
-    front, time = (f"{tree.time.en}, ", "") if tree.fronted else ("", tree.time.en)
-    return front + joined(
-        *start,
-        *complements(tree),
+        subject = noun_phrase(tree.subject)
+    is_inverted = question not in ("", "who")
+    auxiliary, adverb, verb = predicate(tree, is_inverted=is_inverted)
+    if is_inverted:
+        question_word = "" if question == "yesno" else question
+        start = join_words(question_word, auxiliary, subject, adverb, verb)
+    else:
+        start = join_words(subject, auxiliary, adverb, verb)
+    time = tree.time.en
+    if tree.fronted:
+        start = f"{time}, {start}"
+        time = ""
+    return join_words(
+        start,
+        complements(tree),
         time,
         infinitive(tree.infinitive, "to"),
         infinitive(tree.purpose, "in order to"),
     )
 
 
-def predicate(tree: Clause, inverted: bool = False) -> tuple[str, str, str]:
-    """The auxiliary, if any; what follows it (`not`, `often`); and the full verb."""
-    verb, modal, person, past = tree.verb, tree.modal, tree.person, tree.tense == "past"
-    exists = "exist" in verb.traits
-    if exists and tree.object is not None:
-        person = 4 if tree.object.plural else 2
-    middle = "not" if tree.negative else tree.frequency.en
+def predicate(tree: Clause, *, is_inverted: bool = False) -> Predicate:
+    """Return the verb of a clause.
+
+    Args:
+        tree: The clause.
+        is_inverted: Whether the auxiliary precedes the subject, as in questions. Then there is one.
+    """
+    verb = tree.verb
+    person = tree.person
+    if "exist" in verb.traits and tree.object is not None:
+        # In "there are two dogs", the verb agrees with the object.
+        person = THIRD_PLURAL if tree.object.plural else THIRD_SINGULAR
+    adverb = "not" if tree.negative else tree.frequency.en
     if tree.tense == "future":
-        return "will", middle, verb.en
+        return Predicate("will", adverb, verb.en)
     if tree.tense == "progressive":
-        return BE[person], middle, verb.en_ing
-    if modal is not None and modal.en != "want":
-        if modal.en == "can" and not past and tree.negative and not inverted:
-            return "cannot", "", verb.en
-        return modal.en_past if past else modal.en, middle, joined(modal.en_link, verb.en)
-    if verb.en == "be" and modal is None:
-        # with "there is", the article "no" negates
-        return (WAS if past else BE)[person], "" if exists and tree.negative else middle, ""
-    forms = (verb.en, verb.en_third, verb.en_past)
-    if modal is not None:
-        forms = (f"want to {verb.en}", f"wants to {verb.en}", f"wanted to {verb.en}")
-    base, third, preterite = forms
-    if tree.negative or inverted:
-        return "did" if past else "does" if person == 2 else "do", middle, base
-    return "", middle, preterite if past else third if person == 2 else base
+        return Predicate(BE[person], adverb, verb.en_ing)
+    if tree.modal is not None and tree.modal.en != "want":
+        return _modal_predicate(tree, adverb, is_inverted=is_inverted)
+    if verb.en == "be" and tree.modal is None:
+        forms = WAS if tree.tense == "past" else BE
+        if "exist" in verb.traits and tree.negative:
+            # The article "no" negates: "there is no dog".
+            adverb = ""
+        return Predicate(forms[person], adverb, "")
+    return _plain_predicate(tree, adverb, is_inverted=is_inverted)
 
 
-def complements(tree: Clause) -> list[str]:
-    """The words between the verb and the time."""
-    recipient, comparing = tree.recipient, tree.than is not None
-    first = recipient is not None and isinstance(recipient.head, Pronoun)
-    adjective = tree.adjective
-    return [
+def _modal_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predicate:
+    """Return a modal verb and the infinitive; see `predicate` and `Predicate` for arguments."""
+    modal = tree.modal
+    assert modal is not None
+    is_past = tree.tense == "past"
+    infinitive = join_words(modal.en_link, tree.verb.en)
+    if modal.en == "can" and tree.negative and not is_past and not is_inverted:
+        # One word, except in a question: "can he not come?"
+        return Predicate("cannot", "", infinitive)
+    return Predicate(modal.en_past if is_past else modal.en, adverb, infinitive)
+
+
+def _plain_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predicate:
+    """Return a full verb, with "do" if a question or negation requires it.
+
+    "Want" is used like a full verb here: "she does not want to go".
+
+    Args:
+        tree: The clause.
+        adverb: `not` or an adverb of frequency.
+        is_inverted: Whether the clause is a question.
+    """
+    base = tree.verb.en
+    third_person = tree.verb.en_third
+    past = tree.verb.en_past
+    if tree.modal is not None:
+        base = f"want to {tree.verb.en}"
+        third_person = f"wants to {tree.verb.en}"
+        past = f"wanted to {tree.verb.en}"
+    needs_do = tree.negative or is_inverted
+    if tree.tense == "past":
+        return Predicate("did", adverb, base) if needs_do else Predicate("", adverb, past)
+    if tree.person == THIRD_SINGULAR:
+        return Predicate("does", adverb, base) if needs_do else Predicate("", adverb, third_person)
+    return Predicate("do" if needs_do else "", adverb, base)
+
+
+def complements(tree: Clause) -> str:
+    """Write what stands between the verb and the time."""
+    recipient_before = ""
+    recipient_after = ""
+    if tree.recipient is not None:
+        recipient = noun_phrase(tree.recipient, "object")
+        # "Give her the book", but "give the book to Anna".
+        if isinstance(tree.recipient.head, Pronoun):
+            recipient_before = recipient
+        else:
+            recipient_after = f"to {recipient}"
+    has_article_no = "exist" in tree.verb.traits and tree.negative
+    return join_words(
         tree.verb.particle,
-        noun_phrase(recipient, "object") if first else "",
-        noun_phrase(tree.object, "object", "exist" in tree.verb.traits and tree.negative),
+        recipient_before,
+        noun_phrase(tree.object, "object", negated=has_article_no),
         tree.complement.en,
-        "" if adjective is None else adjective.en_more if comparing else adjective.en,
-        f"than {noun_phrase(tree.than)}" if comparing else "",
-        f"to {noun_phrase(recipient, 'object')}" if recipient and not first else "",
+        _predicate_adjective(tree.adjective, tree.than),
+        recipient_after,
         tree.manner.en,
-        place(tree.companion),
-        place(tree.place),
-    ]
+        place_phrase(tree.companion),
+        place_phrase(tree.place),
+    )
+
+
+def _predicate_adjective(adjective: Adjective | None, than: Phrase | None) -> str:
+    """Write the adjective after "to be", with a comparison if there is one."""
+    if adjective is None:
+        return ""
+    if than is None:
+        return adjective.en
+    return f"{adjective.en_more} than {noun_phrase(than)}"
 
 
 def infinitive(tree: Clause | None, marker: str) -> str:
-    return joined(marker, tree.verb.en, *complements(tree), tree.time.en) if tree else ""
+    """Write an infinitive with its complements; an empty text if there is none.
+
+    Args:
+        tree: The infinitive as a clause.
+        marker: What precedes it: "to" or "in order to".
+    """
+    if tree is None:
+        return ""
+    return join_words(marker, tree.verb.en, complements(tree), tree.time.en)
 
 
-def place(tree: Place | None) -> str:
+def place_phrase(tree: Place | None) -> str:
+    """Write a place with its preposition."""
     if tree is None:
         return ""
     if tree.preposition is not None:
         preposition = tree.preposition.en
     elif tree.relation == "from":
-        preposition = ""  # the verb has it as its particle
+        # The verb has "from" as its particle.
+        preposition = ""
     elif isinstance(tree.phrase.head, Noun):
-        preposition = tree.phrase.head.place[tree.relation == "to"]
+        preposition = tree.phrase.head.preposition("en", tree.relation)
     else:
         preposition = "to" if tree.relation == "to" else "in"
-    return joined(preposition, noun_phrase(tree.phrase, "object"))
+    return join_words(preposition, noun_phrase(tree.phrase, "object"))
 
 
-def noun_phrase(tree: Phrase | None, role: str = "subject", none: bool = False) -> str:
-    """`none`: with the article "no"."""
+def noun_phrase(tree: Phrase | None, role: str = "subject", *, negated: bool = False) -> str:
+    """Write a noun phrase.
+
+    Args:
+        tree: The phrase.
+        role: `subject` or `object`, which differ in pronouns.
+        negated: Whether its article is "no".
+    """
     if tree is None:
         return ""
     head = tree.head
     if isinstance(head, Pronoun):
         return head.en if role == "subject" else head.en_object
     if isinstance(head, Name):
-        return head.en if tree.other is None else f"{head.en} and {tree.other.en}"
+        if tree.second_name is None:
+            return head.en
+        return f"{head.en} and {tree.second_name.en}"
     adjective = tree.adjective.en if tree.adjective else ""
-    core = joined(tree.count.en, adjective, head.en_plural if tree.plural else head.en)
-    owner = tree.owner.head if tree.owner is not None else None
-    if isinstance(owner, Pronoun):
-        core = f"{owner.en_owner} {core}"
-    elif isinstance(owner, Name):
-        core = f"{owner.en}'s {core}"
-    elif owner is not None:
-        core = f"the {core} of {noun_phrase(tree.owner, 'object')}"
+    noun = head.en_plural if tree.plural else head.en
+    text = join_words(tree.count.en, adjective, noun)
+    if tree.owner is not None:
+        text = _with_owner(text, tree.owner)
     else:
-        core = joined(determiner("no" if none else tree.det, tree.plural, core), core)
+        determiner_name = "no" if negated else tree.determiner
+        text = join_words(determiner(determiner_name, text, plural=tree.plural), text)
     if tree.relative is not None:
-        person = "person" in head.classes
-        pronoun = ("whom" if tree.relative.gap == "object" else "who") if person else "that"
-        core = f"{core} {pronoun} {clause(tree.relative)}"
-    return core
+        text = f"{text} {_relative_pronoun(head, tree.relative)} {clause(tree.relative)}"
+    return text
 
 
-def determiner(kind: str, is_plural: bool, following: str) -> str:
-    kind = "a" if kind == "role" else kind
-    if kind == "a" and not is_plural:
-        vowel = following.lower().startswith(SPOKEN_VOWELS)
-        return "an" if vowel and not following.startswith(SPOKEN_CONSONANTS) else "a"
-    return ARTICLES[kind][is_plural] if kind in ARTICLES else kind
+def _with_owner(text: str, owner: Phrase) -> str:
+    """Add the owner to a noun: her book, Anna's book, the book of the child."""
+    if isinstance(owner.head, Pronoun):
+        return f"{owner.head.en_owner} {text}"
+    if isinstance(owner.head, Name):
+        return f"{owner.head.en}'s {text}"
+    return f"the {text} of {noun_phrase(owner, 'object')}"
+
+
+def _relative_pronoun(head: Noun, relative: Clause) -> str:
+    """Return the pronoun that starts the relative clause of a noun."""
+    if "person" not in head.classes:
+        return "that"
+    return "whom" if relative.gap == "object" else "who"
+
+
+def determiner(name: str, following: str, *, plural: bool) -> str:
+    """Return the form of a determiner.
+
+    Args:
+        name: The determiner, as in `Phrase`, or `no`.
+        following: The text after it, by which "a" becomes "an".
+        plural: Whether the noun is plural.
+    """
+    match name:
+        case "bare":
+            return ""
+        case "this":
+            return "these" if plural else "this"
+        case "a" | "role" if plural:
+            return ""
+        case "a" | "role":
+            has_vowel = following.lower().startswith(SPOKEN_VOWELS)
+            return "an" if has_vowel and not following.startswith(SPOKEN_CONSONANTS) else "a"
+        case _:
+            return name

@@ -1,12 +1,19 @@
-"""French: agreement, clitics, elision and contraction."""
+"""Write sentences in French: agreement, clitics, elision and contraction.
+
+A clitic is a pronoun that stands before the verb. Elision drops the vowel of a short word before
+another vowel: `l'homme`. Contraction joins a preposition and an article: `du`, `au`. Sentences are
+written without elision, which is done at the end.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from tools.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Weather
-from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
+from tools.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Verb, Weather
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, join_words
 
+# By person, in the order of Pronoun.person.
 AVOIR = ("ai", "as", "a", "avons", "ont")
 ETRE = ("suis", "es", "est", "sommes", "sont")
 ALLER = ("vais", "vas", "va", "allons", "vont")
@@ -14,6 +21,7 @@ IMPERFECT = {
     "être": ("étais", "étais", "était", "étions", "étaient"),
     "avoir": ("avais", "avais", "avait", "avions", "avaient"),
 }
+# What starts with the sound of a vowel: all words with h in the lexicon, and no number of these.
 VOWELS = tuple("aâàeéèêiîoôœuh")
 NOT_ELIDING = ("huit", "onze")
 CONTRACTIONS = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
@@ -27,237 +35,438 @@ QUESTION_WORDS = {
     "who": "qui",
 }
 QUANTIFIERS = {"many": "beaucoup de", "some": "quelques", "every": "chaque"}
-# A clitic, an article or a conjunction loses its vowel before another one.
+# A clitic, an article or a conjunction before a vowel, or before the clitic y.
 ELISION = re.compile(
     r"\b([JjMmTtSsNnDdLl]e|[Ll]a|[Qq]ue) (?!huit|onze)(?=[aâàeéèêiîoôœuhAEÉIO]|y )"
 )
 SI_IL = re.compile(r"\b([Ss])i (?=ils?\b)")
 
 
+class Agreement(NamedTuple):
+    """What an adjective or a participle agrees with.
+
+    Attributes:
+        gender: m or f.
+        plural: Whether it is plural.
+    """
+
+    gender: str
+    plural: bool
+
+
 def sentence(tree: Sentence) -> str:
-    text, second, link = clause(tree.clause), tree.second, tree.link
-    if tree.ask:
-        asks_to = tree.ask == "whom" and tree.clause.verb.fr_government
-        text = joined("à" if asks_to else "", QUESTION_WORDS[tree.ask], text)
+    """Write a sentence."""
+    text = clause(tree.clause)
+    second = tree.second
+    conjunction = tree.link.fr
+    if tree.question:
+        text = f"{QUESTION_WORDS[tree.question]} {text}"
+        if tree.question == "whom" and tree.clause.verb.fr_government:
+            # "À qui est-ce que": the only preposition of a verb that "whom" asks about.
+            text = f"à {text}"
     elif second is not None:
-        other = second.fr if isinstance(second, Weather) else clause(second)
-        comma = "," if link.fr == "mais" else ""
-        text = f"{link.fr} {other}, {text}" if tree.first else f"{text}{comma} {link.fr} {other}"
+        second_text = second.fr if isinstance(second, Weather) else clause(second)
+        if tree.second_first:
+            text = f"{conjunction} {second_text}, {text}"
+        else:
+            comma = "," if conjunction == "mais" else ""
+            text = f"{text}{comma} {conjunction} {second_text}"
     text = elided(text)
-    return text[0].upper() + text[1:] + (" ?" if tree.ask else ".")
+    mark = " ?" if tree.question else "."
+    return text[0].upper() + text[1:] + mark
 
 
 def elided(text: str) -> str:
-    return SI_IL.sub(r"\1'", ELISION.sub(lambda match: match[1][:-1] + "'", text))
+    """Drop vowels before vowels: je ai becomes j'ai, si il becomes s'il."""
+    text = ELISION.sub(_drop_last_letter, text)
+    return SI_IL.sub(r"\1'", text)
+
+
+def _drop_last_letter(match: re.Match[str]) -> str:
+    """Replace the last letter of a matched word, and the space after it, by an apostrophe."""
+    return match[1][:-1] + "'"
 
 
 def clause(tree: Clause) -> str:
+    """Write a clause; in a question, it follows the question word unchanged."""
     subject = "il" if "exist" in tree.verb.traits else noun_phrase(tree.subject)
-    start, time = (f"{tree.time.fr}, {subject}", "") if tree.fronted else (subject, tree.time.fr)
-    markers = [trait[4:] for trait in tree.verb.traits if trait.startswith("inf:")]
-    return joined(
-        start,
+    time = tree.time.fr
+    if tree.fronted:
+        subject = f"{time}, {subject}"
+        time = ""
+    return join_words(
+        subject,
         predicate(tree),
-        *complements(tree),
+        complements(tree),
         time,
-        infinitive(tree.infinitive, *markers),
+        infinitive(tree.infinitive, _infinitive_marker(tree.verb)),
         infinitive(tree.purpose, "pour"),
     )
 
 
-def infinitive(tree: Clause | None, *markers: str) -> str:
+def _infinitive_marker(verb: Verb) -> str:
+    """Return the preposition that a verb requires before an infinitive: essayer de, commencer à."""
+    for trait in verb.traits:
+        if trait.startswith("inf:"):
+            return trait.removeprefix("inf:")
+    return ""
+
+
+def infinitive(tree: Clause | None, marker: str) -> str:
+    """Write an infinitive with its complements; an empty text if there is none.
+
+    Args:
+        tree: The infinitive as a clause.
+        marker: The preposition before it.
+    """
     if tree is None:
         return ""
-    return joined(*markers, clitic(tree), tree.verb.fr, *complements(tree), tree.time.fr)
+    return join_words(marker, clitic(tree), tree.verb.fr, complements(tree), tree.time.fr)
 
 
 def predicate(tree: Clause) -> str:
-    """Clitics, negation and all parts of the verb."""
-    verb, modal, person, past = tree.verb, tree.modal, tree.person, tree.tense == "past"
-    before, rest = clitic(tree), ""
+    """Write the verb of a clause with its clitic, negation and adverb of frequency."""
+    verb = tree.verb
+    modal = tree.modal
+    person = tree.person
+    is_past = tree.tense == "past"
+    # The clitic stands before the verb that it belongs to: the infinitive, if there is one.
+    infinitive_with_clitic = join_words(clitic(tree), verb.fr)
+    finite_clitic = ""
     if tree.tense == "progressive":
-        finite, rest, before = ETRE[person], f"en train de {before} {verb.fr}", ""
-    elif tree.tense == "future" or modal is not None:
-        forms = ALLER if modal is None else modal.fr_past if past else modal.fr
-        finite, rest, before = forms[person], f"{before} {verb.fr}", ""
-    elif past and verb.fr in IMPERFECT:
-        finite = IMPERFECT[verb.fr][person]
-    elif past:
-        finite, rest = (ETRE if verb.fr_auxiliary else AVOIR)[person], past_participle(tree)
+        finite = ETRE[person]
+        rest = f"en train de {infinitive_with_clitic}"
+    elif modal is not None:
+        finite = modal.fr_past[person] if is_past else modal.fr[person]
+        rest = infinitive_with_clitic
+    elif tree.tense == "future":
+        finite = ALLER[person]
+        rest = infinitive_with_clitic
     else:
-        finite = verb.fr_present[person]
+        finite_clitic = clitic(tree)
+        finite, rest = _present_or_past(tree)
     adverb = "pas" if tree.negative else tree.frequency.fr
-    # a complement may begin with "pas"
-    negative = tree.negative or adverb == "jamais" or tree.complement.fr.startswith("pas ")
-    return " ".join(" ".join(("ne" if negative else "", before, finite, adverb, rest)).split())
+    # A complement may contain the negation: "pas le temps".
+    is_negated_by_complement = tree.complement.fr.startswith("pas ")
+    has_ne = tree.negative or adverb == "jamais" or is_negated_by_complement
+    return join_words("ne" if has_ne else "", finite_clitic, finite, adverb, rest)
+
+
+def _present_or_past(tree: Clause) -> tuple[str, str]:
+    """Return the finite verb in the present or past, and the participle, if there is one."""
+    verb = tree.verb
+    if tree.tense != "past":
+        return verb.fr_present[tree.person], ""
+    if verb.fr in IMPERFECT:
+        return IMPERFECT[verb.fr][tree.person], ""
+    auxiliary = ETRE if verb.fr_auxiliary else AVOIR
+    return auxiliary[tree.person], past_participle(tree)
 
 
 def clitic(tree: Clause) -> str:
-    """The pronoun before the verb, if any."""
+    """Return the pronoun before the verb; empty if there is none."""
     verb = tree.verb
     if "exist" in verb.traits:
         return "y"
     if verb.reflexive in ("fr", "both"):
-        head = tree.subject.head if tree.subject is not None else None
-        return head.fr_reflexive if isinstance(head, Pronoun) else "se"
+        return _reflexive_pronoun(tree.subject)
     if tree.recipient is not None and isinstance(tree.recipient.head, Pronoun):
         return tree.recipient.head.indirect
-    if tree.object is not None and isinstance(tree.object.head, Pronoun):
-        if verb.fr_government == "à*":
+    if tree.object is None or not isinstance(tree.object.head, Pronoun):
+        return ""
+    match verb.fr_government:
+        case "":
+            return tree.object.head.clitic
+        case "à*":
             return tree.object.head.indirect
-        return "" if verb.fr_government else tree.object.head.clitic
-    return ""
+        case _:
+            # After another preposition, the pronoun follows the verb.
+            return ""
+
+
+def _reflexive_pronoun(subject: Phrase | None) -> str:
+    """Return the reflexive pronoun of a subject."""
+    if subject is not None and isinstance(subject.head, Pronoun):
+        return subject.head.fr_reflexive
+    return "se"
 
 
 def past_participle(tree: Clause) -> str:
-    """Agrees with the subject after être, and with a direct object before avoir."""
-    verb, target = tree.verb, tree.object
+    """Return the participle of the verb of a clause.
+
+    It agrees with the subject after `être`, and with a direct object that precedes `avoir`: a
+    clitic, or what a relative clause is about.
+    """
+    verb = tree.verb
     if verb.fr_auxiliary:
-        return agreed(verb.fr_participle, *agreement(tree.subject, tree))
-    if not verb.fr_government:
-        if tree.gap == "object":
-            return agreed(verb.fr_participle, *agreement(None, tree))
-        if target is not None and isinstance(target.head, Pronoun):
-            return agreed(verb.fr_participle, *agreement(target, tree))
+        return _agreed(verb.fr_participle, agreement_with(tree.subject, tree))
+    if verb.fr_government:
+        return verb.fr_participle
+    if tree.gap == "object":
+        return _agreed(verb.fr_participle, agreement_with(None, tree))
+    if tree.object is not None and isinstance(tree.object.head, Pronoun):
+        return _agreed(verb.fr_participle, agreement_with(tree.object, tree))
     return verb.fr_participle
 
 
-def agreement(tree: Phrase | None, clause: Clause) -> tuple[str, bool]:
-    """The gender of a phrase and whether it is plural; None: of the gap of its clause."""
-    if tree is None:
-        return clause.gap_gender, clause.gap_plural
-    plural = tree.head.person in "34" if isinstance(tree.head, Pronoun) else tree.plural
-    return gender(tree), plural
+def agreement_with(phrase: Phrase | None, tree: Clause) -> Agreement:
+    """Return what agrees with a phrase.
+
+    Args:
+        phrase: The phrase; None if a relative pronoun takes its place.
+        tree: The clause of the phrase.
+    """
+    if phrase is None:
+        return Agreement(tree.gap_gender, tree.gap_plural)
+    if isinstance(phrase.head, Pronoun):
+        # The persons 3 and 4 are we and they.
+        return Agreement(gender(phrase), phrase.head.person in ("3", "4"))
+    return Agreement(gender(phrase), phrase.plural)
 
 
-def agreed(text: str, gender_: str, plural: bool) -> str:
-    """A participle with its endings."""
-    text += "e" if gender_ == "f" else ""
-    return text + ("s" if plural and not text.endswith("s") else "")
+def _agreed(participle: str, agreement: Agreement) -> str:
+    """Add the endings of gender and number to a participle."""
+    if agreement.gender == "f":
+        participle += "e"
+    if agreement.plural and not participle.endswith("s"):
+        participle += "s"
+    return participle
 
 
-def gender(tree: Phrase) -> str:
-    if isinstance(tree.head, Noun):
-        return tree.head.fr_gender
-    both = tree.other is None or tree.other.sex == "f"
-    return "f" if tree.head.sex == "f" and both else "m"
+def gender(phrase: Phrase) -> str:
+    """Return the gender of a phrase, m or f; two names are feminine if both are."""
+    if isinstance(phrase.head, Noun):
+        return phrase.head.fr_gender
+    if phrase.second_name is not None and phrase.second_name.sex != "f":
+        return "m"
+    return "f" if phrase.head.sex == "f" else "m"
 
 
-def complements(tree: Clause) -> list[str]:
-    """The words between the verb and the time."""
-    recipient = tree.recipient
-    after = recipient is not None and not isinstance(recipient.head, Pronoun)
-    return [
+def complements(tree: Clause) -> str:
+    """Write what stands between the verb and the time."""
+    recipient = ""
+    # A pronoun is a clitic instead.
+    if tree.recipient is not None and not isinstance(tree.recipient.head, Pronoun):
+        recipient = with_preposition("à", tree.recipient)
+    return join_words(
         tree.manner.fr,
-        object_phrase(tree),
+        _object_phrase(tree),
         tree.complement.fr,
-        predicate_adjective(tree),
-        with_preposition("à", recipient) if recipient is not None and after else "",
-        place(tree.companion),
-        place(tree.place),
-    ]
+        _predicate_adjective(tree),
+        recipient,
+        place_phrase(tree.companion),
+        place_phrase(tree.place),
+    )
 
 
-def object_phrase(tree: Clause) -> str:
-    """The object, unless it is a clitic."""
-    target, preposition = tree.object, tree.verb.fr_government
-    if target is None or (isinstance(target.head, Pronoun) and preposition in ("", "à*")):
+def _object_phrase(tree: Clause) -> str:
+    """Write the object of a clause; empty if there is none, or if it is a clitic."""
+    target = tree.object
+    preposition = tree.verb.fr_government
+    if target is None:
+        return ""
+    if isinstance(target.head, Pronoun) and preposition in ("", "à*"):
         return ""
     if preposition:
         return with_preposition(preposition.rstrip("*"), target)
-    none = (tree.negative or tree.frequency.fr == "jamais") and "copula" not in tree.verb.traits
-    return noun_phrase(target, "de" if none else "")
+    is_negated = tree.negative or tree.frequency.fr == "jamais"
+    # "Pas de voiture", but "ce n'est pas un médecin".
+    has_article_de = is_negated and "copula" not in tree.verb.traits
+    return noun_phrase(target, "de" if has_article_de else "")
 
 
-def predicate_adjective(tree: Clause) -> str:
+def _predicate_adjective(tree: Clause) -> str:
+    """Write the adjective after "être", with a comparison if there is one."""
     if tree.adjective is None:
         return ""
-    text = inflected(tree.adjective, *agreement(tree.subject, tree))
-    return text if tree.than is None else f"plus {text} que {stressed(tree.than)}"
+    text = adjective_form(tree.adjective, agreement_with(tree.subject, tree))
+    if tree.than is None:
+        return text
+    return f"plus {text} que {_after_preposition(tree.than)}"
 
 
-def place(tree: Place | None) -> str:
+def place_phrase(tree: Place | None) -> str:
+    """Write a place with its preposition."""
     if tree is None:
         return ""
     if tree.preposition is not None:
         return with_preposition(tree.preposition.fr, tree.phrase)
     head = tree.phrase.head
     if isinstance(head, Noun):
-        return with_preposition(head.place[5 + (tree.relation == "to")], tree.phrase)
-    country = isinstance(head, Name) and head.kind == "country"
-    preposition = "de" if tree.relation == "from" else "en" if country else "à"
+        return with_preposition(head.preposition("fr", tree.relation), tree.phrase)
+    if tree.relation == "from":
+        preposition = "de"
+    elif isinstance(head, Name) and head.kind == "country":
+        preposition = "en"
+    else:
+        preposition = "à"
     return f"{preposition} {noun_phrase(tree.phrase)}"
 
 
-def with_preposition(preposition: str, tree: Phrase) -> str:
-    """A phrase after a preposition: `de` and `à` contract with le and les, `de` replaces des."""
-    after_de = preposition == "de" or preposition.endswith(" de")
-    text = stressed(tree, "bare" if after_de else "")
-    start, _, rest = text.partition(" ")
-    head, _, last = preposition.rpartition(" ")
-    contraction = CONTRACTIONS.get(f"{last} {start}", "")
-    if not contraction or (start == "le" and elides(rest)) or isinstance(tree.head, Name):
+def with_preposition(preposition: str, phrase: Phrase) -> str:
+    """Write a phrase after a preposition.
+
+    `de` and `à` contract with `le` and `les`. After `de`, the article `des` is left out.
+
+    Args:
+        preposition: The preposition, of one or more words.
+        phrase: The phrase.
+    """
+    ends_with_de = preposition.split(" ")[-1] == "de"
+    text = _after_preposition(phrase, article="bare" if ends_with_de else "")
+    article, _, noun = text.partition(" ")
+    first_words, _, last_word = preposition.rpartition(" ")
+    contraction = CONTRACTIONS.get(f"{last_word} {article}")
+    # Elision takes precedence: de l'homme.
+    is_elided = article == "le" and starts_with_vowel(noun)
+    if contraction is None or is_elided or isinstance(phrase.head, Name):
         return f"{preposition} {text}"
-    return joined(head, contraction, rest)
+    return join_words(first_words, contraction, noun)
 
 
-def stressed(tree: Phrase, article: str = "") -> str:
-    return tree.head.stressed if isinstance(tree.head, Pronoun) else noun_phrase(tree, article)
+def _after_preposition(phrase: Phrase, article: str = "") -> str:
+    """Write a phrase as it is after a preposition: a pronoun in its stressed form.
+
+    Args:
+        phrase: The phrase.
+        article: As in `noun_phrase`.
+    """
+    if isinstance(phrase.head, Pronoun):
+        return phrase.head.stressed
+    return noun_phrase(phrase, article)
 
 
-def elides(text: str) -> bool:
+def starts_with_vowel(text: str) -> bool:
+    """Return whether articles are elided before a text."""
     return text.lower().startswith(VOWELS) and not text.startswith(NOT_ELIDING)
 
 
 def noun_phrase(tree: Phrase | None, article: str = "") -> str:
-    """`article` replaces the indefinite and partitive ones: `de` (negation) or none (`bare`)."""
+    """Write a noun phrase.
+
+    Args:
+        tree: The phrase.
+        article: What replaces indefinite and partitive articles: `de` after a negation, nothing
+            after the preposition `de` (`bare`). Empty if they stay.
+    """
     if tree is None:
         return ""
-    head, adjective = tree.head, tree.adjective
+    head = tree.head
     if isinstance(head, Pronoun):
         return head.fr
     if isinstance(head, Name):
-        return head.fr if tree.other is None else f"{head.fr} et {tree.other.fr}"
-    core = head.fr_plural if tree.plural else head.fr
-    first = adjective is not None and adjective.position == "pre"
-    if adjective is not None:
-        form = inflected(adjective, head.fr_gender, tree.plural, core if first else "")
-        core = f"{form} {core}" if first else f"{core} {form}"
-    core = joined(tree.count.fr, core)
-    text = joined(determiner(tree, article, first, core), core)
+        if tree.second_name is None:
+            return head.fr
+        return f"{head.fr} et {tree.second_name.fr}"
+    text = join_words(tree.count.fr, _noun_with_adjective(head, tree))
+    has_adjective_first = tree.adjective is not None and tree.adjective.position == "pre"
+    determiner_text = determiner(tree, article, text, adjective_first=has_adjective_first)
+    text = join_words(determiner_text, text)
     if tree.owner is not None and not isinstance(tree.owner.head, Pronoun):
         text = f"{text} {with_preposition('de', tree.owner)}"
     if tree.relative is not None:
-        text = f"{text} {'que' if tree.relative.gap == 'object' else 'qui'} {clause(tree.relative)}"
+        pronoun = "que" if tree.relative.gap == "object" else "qui"
+        text = f"{text} {pronoun} {clause(tree.relative)}"
     return text
 
 
-def determiner(tree: Phrase, article: str, adjective_first: bool, core: str) -> str:
-    """The article before `core`, without elision."""
-    kind, feminine, vowel = tree.det, gender(tree) == "f", elides(core)
+def _noun_with_adjective(noun: Noun, tree: Phrase) -> str:
+    """Write the noun of a phrase with its adjective before or after it."""
+    text = noun.fr_plural if tree.plural else noun.fr
+    if tree.adjective is None:
+        return text
+    noun_agreement = Agreement(noun.fr_gender, tree.plural)
+    if tree.adjective.position == "pre":
+        return f"{adjective_form(tree.adjective, noun_agreement, following=text)} {text}"
+    return f"{text} {adjective_form(tree.adjective, noun_agreement)}"
+
+
+def determiner(tree: Phrase, article: str, following: str, *, adjective_first: bool) -> str:
+    """Return the determiner of a noun phrase, without elision.
+
+    Args:
+        tree: The phrase.
+        article: What replaces indefinite and partitive articles; see `noun_phrase`.
+        following: The text after it, by which `ce` becomes `cet`.
+        adjective_first: Whether an adjective precedes the noun.
+    """
     if tree.owner is not None and isinstance(tree.owner.head, Pronoun):
-        owner = tree.owner.head.fr_owner
-        return owner[2] if tree.plural else owner[feminine and not (vowel and len(owner[1]) == 2)]
-    if kind == "the" or tree.owner is not None:
-        return "les" if tree.plural else "la" if feminine else "le"
-    if kind == "this":
-        return "ces" if tree.plural else "cette" if feminine else "cet" if vowel else "ce"
-    if kind in QUANTIFIERS:
-        return QUANTIFIERS[kind]
-    if kind == "role" or tree.count:
+        return _possessive(tree, tree.owner.head, following)
+    if tree.determiner == "the" or tree.owner is not None:
+        return _definite_article(tree)
+    if tree.determiner == "this":
+        return _demonstrative(tree, following)
+    if tree.determiner in QUANTIFIERS:
+        return QUANTIFIERS[tree.determiner]
+    if tree.determiner == "role" or tree.count:
         return ""
-    if article == "de" or (article and (tree.plural or kind == "bare")):
-        return "" if article == "bare" else "de"
+    if article == "de":
+        return "de"
+    is_singular_a = tree.determiner == "a" and not tree.plural
+    if article == "bare" and not is_singular_a:
+        return ""
     if tree.plural:
+        # "De beaux arbres", but "des arbres étranges".
         return "de" if adjective_first else "des"
-    if kind == "bare":
-        return "de la" if feminine else "de le" if vowel else "du"
-    return "une" if feminine else "un"
+    if tree.determiner == "bare":
+        return _partitive_article(tree, following)
+    return "une" if gender(tree) == "f" else "un"
 
 
-def inflected(adjective: Adjective, gender_: str, plural: bool, following: str = "") -> str:
-    if gender_ == "f":
-        return adjective.fr_feminine_plural if plural else adjective.fr_feminine
-    if plural:
+def _definite_article(tree: Phrase) -> str:
+    """Return the form of "the"."""
+    if tree.plural:
+        return "les"
+    return "la" if gender(tree) == "f" else "le"
+
+
+def _possessive(tree: Phrase, owner: Pronoun, following: str) -> str:
+    """Return the possessive of a pronoun, which agrees with the noun that is owned.
+
+    Args:
+        tree: The noun phrase.
+        owner: The pronoun.
+        following: The text after the possessive.
+    """
+    masculine, feminine, plural = owner.fr_owner
+    if tree.plural:
+        return plural
+    # "Son écharpe", although the scarf is feminine; "notre" and "leur" stay.
+    changes_before_vowel = feminine in ("ma", "ta", "sa")
+    if changes_before_vowel and starts_with_vowel(following):
+        return masculine
+    return feminine if gender(tree) == "f" else masculine
+
+
+def _demonstrative(tree: Phrase, following: str) -> str:
+    """Return the form of "this" before a text."""
+    if tree.plural:
+        return "ces"
+    if gender(tree) == "f":
+        return "cette"
+    return "cet" if starts_with_vowel(following) else "ce"
+
+
+def _partitive_article(tree: Phrase, following: str) -> str:
+    """Return the article of an amount: de l'eau, du pain."""
+    if gender(tree) == "f":
+        return "de la"
+    # Elision makes it "de l'".
+    return "de le" if starts_with_vowel(following) else "du"
+
+
+def adjective_form(adjective: Adjective, agreement: Agreement, following: str = "") -> str:
+    """Return the form of an adjective.
+
+    Args:
+        adjective: The adjective.
+        agreement: The gender and number.
+        following: The noun after it, before whose vowel some adjectives differ: `un bel arbre`.
+    """
+    if agreement.gender == "f":
+        return adjective.fr_feminine_plural if agreement.plural else adjective.fr_feminine
+    if agreement.plural:
         return adjective.fr_plural
-    return adjective.fr_vowel if adjective.fr_vowel and elides(following) else adjective.fr
+    if adjective.fr_vowel and starts_with_vowel(following):
+        return adjective.fr_vowel
+    return adjective.fr

@@ -1,25 +1,46 @@
-"""German: declension, separable verbs, and the three places of a finite verb."""
+"""Write sentences in German: declension, separable verbs, and the places of the finite verb.
+
+The finite verb is second in a main clause, before the subject in a question, and last in a
+subordinate clause. What stands between the finite verb and the rest of the verb is the midfield.
+Cases are n, a, d and g: nominative, accusative, dative, genitive.
+"""
 
 from __future__ import annotations
 
-from tools.phrasebook.lexicon import Name, Noun, Pronoun, Weather
-from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-# By case: nominative, accusative, dative, genitive.
+from tools.phrasebook.lexicon import Name, Noun, Pronoun, Weather
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, join_words
+
+# The forms of each case; in each case by column: masculine, feminine, neuter, plural.
 Paradigm = dict[str, tuple[str, ...]]
 
 
-def paradigm(*cases: str) -> Paradigm:
-    """The forms of each case: masculine, feminine, neuter, plural; "-" is an empty one."""
-    rows = (tuple(form.strip("-") for form in forms.split()) for forms in cases)
-    return dict(zip("nadg", rows, strict=True))
+def paradigm(nominative: str, accusative: str, dative: str, genitive: str) -> Paradigm:
+    """Return the forms of articles or endings.
+
+    Args:
+        nominative: Its four forms, separated by spaces; "-" is an empty one.
+        accusative: Likewise.
+        dative: Likewise.
+        genitive: Likewise.
+    """
+    forms_by_case = {"n": nominative, "a": accusative, "d": dative, "g": genitive}
+    result: Paradigm = {}
+    for case, forms in forms_by_case.items():
+        result[case] = tuple(form.strip("-") for form in forms.split())
+    return result
 
 
-GENDERS = {"m": 0, "f": 1, "n": 2}
+GENDER_COLUMNS = {"m": 0, "f": 1, "n": 2}
+PLURAL_COLUMN = 3
 DEFINITE = paradigm("der die das die", "den die das die", "dem der dem den", "des der des der")
 RELATIVE = {**DEFINITE, "d": ("dem", "der", "dem", "denen")}
+# The endings of determiners.
 EIN = paradigm("- e - e", "en e - e", "em er em en", "es er es er")
 DIESER = paradigm("er e es e", "en e es e", "em er em en", "es er es er")
+# The endings of adjectives: after "der", after "ein", and without an article.
 WEAK = paradigm("e e e en", "en e e en", "en en en en", "en en en en")
 MIXED = paradigm("er e es en", "en e es en", "en en en en", "en en en en")
 STRONG = paradigm("er e es e", "en e es e", "em er em en", "en er en er")
@@ -33,6 +54,7 @@ CONTRACTIONS = {
     "zu der": "zur",
     "von dem": "vom",
 }
+# By person, in the order of Pronoun.person.
 HABEN = ("habe", "hast", "hat", "haben", "haben")
 SEIN = ("bin", "bist", "ist", "sind", "sind")
 WERDEN = ("werde", "wirst", "wird", "werden", "werden")
@@ -41,54 +63,108 @@ PRETERITE = {
     "haben": ("hatte", "hattest", "hatte", "hatten", "hatten"),
     "geben": ("gab", "gab", "gab", "gab", "gab"),
 }
-QUESTION_WORDS = {"where": "wo", "when": "wann", "why": "warum", "what": "was", "who": "wer"}
+QUESTION_WORDS = {
+    "yesno": "",
+    "where": "wo",
+    "when": "wann",
+    "why": "warum",
+    "what": "was",
+    "who": "wer",
+}
 WHOM = {"a": "wen", "d": "wem"}
+# The prepositions of cities and countries.
+NAME_PREPOSITIONS = {"at": "in", "to": "nach", "from": "aus"}
+
+
+class VerbForms(NamedTuple):
+    """The verb of a clause.
+
+    Attributes:
+        finite: The finite verb of a main clause.
+        rest: What stands at the end of a main clause: a participle, an infinitive, or a prefix.
+        subordinate: The whole verb, at the end of a subordinate clause.
+    """
+
+    finite: str
+    rest: str
+    subordinate: str
 
 
 def sentence(tree: Sentence) -> str:
-    link, second = tree.link, tree.second
-    if tree.ask == "whom":
-        text = clause(tree.clause, "question", WHOM[tree.clause.verb.government[-1]])
-    elif tree.ask:
-        text = clause(tree.clause, "question", QUESTION_WORDS.get(tree.ask, ""))
-    elif tree.first and second is not None:
-        text = f"{link.de} {subordinate(second)}, {clause(tree.clause, 'question')}"
-    else:
+    """Write a sentence."""
+    if tree.question:
+        text = clause(tree.clause, "question", first_word=_question_word(tree))
+    elif tree.second is None:
         text = clause(tree.clause)
-    if second is not None and link.kind == "join":
-        comma = "," if link.de == "aber" else ""
-        other = second.de if isinstance(second, Weather) else clause(second)
-        text = f"{text}{comma} {link.de} {other}"
-    elif second is not None and not tree.first:
-        text = f"{text}, {link.de} {subordinate(second)}"
-    text += "?" if tree.ask else "."
-    for mark in ",.?":
+    else:
+        text = _two_clauses(tree, tree.second)
+    text += "?" if tree.question else "."
+    # A relative clause ends with a comma, which another mark replaces.
+    for mark in (",", ".", "?"):
         text = text.replace("," + mark, mark)
     return text[0].upper() + text[1:]
 
 
+def _question_word(tree: Sentence) -> str:
+    """Return the German question word of a sentence; empty for a question without one."""
+    if tree.question == "whom":
+        # The verb governs the case; the preposition, if any, stands before it.
+        case = tree.clause.verb.government[-1]
+        return WHOM[case]
+    return QUESTION_WORDS[tree.question]
+
+
+def _two_clauses(tree: Sentence, second: Clause | Weather) -> str:
+    """Write two clauses with their conjunction.
+
+    Args:
+        tree: The sentence.
+        second: Its second clause.
+    """
+    conjunction = tree.link.de
+    if tree.link.kind == "join":
+        comma = "," if conjunction == "aber" else ""
+        second_text = second.de if isinstance(second, Weather) else clause(second)
+        return f"{clause(tree.clause)}{comma} {conjunction} {second_text}"
+    if tree.second_first:
+        # The finite verb follows the subordinate clause at once, as in a question.
+        return f"{conjunction} {subordinate(second)}, {clause(tree.clause, 'question')}"
+    return f"{clause(tree.clause)}, {conjunction} {subordinate(second)}"
+
+
 def subordinate(tree: Clause | Weather) -> str:
-    return tree.de_final if isinstance(tree, Weather) else clause(tree, "final")
+    """Write a clause with the order of a subordinate clause."""
+    if isinstance(tree, Weather):
+        return tree.de_final
+    return clause(tree, "final")
 
 
-def clause(tree: Clause, order: str = "main", first: str = "") -> str:
-    """One clause; `order`: the finite verb is second (main), before the subject (question: after
-    `first`, or after a subordinate clause), or last (final).
+def clause(tree: Clause, order: str = "main", first_word: str = "") -> str:
+    """Write a clause.
+
+    Args:
+        tree: The clause.
+        order: Where the finite verb stands: second (`main`), before the subject (`question`), or
+            last (`final`).
+        first_word: The question word.
     """
     subject = "es" if "exist" in tree.verb.traits else noun_phrase(tree.subject, "n")
-    finite, tail, final = verbs(tree)
-    middle = midfield(tree)
-    if order == "question" or tree.fronted:
-        subject = with_reflexive(tree, subject, middle)
+    forms = verb_forms(tree)
+    midfield_words = midfield(tree)
+    is_inverted = order == "question" or tree.fronted
+    if is_inverted and _reflexive_precedes_subject(tree):
+        # "Gestern hat sich der Mann ausgeruht": the midfield begins with the reflexive.
+        subject = f"{midfield_words[0]} {subject}"
+        midfield_words = midfield_words[1:]
+    middle = join_words(*midfield_words)
     if order == "final":
-        words = [subject, *middle, final]
+        text = join_words(subject, middle, forms.subordinate)
     elif order == "question":
-        words = [first, finite, subject, *middle, tail]
+        text = join_words(first_word, forms.finite, subject, middle, forms.rest)
     elif tree.fronted:
-        words = [tree.time.de, finite, subject, *middle, tail]
+        text = join_words(tree.time.de, forms.finite, subject, middle, forms.rest)
     else:
-        words = [subject, finite, *middle, tail]
-    text = joined(*words)
+        text = join_words(subject, forms.finite, middle, forms.rest)
     if tree.infinitive is not None:
         text += f", {infinitive(tree.infinitive)}"
     if tree.purpose is not None:
@@ -96,153 +172,244 @@ def clause(tree: Clause, order: str = "main", first: str = "") -> str:
     return text
 
 
-def with_reflexive(tree: Clause, subject: str, middle: list[str]) -> str:
-    """After the finite verb, `sich` precedes a subject that is no pronoun."""
-    if not middle or middle[0] != "sich" or tree.subject is None:
-        return subject
-    return subject if isinstance(tree.subject.head, Pronoun) else f"{middle.pop(0)} {subject}"
+def _is_reflexive(tree: Clause) -> bool:
+    """Return whether the verb of a clause is reflexive in German."""
+    return tree.verb.reflexive in ("de", "both")
 
 
-def verbs(tree: Clause) -> tuple[str, str, str]:
-    """The finite verb, the end of a main clause, and the end of a subordinate clause."""
-    verb, modal, person, past = tree.verb, tree.modal, tree.person, tree.tense == "past"
-    tail = verb.prefix + verb.de
+def _reflexive_precedes_subject(tree: Clause) -> bool:
+    """Return whether `sich` stands before a subject that follows the finite verb.
+
+    It does so before nouns and names, but not before pronouns.
+    """
+    if not _is_reflexive(tree) or tree.subject is None:
+        return False
+    return not isinstance(tree.subject.head, Pronoun)
+
+
+def verb_forms(tree: Clause) -> VerbForms:
+    """Return the forms of the verb of a clause."""
+    verb = tree.verb
+    modal = tree.modal
+    person = tree.person
+    is_past = tree.tense == "past"
     if tree.tense == "future":
         finite = WERDEN[person]
+        rest = verb.prefix + verb.de
     elif modal is not None:
-        finite = (modal.de_past if past else modal.de)[person]
-    elif past and (verb.de in ("sein", "haben") or "exist" in verb.traits):
-        finite, tail = PRETERITE[verb.de][person], ""
-    elif past:
-        finite, tail = (SEIN if verb.auxiliary else HABEN)[person], verb.de_participle
+        finite = modal.de_past[person] if is_past else modal.de[person]
+        rest = verb.prefix + verb.de
+    elif is_past and (verb.de in ("sein", "haben") or "exist" in verb.traits):
+        finite = PRETERITE[verb.de][person]
+        rest = ""
+    elif is_past:
+        auxiliary = SEIN if verb.auxiliary else HABEN
+        finite = auxiliary[person]
+        rest = verb.de_participle
     else:
         finite = verb.de_present[person]
-        return finite, verb.prefix, verb.prefix + finite
-    return finite, tail, joined(tail, finite)
+        # One word at the end of a subordinate clause: "weil er anruft".
+        return VerbForms(finite, rest=verb.prefix, subordinate=verb.prefix + finite)
+    return VerbForms(finite, rest, subordinate=join_words(rest, finite))
+
+
+@dataclass
+class _Objects:
+    """The objects of a clause, by their place in the midfield.
+
+    Attributes:
+        pronouns: Pronouns, which come first.
+        known: Definite objects, which precede "nicht".
+        new: Indefinite objects, which follow it.
+        prepositional: Objects with a preposition, which come last.
+        has_kein: Whether the article `kein` negates the clause.
+    """
+
+    pronouns: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+    prepositional: list[str] = field(default_factory=list)
+    has_kein: bool = False
 
 
 def midfield(tree: Clause) -> list[str]:
-    """The words between the two parts of the verb: pronouns, time, known things, `nicht`, manner,
-    new things, places.
-    """
-    fields: dict[str, list[str]] = {"pronouns": [], "known": [], "new": [], "late": []}
-    verb, target, negated = tree.verb, tree.object, tree.negative
-    if verb.reflexive in ("de", "both"):
-        fields["pronouns"].append(reflexive(tree))
+    """Return the parts between the two parts of the verb, in order; some may be empty."""
+    objects = _Objects()
+    if _is_reflexive(tree):
+        objects.pronouns.append(reflexive_pronoun(tree.subject))
     if tree.recipient is not None:
         is_pronoun = isinstance(tree.recipient.head, Pronoun)
-        fields["pronouns" if is_pronoun else "known"].append(noun_phrase(tree.recipient, "d"))
-    if target is not None:
-        *preposition, case = verb.government or ("n",)
-        none = negated and target.det in ("a", "bare", "role") and not preposition
-        negated = negated and not none
-        text = joined(*preposition, noun_phrase(target, case, none))
-        if preposition:
-            field = "late"
-            text = contracted(text) if case == "d" and target.relative is None else text
-        elif isinstance(target.head, Pronoun):
-            field = "pronouns"
-        else:
-            field = "new" if target.det in ("a", "bare", "role", "many", "some") else "known"
-        fields[field].append(text)
+        group = objects.pronouns if is_pronoun else objects.known
+        group.append(noun_phrase(tree.recipient, "d"))
+    if tree.object is not None:
+        _add_object(objects, tree, tree.object)
+    is_negated_by_nicht = tree.negative and not objects.has_kein
     return [
-        *fields["pronouns"],
+        *objects.pronouns,
         "" if tree.fronted else tree.time.de,
         "gerade" if tree.tense == "progressive" else "",
-        *fields["known"],
-        "nicht" if negated else tree.frequency.de,
+        *objects.known,
+        "nicht" if is_negated_by_nicht else tree.frequency.de,
         tree.manner.de,
-        *fields["new"],
-        place(tree.companion),
-        *fields["late"],
-        place(tree.place),
-        *predicative(tree),
-    ]
-
-
-def predicative(tree: Clause) -> list[str]:
-    adjective, comparing = tree.adjective, tree.than is not None
-    return [
+        *objects.new,
+        place_phrase(tree.companion),
+        *objects.prepositional,
+        place_phrase(tree.place),
         tree.complement.de,
-        "" if adjective is None else adjective.de_more if comparing else adjective.de,
-        f"als {noun_phrase(tree.than, 'n')}" if comparing else "",
+        _predicate_adjective(tree),
     ]
 
 
-def reflexive(tree: Clause) -> str:
-    head = tree.subject.head if tree.subject is not None else None
-    return head.reflexive if isinstance(head, Pronoun) else "sich"
+def _add_object(objects: _Objects, tree: Clause, target: Phrase) -> None:
+    """Add the object of a clause to the objects in its midfield.
+
+    Args:
+        objects: The objects so far; changed in place.
+        tree: The clause.
+        target: Its object.
+    """
+    # A verb without an object of its own is "to be": its object is in the nominative.
+    government = tree.verb.government or ("n",)
+    case = government[-1]
+    if len(government) > 1:
+        preposition = government[0]
+        text = f"{preposition} {noun_phrase(target, case)}"
+        # Before a relative clause, the article is not contracted: "von dem Mann, der kam".
+        if case == "d" and target.relative is None:
+            text = contracted(text)
+        objects.prepositional.append(text)
+        return
+    objects.has_kein = tree.negative and target.determiner in ("a", "bare", "role")
+    text = noun_phrase(target, case, negated=objects.has_kein)
+    if isinstance(target.head, Pronoun):
+        objects.pronouns.append(text)
+    elif target.determiner in ("a", "bare", "role", "many", "some"):
+        objects.new.append(text)
+    else:
+        objects.known.append(text)
+
+
+def _predicate_adjective(tree: Clause) -> str:
+    """Write the adjective after "sein", with a comparison if there is one."""
+    if tree.adjective is None:
+        return ""
+    if tree.than is None:
+        return tree.adjective.de
+    return f"{tree.adjective.de_more} als {noun_phrase(tree.than, 'n')}"
+
+
+def reflexive_pronoun(subject: Phrase | None) -> str:
+    """Return the reflexive pronoun of a subject."""
+    if subject is not None and isinstance(subject.head, Pronoun):
+        return subject.head.reflexive
+    return "sich"
 
 
 def infinitive(tree: Clause) -> str:
-    """The infinitive with `zu`, which follows the prefix of a separable verb."""
+    """Write an infinitive with `zu`, which follows the prefix of a separable verb."""
     verb = tree.verb
-    marked = f"{verb.prefix}zu{verb.de}" if verb.prefix else f"zu {verb.de}"
-    return joined(*midfield(tree), marked)
+    # One word with a prefix: "anzurufen", but "zu rufen".
+    marker = f"{verb.prefix}zu" if verb.prefix else "zu "
+    return join_words(*midfield(tree), marker + verb.de)
 
 
-def place(tree: Place | None) -> str:
+def place_phrase(tree: Place | None) -> str:
+    """Write a place with its preposition."""
     if tree is None:
         return ""
+    phrase = tree.phrase
     if tree.preposition is not None:
-        return f"{tree.preposition.de} {noun_phrase(tree.phrase, tree.preposition.case)}"
-    index = ("at", "to", "from").index(tree.relation)
-    if not isinstance(tree.phrase.head, Noun):
-        return f"{('in', 'nach', 'aus')[index]} {noun_phrase(tree.phrase, 'd')}"
-    preposition = tree.phrase.head.place[2 + index]
-    case = "a" if index == 1 and preposition in ("in", "auf", "an") else "d"
-    return contracted(f"{preposition} {noun_phrase(tree.phrase, case)}")
+        return f"{tree.preposition.de} {noun_phrase(phrase, tree.preposition.case)}"
+    if not isinstance(phrase.head, Noun):
+        return f"{NAME_PREPOSITIONS[tree.relation]} {noun_phrase(phrase, 'd')}"
+    preposition = phrase.head.preposition("de", tree.relation)
+    # "In den Garten" is a direction, "in dem Garten" a place.
+    is_direction = tree.relation == "to" and preposition in ("in", "auf", "an")
+    case = "a" if is_direction else "d"
+    return contracted(f"{preposition} {noun_phrase(phrase, case)}")
 
 
 def contracted(text: str) -> str:
-    """A preposition contracted with its article: am, im, zum."""
-    start = " ".join(text.split(" ", 2)[:2])
-    return CONTRACTIONS.get(start, start) + text[len(start) :]
+    """Contract a preposition at the start of a text with its article: am, im, zum."""
+    start = " ".join(text.split(" ")[:2])
+    return CONTRACTIONS.get(start, start) + text.removeprefix(start)
 
 
-def noun_phrase(tree: Phrase | None, case: str, none: bool = False) -> str:
-    """`none`: with the article `kein`."""
+def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str:
+    """Write a noun phrase.
+
+    Args:
+        tree: The phrase.
+        case: Its case.
+        negated: Whether its article is `kein`.
+    """
     if tree is None:
         return ""
     head = tree.head
     if isinstance(head, Pronoun):
         return {"n": head.de, "a": head.accusative, "d": head.dative}[case]
     if isinstance(head, Name):
-        return head.de if tree.other is None else f"{head.de} und {tree.other.de}"
-    column = 3 if tree.plural else GENDERS[head.gender]
-    article, endings = determiner(tree, case, column, none)
-    adjective = tree.adjective.de_stem + endings[case][column] if tree.adjective else ""
-    text = joined(article, tree.count.de, adjective, noun(head, case, tree.plural))
+        if tree.second_name is None:
+            return head.de
+        return f"{head.de} und {tree.second_name.de}"
+    column = PLURAL_COLUMN if tree.plural else GENDER_COLUMNS[head.gender]
+    article, endings = determiner(tree, case, column, negated=negated)
+    adjective = ""
+    if tree.adjective is not None:
+        adjective = tree.adjective.de_stem + endings[case][column]
+    text = join_words(article, tree.count.de, adjective, noun_form(head, case, plural=tree.plural))
     if tree.owner is not None and isinstance(tree.owner.head, Noun):
         text = f"{text} {noun_phrase(tree.owner, 'g')}"
     if tree.relative is not None:
-        role = tree.relative.verb.government[-1] if tree.relative.gap == "object" else "n"
-        text = f"{text}, {RELATIVE[role][column]} {clause(tree.relative, 'final')},"
+        relative = tree.relative
+        # The relative pronoun has the case that it has in its own clause.
+        relative_case = relative.verb.government[-1] if relative.gap == "object" else "n"
+        pronoun = RELATIVE[relative_case][column]
+        text = f"{text}, {pronoun} {clause(relative, 'final')},"
     return text
 
 
-def determiner(tree: Phrase, case: str, column: int, none: bool) -> tuple[str, Paradigm]:
-    """The article, and the endings of an adjective after it."""
-    kind = "no" if none else tree.det
+def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[str, Paradigm]:
+    """Return the determiner of a noun, and the endings of an adjective after it.
+
+    Args:
+        tree: The noun phrase.
+        case: Its case.
+        column: The column of its gender, or of the plural, in a paradigm.
+        negated: Whether the determiner is `kein`.
+    """
+    name = "no" if negated else tree.determiner
     if tree.owner is not None:
         owner = tree.owner.head
         if isinstance(owner, Pronoun):
             return owner.de_owner + EIN[case][column], MIXED
         if isinstance(owner, Name):
             return owner.de + "s", STRONG
-        kind = "the"
-    if kind == "the":
-        return DEFINITE[case][column], WEAK
-    if kind in ("this", "every"):
-        return STEMS[kind] + DIESER[case][column], WEAK
-    if kind in ("many", "some"):
-        return STEMS[kind] + DIESER[case][column], STRONG
-    if kind == "no" or (kind == "a" and column < 3):
-        return STEMS[kind] + EIN[case][column], MIXED
-    return "", STRONG
+        # A genitive follows the noun: "das Buch des Kindes".
+        name = "the"
+    match name:
+        case "the":
+            return DEFINITE[case][column], WEAK
+        case "this" | "every":
+            return STEMS[name] + DIESER[case][column], WEAK
+        case "many" | "some":
+            return STEMS[name] + DIESER[case][column], STRONG
+        case "no":
+            return STEMS[name] + EIN[case][column], MIXED
+        case "a" if column != PLURAL_COLUMN:
+            return STEMS[name] + EIN[case][column], MIXED
+        case _:
+            return "", STRONG
 
 
-def noun(entry: Noun, case: str, plural: bool) -> str:
+def noun_form(noun: Noun, case: str, *, plural: bool) -> str:
+    """Return the form of a noun in a case."""
     if plural:
-        return entry.dative_plural if case == "d" else entry.de_plural
-    return {"n": entry.de, "g": entry.genitive}.get(case, entry.oblique)
+        return noun.dative_plural if case == "d" else noun.de_plural
+    match case:
+        case "n":
+            return noun.de
+        case "g":
+            return noun.genitive
+        case _:
+            return noun.oblique

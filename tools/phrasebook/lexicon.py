@@ -1,6 +1,8 @@
-"""The words of the phrasebook with all their forms: the tables beside this file.
+"""The words of the phrasebook with all their forms, from the tables in this folder.
 
-Each table has one class; its fields are the columns.
+Each table, such as nouns.tsv, has one class; the fields of the class are the columns of the table.
+Fields that start with `en`, `de` or `fr` are English, German or French. The functions at the end
+select the words that fit into a sentence.
 """
 
 from collections.abc import Iterator
@@ -10,9 +12,16 @@ from typing import NamedTuple, TypeVar
 
 
 class Noun(NamedTuple):
-    """`classes`: its roles in sentences (the first is its kind); `oblique`: accusative and dative.
+    """A noun.
 
-    `place`: the prepositions at, to (English), at, to, from (German), at, to (French).
+    Attributes:
+        gender: The gender in German: m, f or n.
+        oblique: The German accusative and dative, which are always equal.
+        genitive: The German genitive.
+        dative_plural: The German dative plural.
+        sex: The sex of the person, if the noun says it.
+        classes: The roles of the noun in sentences. The first one is its kind, such as `person`.
+        place: Its prepositions, in the order of `_PREPOSITION_COLUMNS`; empty if it is not a place.
     """
 
     en: str
@@ -30,6 +39,23 @@ class Noun(NamedTuple):
     classes: tuple[str, ...]
     place: tuple[str, ...]
 
+    def preposition(self, language: str, relation: str) -> str:
+        """Return the preposition for `at`, `to` or `from` this place."""
+        return self.place[_PREPOSITION_COLUMNS[language, relation]]
+
+
+# The columns of Noun.place, by language and relation. An English verb includes "from", and the
+# French sentences never use it with a noun.
+_PREPOSITION_COLUMNS = {
+    ("en", "at"): 0,
+    ("en", "to"): 1,
+    ("de", "at"): 2,
+    ("de", "to"): 3,
+    ("de", "from"): 4,
+    ("fr", "at"): 5,
+    ("fr", "to"): 6,
+}
+
 
 class Name(NamedTuple):
     """A person, a city or a country, without an article in any language."""
@@ -42,7 +68,19 @@ class Name(NamedTuple):
 
 
 class Pronoun(NamedTuple):
-    """`person`: I, you, he or she, we, they from 0, the order of all conjugations."""
+    """A personal pronoun.
+
+    Attributes:
+        en_owner: The English possessive. `de_owner` is the German one without its ending.
+        person: A digit: the index in all tables of conjugation, which have the order I, you, he or
+            she, we, they.
+        sex: The sex, m or f.
+        accusative: The German accusative; `dative` and `reflexive` are German, too.
+        clitic: The French direct object before the verb.
+        indirect: The French indirect object before the verb.
+        stressed: The French form after a preposition.
+        fr_owner: The French possessives: masculine, feminine, plural.
+    """
 
     en: str
     en_object: str
@@ -63,8 +101,16 @@ class Pronoun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """`position`: before (`pre`) or after a French noun (`post`), after a verb only (`pred`), or
-    beside a noun only (`attr`). `fr_vowel`: the masculine form before a vowel, if different.
+    """An adjective.
+
+    Attributes:
+        en_more: The English comparative; empty if the adjective is never compared.
+        de_stem: The German form to which endings are added.
+        de_more: The German comparative.
+        fr_vowel: The French masculine form before a vowel, if it differs.
+        position: `pre` before a French noun, `post` after it, `pred` after a verb only, or `attr`
+            with a noun only.
+        classes: The kinds of nouns that the adjective describes.
     """
 
     en: str
@@ -82,8 +128,26 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """`government`: the German preposition of the object, if any, and its case; `fr_government`:
-    the French preposition, `à*` if a pronoun becomes a dative clitic.
+    """A verb.
+
+    Attributes:
+        en: The English infinitive; `en_third`, `en_past` and `en_ing` are its other forms.
+        particle: What follows the English verb: "up" of "get up".
+        de: The German infinitive without `prefix`, which is separated in main clauses.
+        de_present: The German present by person, in the order of `Pronoun.person`.
+        auxiliary: `sein` if it forms the German perfect, otherwise empty.
+        government: The preposition of the German object, if any, and the case: n, a or d.
+        fr: The French infinitive; `fr_present` is by person.
+        fr_auxiliary: `être` if it forms the French perfect, otherwise empty.
+        fr_government: The preposition of the French object; `à*` if a pronoun stands before the
+            verb instead.
+        reflexive: The language in which the verb is reflexive: `de`, `fr` or `both`.
+        subject: The classes of nouns that can be its subject; `object` and `place` likewise. The
+            first place may start with a relation, as in `to:city`; `!` ends the last one if the
+            verb requires a place.
+        traits: What else matters for the sentences with this verb. `state`: no progressive; `past`:
+            no duration; `inf:de`: an infinitive follows, in French with `de`; `that`: a clause
+            follows; `to`: with a recipient.
     """
 
     en: str
@@ -110,7 +174,14 @@ class Verb(NamedTuple):
 
 
 class Modal(NamedTuple):
-    """`negative`: the English form before `not`; empty if the modal is never negated."""
+    """A modal verb.
+
+    Attributes:
+        en_past: The English past; empty if there is none. Then `de_past` and `fr_past` are empty.
+        en_link: The words between the English modal and the verb, such as "to".
+        negative: The English form before `not`; empty if the modal is never negated.
+        de: The German present by person, in the order of `Pronoun.person`; `fr` likewise.
+    """
 
     en: str
     en_past: str
@@ -133,7 +204,11 @@ class Preposition(NamedTuple):
 
 
 class Words(NamedTuple):
-    """An expression without inflection: an adverbial, a number, a conjunction."""
+    """An expression without inflection: an adverbial, a number, a conjunction.
+
+    Attributes:
+        kind: Where the expression is used, such as `number`; several kinds are separated by spaces.
+    """
 
     en: str
     de: str
@@ -141,11 +216,12 @@ class Words(NamedTuple):
     kind: str
 
     def __bool__(self) -> bool:
+        """Return whether there is an expression: `NOTHING` has no words."""
         return bool(self.en)
 
 
 class Weather(NamedTuple):
-    """A clause; `de_final`: with the order of a subordinate clause."""
+    """A clause about the weather; `de_final` has the order of a subordinate clause."""
 
     en: str
     de: str
@@ -156,32 +232,45 @@ class Weather(NamedTuple):
 Entry = TypeVar("Entry", bound=NamedTuple)
 
 
-def _read(entry: type[Entry], table: str) -> tuple[Entry, ...]:
-    text = resources.files(__package__).joinpath(f"{table}.tsv").read_text(encoding="utf-8")
-    header, *rows = (line.split("\t") for line in text.rstrip("\n").split("\n"))
-    assert tuple(header) == entry._fields, f"{table}.tsv: {header}"
-    kinds = entry.__annotations__.values()
-    return tuple(
-        entry._make(
-            cell if kind is str else tuple(cell.split())
-            for cell, kind in zip(row, kinds, strict=True)
-        )
-        for row in rows
-    )
+def _read(entry_class: type[Entry], table: str) -> tuple[Entry, ...]:
+    """Read a table.
+
+    Args:
+        entry_class: The class of its rows. A field that is a tuple is separated by spaces in the
+            table.
+        table: The name of the file without its extension.
+    """
+    file = resources.files(__package__).joinpath(f"{table}.tsv")
+    lines = file.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    header = lines[0].split("\t")
+    assert tuple(header) == entry_class._fields, f"{table}.tsv: {header}"
+    field_types = entry_class.__annotations__.values()
+    entries = list[Entry]()
+    for line in lines[1:]:
+        fields = list[str | tuple[str, ...]]()
+        for cell, field_type in zip(line.split("\t"), field_types, strict=True):
+            fields.append(cell if field_type is str else tuple(cell.split()))
+        entries.append(entry_class._make(fields))
+    return tuple(entries)
 
 
-def _filled(adverbs: tuple[Words, ...], fillers: tuple[Words, ...]) -> Iterator[Words]:
-    """Each adverbial once for each filler of its slot, as in `last {weekday}`."""
+def _fill_slots(adverbs: tuple[Words, ...], fillers: tuple[Words, ...]) -> Iterator[Words]:
+    """Yield each adverbial once for each filler of its slot.
+
+    `last {weekday}` has the slot `weekday`: it becomes "last Monday", "last Tuesday" and so on. An
+    adverbial without a slot is yielded as it is.
+    """
     for adverb in adverbs:
         slot = adverb.en.partition("{")[2].partition("}")[0]
         if not slot:
             yield adverb
+            continue
         for filler in fillers:
             if filler.kind == slot:
                 yield Words(
-                    adverb.en.format(**{slot: filler.en}),
-                    adverb.de.format(**{slot: filler.de}),
-                    adverb.fr.format(**{slot: filler.fr}),
+                    adverb.en.replace(f"{{{slot}}}", filler.en),
+                    adverb.de.replace(f"{{{slot}}}", filler.de),
+                    adverb.fr.replace(f"{{{slot}}}", filler.fr),
                     adverb.kind,
                 )
 
@@ -190,6 +279,8 @@ NOTHING = Words("", "", "", "")
 NOUNS = _read(Noun, "nouns")
 NAMES = _read(Name, "names")
 PRONOUNS = _read(Pronoun, "pronouns")
+# The order of pronouns.tsv.
+PRONOUN_I, YOU, HE, SHE, WE, THEY = PRONOUNS
 ADJECTIVES = _read(Adjective, "adjectives")
 VERBS = _read(Verb, "verbs")
 MODALS = _read(Modal, "modals")
@@ -198,63 +289,118 @@ CONJUNCTIONS = _read(Words, "conjunctions")
 COMPLEMENTS = _read(Words, "complements")
 WEATHER = _read(Weather, "weather")
 _FILLERS = _read(Words, "fillers")
-NUMBERS = tuple(filler for filler in _FILLERS if filler.kind in ("number", "measure"))
-ADVERBS = tuple(_filled(_read(Words, "adverbs"), _FILLERS))
+# From two to twelve.
+SMALL_NUMBERS = tuple(filler for filler in _FILLERS if filler.kind == "number")
+# From 15 to 250.
+LARGE_NUMBERS = tuple(filler for filler in _FILLERS if filler.kind == "measure")
+NUMBERS = SMALL_NUMBERS + LARGE_NUMBERS
+ADVERBS = tuple(_fill_slots(_read(Words, "adverbs"), _FILLERS))
 # The traits of verbs that only their own kind of clause uses.
 _SPECIAL = frozenset(("copula", "exist", "age", "hunger", "price", "lack", "play", "speak"))
+
+# Each sentence draws from these selections, so that they are cached.
 
 
 @cache
 def nouns(*classes: str) -> tuple[Noun, ...]:
-    return tuple(noun for noun in NOUNS if any(c in noun.classes for c in classes))
+    """Return the nouns of one or more classes."""
+    return tuple(noun for noun in NOUNS if not set(classes).isdisjoint(noun.classes))
 
 
 @cache
 def names(*kinds: str) -> tuple[Name, ...]:
+    """Return the names of one or more kinds: `person`, `city`, `country`."""
     return tuple(name for name in NAMES if name.kind in kinds)
 
 
 @cache
 def adverbs(kind: str) -> tuple[Words, ...]:
+    """Return the adverbials of a kind, such as `past`."""
     return tuple(adverb for adverb in ADVERBS if kind in adverb.kind.split())
 
 
 @cache
 def prepositions(kind: str) -> tuple[Preposition, ...]:
+    """Return the prepositions of a kind, such as `companion`."""
     return tuple(preposition for preposition in PREPOSITIONS if preposition.kind == kind)
 
 
 @cache
-def adjectives(kind: str, predicative: bool) -> tuple[Adjective, ...]:
-    excluded = "attr" if predicative else "pred"
-    return tuple(a for a in ADJECTIVES if kind in a.classes and a.position != excluded)
+def conjunctions(kind: str) -> tuple[Words, ...]:
+    """Return the conjunctions of a kind, such as `reason`."""
+    return tuple(conjunction for conjunction in CONJUNCTIONS if conjunction.kind == kind)
+
+
+@cache
+def complements(kind: str) -> tuple[Words, ...]:
+    """Return the complements of the verb with a trait, such as `play`."""
+    return tuple(complement for complement in COMPLEMENTS if complement.kind == kind)
+
+
+@cache
+def modals_with_past() -> tuple[Modal, ...]:
+    """Return the modal verbs that have a past in all languages: can, want."""
+    return tuple(modal for modal in MODALS if modal.en_past and modal.de_past)
+
+
+@cache
+def adjectives(kind: str, *, after_verb: bool) -> tuple[Adjective, ...]:
+    """Return the adjectives that describe a kind of noun.
+
+    Args:
+        kind: The kind of noun.
+        after_verb: Whether the adjective follows "to be", or stands with the noun.
+    """
+    excluded = "attr" if after_verb else "pred"
+    fitting = list[Adjective]()
+    for adjective in ADJECTIVES:
+        if kind in adjective.classes and adjective.position != excluded:
+            fitting.append(adjective)
+    return tuple(fitting)
 
 
 @cache
 def verbs(trait: str) -> tuple[Verb, ...]:
-    """The verbs with a trait, or its beginning.
-
-    `acting`: those of ordinary clauses; `doing`: those of actions, which can be tried or intended.
-    """
-    if trait == "acting":
-        return tuple(verb for verb in VERBS if _is_acting(verb))
-    if trait == "doing":
-        return tuple(v for v in verbs("acting") if not {"state", "past"} & {*v.traits})
-    return tuple(v for v in VERBS if any(t.startswith(trait) for t in v.traits))
-
-
-def _is_acting(verb: Verb) -> bool:
-    special = _SPECIAL & {*verb.traits}
-    opening = any(t == "that" or t.startswith("inf:") for t in verb.traits)
-    return not special and (bool(verb.object) or not opening or "event" in verb.subject)
+    """Return the verbs with a trait that is, or starts with, the given text."""
+    fitting = list[Verb]()
+    for verb in VERBS:
+        if any(own_trait.startswith(trait) for own_trait in verb.traits):
+            fitting.append(verb)
+    return tuple(fitting)
 
 
 @cache
-def direct(classes: tuple[str, ...]) -> tuple[Verb, ...]:
-    """The verbs that one of the classes can be the object of, without a preposition."""
-    return tuple(
-        verb
-        for verb in verbs("acting")
-        if len(verb.government) == 1 and not verb.fr_government and verb.en != "have"
-        if any(c in verb.object for c in classes)
-    )
+def ordinary_verbs() -> tuple[Verb, ...]:
+    """Return the verbs of ordinary clauses: subject, verb, object."""
+    return tuple(verb for verb in VERBS if _is_ordinary(verb))
+
+
+def _is_ordinary(verb: Verb) -> bool:
+    """Return whether a verb can be used without another clause or a fixed complement."""
+    if not _SPECIAL.isdisjoint(verb.traits):
+        return False
+    if verb.object or "event" in verb.subject:
+        return True
+    needs_clause = any(trait == "that" or trait.startswith("inf:") for trait in verb.traits)
+    return not needs_clause
+
+
+@cache
+def activity_verbs() -> tuple[Verb, ...]:
+    """Return the verbs of activities, which can be tried or intended."""
+    fitting = list[Verb]()
+    for verb in ordinary_verbs():
+        if "state" not in verb.traits and "past" not in verb.traits:
+            fitting.append(verb)
+    return tuple(fitting)
+
+
+@cache
+def verbs_with_direct_object(classes: tuple[str, ...]) -> tuple[Verb, ...]:
+    """Return the verbs that a noun of these classes can be the object of, without a preposition."""
+    fitting = list[Verb]()
+    for verb in ordinary_verbs():
+        has_preposition = len(verb.government) != 1 or verb.fr_government
+        if not has_preposition and verb.en != "have" and not set(classes).isdisjoint(verb.object):
+            fitting.append(verb)
+    return tuple(fitting)

@@ -1,10 +1,12 @@
-"""Faults of crawled text in known lines of the phrasebook's training text.
+"""Put faults of crawled text into known lines of the phrasebook's training text.
 
-A line has the same fault between any two languages.
+Tests of the cleaning rules use them: they know which lines are faulty, and in what way. A line has
+its fault between any two of the three languages.
 """
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
@@ -29,15 +31,19 @@ FAULTS = {
 }
 SEED = 1848
 # Misaligned lines come in groups, in which translations are one line too early.
-_GROUP = 4
+_MISALIGNED_GROUP = 4
 _OVERLONG_SENTENCES = 14
+# A year or a time, also as in 10 h 30.
+_NUMBER = re.compile(r"\d+(?:(?::| h )\d+)?")
 
 
 class Line(NamedTuple):
     """A line of the text in English, German and French.
 
-    `fault`: its name in FAULTS, or empty; `right`: the line without it, None if the text without
-    faults has no such line.
+    Attributes:
+        text: The line.
+        fault: The name of its fault in `FAULTS`, or empty.
+        right: The line without its fault; None if the text without faults has no such line.
     """
 
     text: Triple
@@ -45,154 +51,264 @@ class Line(NamedTuple):
     right: Triple | None = None
 
 
-def with_faults(rows: Sequence[Triple], tests: Sequence[Triple]) -> tuple[Line, ...]:
-    """A training text with FAULTS[name] lines of each fault, at places drawn with SEED."""
-    noise = _Noise(Random(SEED), rows, tests)
-    for fault, count in FAULTS.items():
-        for _ in range(count // (_GROUP if fault == "misaligned" else 1)):
-            noise.add(fault)
+def add_faults(train: Sequence[Triple], test: Sequence[Triple]) -> tuple[Line, ...]:
+    """Return a training text with the number of lines that `FAULTS` sets for each fault.
+
+    Args:
+        train: The training text without faults.
+        test: The test set, of which some sentences are added to the training text.
+    """
+    noise = _Noise(Random(SEED), train, test)
+    for fault, line_count in FAULTS.items():
+        if fault == "misaligned":
+            for _ in range(line_count // _MISALIGNED_GROUP):
+                noise.misalign_group()
+        else:
+            for _ in range(line_count):
+                noise.add(fault)
     return noise.lines()
 
 
 class _Noise:
-    """Changes rows of the training text, and inserts lines between them."""
+    """Changes lines of the training text, and inserts lines between them."""
 
-    def __init__(self, random: Random, rows: Sequence[Triple], tests: Sequence[Triple]) -> None:
-        self._random, self._rows = random, rows
-        self._changed: dict[int, Line] = {}
-        self._used: set[int] = set()
-        self._inserted: list[tuple[float, Line]] = []
-        self._tests = iter(random.sample(tests, FAULTS["test_sentence"]))
+    def __init__(self, random: Random, train: Sequence[Triple], test: Sequence[Triple]) -> None:
+        """Choose the sentences of the test set that are inserted.
+
+        Args:
+            random: The source of all random choices.
+            train: The training text without faults.
+            test: The test set.
+        """
+        self._random = random
+        self._train = train
+        # By the number of the line in the training text.
+        self._changed_lines: dict[int, Line] = {}
+        self._used_numbers = set[int]()
+        # Each with its position: between 3.0 and 4.0, it follows line 3.
+        self._inserted_lines = list[tuple[float, Line]]()
+        self._test_sentences = iter(random.sample(test, FAULTS["test_sentence"]))
 
     def lines(self) -> tuple[Line, ...]:
-        rows = (self._changed.get(n, Line(row, "", row)) for n, row in enumerate(self._rows))
-        ordered = sorted([*enumerate(rows), *self._inserted], key=lambda entry: entry[0])
-        return tuple(line for _, line in ordered)
+        """Return all lines in order, with and without faults."""
+        positioned_lines = list(self._inserted_lines)
+        for number, triple in enumerate(self._train):
+            line = self._changed_lines.get(number, Line(triple, right=triple))
+            positioned_lines.append((number, line))
+        positioned_lines.sort(key=lambda positioned_line: positioned_line[0])
+        return tuple(line for _, line in positioned_lines)
 
     def add(self, fault: str) -> None:
-        """Add a fault at a random place that has none."""
+        """Add one line with a fault: a new line, or a line without a fault that is changed."""
         match fault:
-            case "duplicate" | "near_duplicate":
-                number = self._free()
-                row = self._rows[number]
-                text = row if fault == "duplicate" else _varied(row, self._random)
-                self._insert(number, Line(text, fault))
+            case "duplicate":
+                number = self._take_line()
+                self._insert(Line(self._train[number], fault), after=number)
+            case "near_duplicate":
+                number = self._take_line()
+                self._insert(Line(_varied(self._train[number], self._random), fault), after=number)
             case "test_sentence":
-                self._insert(0, Line(next(self._tests), fault))
+                self._insert(Line(next(self._test_sentences), fault))
             case "overlong":
-                rows = self._random.sample(self._rows, _OVERLONG_SENTENCES)
-                self._insert(0, Line(_joined(*rows), fault))
-            case "misaligned":
-                self._misalign()
+                triples = self._random.sample(self._train, _OVERLONG_SENTENCES)
+                self._insert(Line(_joined(triples), fault))
             case _:
-                fits, change = _CHANGES[fault]
-                number = self._free(fits)
-                row, following = self._rows[number : number + 2]
-                text = change(row, following, self._random)
-                self._changed[number] = Line(text, fault, row)
+                self._change_line(fault, _CHANGES[fault])
 
-    def _insert(self, after: int, line: Line) -> None:
-        """Insert a line somewhere after row `after`."""
-        place = self._random.uniform(after + 0.5, len(self._rows))
-        self._inserted.append((place, line))
+    def _change_line(self, fault: str, change: "_Change") -> None:
+        """Put a fault into a random line that can have it."""
+        number = self._take_line(change.fits)
+        triple = self._train[number]
+        following = self._train[number + 1]
+        text = change.apply(triple, following, self._random)
+        self._changed_lines[number] = Line(text, fault, right=triple)
 
-    def _free(self, fits: Callable[[Triple], bool] = bool, size: int = 1) -> int:
-        """The number of an unused row that fits, the first of `size`, which are used from now."""
+    def misalign_group(self) -> None:
+        """Move the translations of consecutive lines up by one line; the last gets the first."""
+        first = self._take_line(size=_MISALIGNED_GROUP)
+        triples = self._train[first : first + _MISALIGNED_GROUP]
+        for index, triple in enumerate(triples):
+            english, _, _ = triple
+            _, german, french = triples[(index + 1) % _MISALIGNED_GROUP]
+            line = Line((english, german, french), "misaligned", right=triple)
+            self._changed_lines[first + index] = line
+
+    def _insert(self, line: Line, after: int = 0) -> None:
+        """Insert a line at a random position after the line with a number."""
+        position = self._random.uniform(after + 0.5, len(self._train))
+        self._inserted_lines.append((position, line))
+
+    def _take_line(self, fits: Callable[[Triple], bool] | None = None, size: int = 1) -> int:
+        """Draw lines that no fault uses, and note that one does now.
+
+        Args:
+            fits: Returns whether the first line can have the fault; None allows any.
+            size: The number of consecutive lines.
+
+        Returns:
+            The number of the first line.
+        """
         while True:
-            number = self._random.randrange(len(self._rows) - size)
+            # A line follows the last one that is drawn: some faults take words from it.
+            number = self._random.randrange(len(self._train) - size)
             numbers = range(number, number + size)
-            if self._used.isdisjoint(numbers) and fits(self._rows[number]):
-                self._used.update(numbers)
+            is_free = self._used_numbers.isdisjoint(numbers)
+            if is_free and (fits is None or fits(self._train[number])):
+                self._used_numbers.update(numbers)
                 return number
 
-    def _misalign(self) -> None:
-        first = self._free(size=_GROUP)
-        rows = self._rows[first : first + _GROUP]
-        for place, row in enumerate(rows):
-            _, german, french = rows[(place + 1) % _GROUP]
-            self._changed[first + place] = Line((row[0], german, french), "misaligned", row)
 
-
-def _varied(row: Triple, random: Random) -> Triple:
-    """A row whose English, or whose German and French, differ in case or punctuation."""
+def _varied(triple: Triple, random: Random) -> Triple:
+    """Return a line whose English, or whose translations, differ in case or punctuation."""
     vary = random.choice(_VARIATIONS)
-    english, german, french = row
+    english, german, french = triple
     if random.random() < 0.5:
         return vary(english), german, french
     return english, vary(german), vary(french)
 
 
-def _joined(*rows: Triple) -> Triple:
-    english, german, french = (" ".join(texts) for texts in zip(*rows, strict=True))
-    return english, german, french
+def _with_dash(text: str) -> str:
+    """Return a sentence as a line of a dialog."""
+    return f"- {text}"
 
 
-def _with_empty_side(row: Triple, _: Triple, random: Random) -> Triple:
-    blank = random.choice(("", " "))
-    return (blank, *row[1:]) if random.random() < 0.5 else (row[0], blank, blank)
+def _with_exclamation_mark(text: str) -> str:
+    """Return a sentence with another mark at its end."""
+    return f"{text[:-1].rstrip()}!"
 
 
-def _copied(row: Triple, _: Triple, __: Random) -> Triple:
-    return row[0], row[0], row[0]
+def _with_dots(text: str) -> str:
+    """Return a sentence with three dots instead of the mark at its end."""
+    return f"{text[:-1].rstrip()}..."
 
-
-def _in_other_language(row: Triple, _: Triple, __: Random) -> Triple:
-    return row[0], row[2], row[1]
-
-
-def _cut(row: Triple, _: Triple, random: Random) -> Triple:
-    """A row whose translations end after a third to two thirds of their words."""
-    share = random.uniform(1 / 3, 2 / 3)
-    german, french = (
-        " ".join((words := text.split())[: max(1, round(share * len(words)))]) for text in row[1:]
-    )
-    return row[0], german, french
-
-
-def _with_next(row: Triple, following: Triple, _: Random) -> Triple:
-    return row[0], *_joined(row, following)[1:]
-
-
-def _misread(row: Triple, _: Triple, __: Random) -> Triple:
-    """UTF-8 read as Windows-1252."""
-    german, french = (text.encode().decode("cp1252") for text in row[1:])
-    return row[0], german, french
-
-
-def _marked_up(row: Triple, _: Triple, random: Random) -> Triple:
-    """A row with escaped HTML elements."""
-    tag = random.choice(("b", "i", "p", "span"))
-    english, german, french = (f"&lt;{tag}&gt;{text}&lt;/{tag}&gt;" for text in row)
-    return english, german, french
-
-
-def _without_numbers(row: Triple, _: Triple, __: Random) -> Triple:
-    german, french = (" ".join(_NUMBER.sub("", text).split()) for text in row[1:])
-    return row[0], german, french
-
-
-# A year or a time, also as in 10 h 30.
-_NUMBER = re.compile(r"\d+(?:(?::| h )\d+)?")
 
 _VARIATIONS: tuple[Callable[[str], str], ...] = (
     str.upper,
     str.lower,
-    lambda text: f"- {text}",
-    lambda text: f"{text[:-1].rstrip()}!",
-    lambda text: f"{text[:-1].rstrip()}...",
+    _with_dash,
+    _with_exclamation_mark,
+    _with_dots,
 )
 
-_Change = Callable[[Triple, Triple, Random], Triple]
 
-# For each fault that changes a row: the rows that can have it, and the row with it, made of the
-# row and the one that follows.
-_CHANGES: dict[str, tuple[Callable[[Triple], bool], _Change]] = {
-    "empty_side": (bool, _with_empty_side),
-    "copied_source": (bool, _copied),
-    "other_language": (bool, _in_other_language),
-    "cut": (bool, _cut),
-    "joined": (bool, _with_next),
-    "mojibake": (lambda row: not (row[1].isascii() or row[2].isascii()), _misread),
-    "markup": (bool, _marked_up),
-    "lost_number": (lambda row: bool(_NUMBER.search(row[0])), _without_numbers),
+def _joined(triples: Sequence[Triple]) -> Triple:
+    """Return lines joined to one, in each language."""
+    english = " ".join(triple[0] for triple in triples)
+    german = " ".join(triple[1] for triple in triples)
+    french = " ".join(triple[2] for triple in triples)
+    return english, german, french
+
+
+# The functions below change a line. All have the same parameters: the line, the line that follows
+# it, and the source of random choices. An underscore marks what a function does not need.
+
+
+def _empty_one_side(triple: Triple, _following: Triple, random: Random) -> Triple:
+    """Remove the English, or the German and the French, of a line."""
+    blank = random.choice(("", " "))
+    english, german, french = triple
+    if random.random() < 0.5:
+        return blank, german, french
+    return english, blank, blank
+
+
+def _copy_source(triple: Triple, _following: Triple, _random: Random) -> Triple:
+    """Replace the translations by the English."""
+    english = triple[0]
+    return english, english, english
+
+
+def _exchange_languages(triple: Triple, _following: Triple, _random: Random) -> Triple:
+    """Exchange the German and the French."""
+    english, german, french = triple
+    return english, french, german
+
+
+def _cut_translations(triple: Triple, _following: Triple, random: Random) -> Triple:
+    """End the translations after a third to two thirds of their words."""
+    share = random.uniform(1 / 3, 2 / 3)
+    english, german, french = triple
+    return english, _first_words(german, share), _first_words(french, share)
+
+
+def _first_words(text: str, share: float) -> str:
+    """Return the first words of a text, one at least.
+
+    Args:
+        text: The text.
+        share: The share of its words, from 0 to 1.
+    """
+    words = text.split()
+    count = max(1, round(share * len(words)))
+    return " ".join(words[:count])
+
+
+def _join_next_translations(triple: Triple, following: Triple, _random: Random) -> Triple:
+    """Append the translations of the next line to those of a line."""
+    english = triple[0]
+    _, german, french = _joined([triple, following])
+    return english, german, french
+
+
+def _misread_encoding(triple: Triple, _following: Triple, _random: Random) -> Triple:
+    """Read the UTF-8 of the translations as Windows-1252."""
+    english, german, french = triple
+    return english, german.encode().decode("cp1252"), french.encode().decode("cp1252")
+
+
+def _add_markup(triple: Triple, _following: Triple, random: Random) -> Triple:
+    """Put each sentence of a line into an HTML element, escaped."""
+    tag = random.choice(("b", "i", "p", "span"))
+    start = f"&lt;{tag}&gt;"
+    end = f"&lt;/{tag}&gt;"
+    english, german, french = triple
+    return start + english + end, start + german + end, start + french + end
+
+
+def _drop_numbers(triple: Triple, _following: Triple, _random: Random) -> Triple:
+    """Remove the numbers from the translations."""
+    english, german, french = triple
+    return english, _without_numbers(german), _without_numbers(french)
+
+
+def _without_numbers(text: str) -> str:
+    """Return a text without its numbers and the spaces around them."""
+    words = _NUMBER.sub("", text).split()
+    return " ".join(words)
+
+
+def _has_number(triple: Triple) -> bool:
+    """Return whether the English of a line contains a number."""
+    return _NUMBER.search(triple[0]) is not None
+
+
+def _has_umlauts_and_accents(triple: Triple) -> bool:
+    """Return whether neither translation is ASCII, so that a wrong encoding changes both."""
+    _, german, french = triple
+    return not german.isascii() and not french.isascii()
+
+
+@dataclass(frozen=True)
+class _Change:
+    """How a line is changed.
+
+    Attributes:
+        apply: Returns the changed line.
+        fits: Returns whether a line can be changed; None if every line can.
+    """
+
+    apply: Callable[[Triple, Triple, Random], Triple]
+    fits: Callable[[Triple], bool] | None = None
+
+
+# The faults that change a line.
+_CHANGES = {
+    "empty_side": _Change(_empty_one_side),
+    "copied_source": _Change(_copy_source),
+    "other_language": _Change(_exchange_languages),
+    "cut": _Change(_cut_translations),
+    "joined": _Change(_join_next_translations),
+    "mojibake": _Change(_misread_encoding, fits=_has_umlauts_and_accents),
+    "markup": _Change(_add_markup),
+    "lost_number": _Change(_drop_numbers, fits=_has_number),
 }

@@ -1,4 +1,8 @@
-"""Noun phrases and places, drawn at random from a seed."""
+"""Draw noun phrases and places at random.
+
+Every choice uses up numbers of one random sequence, so that the order of the choices is part of the
+text: after a change of the order, the same seed writes other sentences.
+"""
 
 from __future__ import annotations
 
@@ -7,117 +11,184 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
+from tools.phrasebook import lexicon
 from tools.phrasebook.lexicon import (
     NOTHING,
-    NUMBERS,
     PRONOUNS,
+    SMALL_NUMBERS,
     Adjective,
     Name,
     Noun,
     Pronoun,
-    adjectives,
-    names,
-    nouns,
-    prepositions,
 )
 from tools.phrasebook.trees import Clause, Phrase, Place
 
 Item = TypeVar("Item")
 
+# How often a noun that can have a relative clause has one.
+RELATIVE_IN_SUBJECT = 0.18
+RELATIVE_IN_PHRASE = 0.1
+# A person has two to five sons.
+NUMBERS_OF_RELATIVES = SMALL_NUMBERS[:4]
+
 
 class Dice:
-    """The only source of chance: `random()`, the one method that Python never changes."""
+    """Draws at random, with the one method of `random` that Python never changes."""
 
     def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed).random
+        """Start the sequence of a seed."""
+        self._draw = random.Random(seed).random
 
     def chance(self, probability: float) -> bool:
-        return self.draw() < probability
+        """Return True with a probability."""
+        return self._draw() < probability
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """A random item; the first is three times as likely as the last."""
-        draw = self.draw()
-        return items[int(len(items) * draw * (1 + draw) / 2)]
+        """Draw an item; the first is three times as likely as the last."""
+        number = self._draw()
+        # The derivative of x (1 + x) / 2 is 1/2 at 0 and 3/2 at 1: less of the sequence falls on
+        # the last items.
+        return items[int(len(items) * number * (1 + number) / 2)]
 
     def weighted(self, **weights: float) -> str:
-        """One of the names. Without `sum`, which rounds differently since Python 3.12."""
+        """Draw one of the names, in proportion to their weights."""
+        # Not by `sum`, which rounds differently since Python 3.12.
         total = 0.0
         for weight in weights.values():
             total += weight
-        rest = self.draw() * total
+        rest = self._draw() * total
         for name, weight in weights.items():
             rest -= weight
             if rest < 0:
                 return name
+        # Rounding left a rest, which belongs to the last name.
         return name
 
 
-def pronoun(sex: str, plural: bool) -> Phrase:
-    """They, he or she."""
-    return Phrase(PRONOUNS[5 if plural else 2 if sex == "m" else 3], plural=plural)
+def third_person(sex: str, *, plural: bool) -> Phrase:
+    """Return the pronoun he, she or they."""
+    if plural:
+        return Phrase(lexicon.THEY, plural=True)
+    return Phrase(lexicon.HE if sex == "m" else lexicon.SHE)
+
+
+def pronoun_phrase(pronoun: Pronoun) -> Phrase:
+    """Return the noun phrase of a pronoun."""
+    return Phrase(pronoun, plural=pronoun in (lexicon.WE, lexicon.THEY))
 
 
 def kind_of(phrase: Phrase) -> str:
-    return phrase.head.classes[0] if isinstance(phrase.head, Noun) else "person"
+    """Return the kind of what a phrase refers to: names and pronouns refer to persons."""
+    if isinstance(phrase.head, Noun):
+        return phrase.head.classes[0]
+    return "person"
 
 
-def is_named(subject: Phrase | None) -> bool:
-    return subject is not None and isinstance(subject.head, Name)
+def is_named(phrase: Phrase | None) -> bool:
+    """Return whether a phrase is a name."""
+    return phrase is not None and isinstance(phrase.head, Name)
 
 
 class Phrases(Dice, ABC):
-    """Draws noun phrases and places; a subclass draws the clauses in them."""
+    """Draws noun phrases and places; a subclass draws the relative clauses in them."""
 
     @abstractmethod
-    def relative(self, head: Noun, plural: bool) -> Clause | None:
-        """A clause about `head`; None if none fits."""
+    def relative_clause(self, head: Noun, *, plural: bool) -> Clause | None:
+        """Draw a clause about a noun.
 
-    def subject(self, classes: tuple[str, ...], relative: float = 0.18) -> Phrase:
+        Args:
+            head: The noun.
+            plural: Whether the noun is plural.
+
+        Returns:
+            The clause; None if none fits.
+        """
+
+    def subject(
+        self, classes: tuple[str, ...], relative_probability: float = RELATIVE_IN_SUBJECT
+    ) -> Phrase:
+        """Draw a subject: a pronoun, a name, two names, or a noun.
+
+        Args:
+            classes: The classes of nouns that can be the subject.
+            relative_probability: How often the noun has a relative clause.
+        """
         if "person" not in classes or (len(classes) > 1 and self.chance(0.35)):
-            others = tuple(c for c in classes if c != "person")
-            return self.phrase(others, definite=True, relative=relative)
+            other_classes = tuple(name for name in classes if name != "person")
+            return self.noun_phrase(
+                other_classes, definite=True, relative_probability=relative_probability
+            )
         kind = self.weighted(pronoun=0.36, name=0.16, couple=0.04, noun=0.44)
         if kind == "pronoun":
-            head = self.pick(PRONOUNS)
-            return Phrase(head, plural=head.person in "34")
+            return pronoun_phrase(self.pick(PRONOUNS))
         if kind == "noun":
-            return self.phrase(("person",), definite=True, relative=relative)
-        name, other = self.pick(names("person")), self.pick(names("person"))
-        couple = kind == "couple" and name is not other
-        return Phrase(name, plural=couple, other=other if couple else None)
+            return self.noun_phrase(
+                ("person",), definite=True, relative_probability=relative_probability
+            )
+        first_name = self.pick(lexicon.names("person"))
+        second_name = self.pick(lexicon.names("person"))
+        if kind == "couple" and first_name is not second_name:
+            return Phrase(first_name, plural=True, second_name=second_name)
+        return Phrase(first_name)
 
-    def phrase(
+    def noun_phrase(
         self,
         classes: tuple[str, ...],
-        owner: Phrase | None = None,
+        possible_owner: Phrase | None = None,
+        *,
         definite: bool = False,
-        relative: float = 0.1,
+        relative_probability: float = RELATIVE_IN_PHRASE,
     ) -> Phrase:
-        """A noun of one of the classes with its determiner, owner, adjective and clause.
+        """Draw a noun with its determiner or owner, number, adjective and relative clause.
 
-        `owner`: the phrase that a possessive may refer to.
+        Args:
+            classes: The classes of the noun.
+            possible_owner: The phrase to which a possessive may refer.
+            definite: Whether "the" and "this" are likely.
+            relative_probability: How often the noun has a relative clause.
         """
-        head = self.pick(nouns(*classes))
-        kind = head.classes[0]
+        head = self.pick(lexicon.nouns(*classes))
         if "mass" in head.classes:
-            det = "the" if definite else self.weighted(bare=0.7, the=0.3)
-            return Phrase(head, det, adjective=self.adjective(head, 0.25))
-        plural = "one" not in head.classes and self.chance(0.6 if "pair" in head.classes else 0.24)
-        if "kin" in head.classes or (kind == "part" and self.chance(0.6)):
-            return self.owned(head, plural, owner, relative)
-        possible = kind in ("wear", "thing", "text", "vehicle") or "pet" in head.classes
-        if possible and self.chance(0.25):
-            return self.owned(head, plural, owner, relative)
-        det = self.article(plural, definite)
-        counted = plural and det in ("the", "bare") and self.chance(0.4)
-        count = self.pick(NUMBERS[:11]) if counted else NOTHING
+            determiner = "the" if definite else self.weighted(bare=0.7, the=0.3)
+            return Phrase(head, determiner, adjective=self.adjective(head, 0.25))
+        plural = False
+        if "one" not in head.classes:
+            plural = self.chance(0.6 if "pair" in head.classes else 0.24)
+        if self._has_owner(head):
+            return self.owned(
+                head,
+                possible_owner,
+                plural=plural,
+                relative_probability=relative_probability,
+            )
+        determiner = self._determiner(plural=plural, definite=definite)
+        count = NOTHING
+        if plural and determiner in ("the", "bare") and self.chance(0.4):
+            count = self.pick(SMALL_NUMBERS)
         adjective = self.adjective(head, 0.36)
-        clause = None
-        if det in ("the", "a") and "cup" not in head.classes and self.chance(relative):
-            clause = self.relative(head, plural)
-        return Phrase(head, det, plural, count, adjective, None, clause)
+        relative = None
+        can_have_relative = determiner in ("the", "a") and "cup" not in head.classes
+        if can_have_relative and self.chance(relative_probability):
+            relative = self.relative_clause(head, plural=plural)
+        return Phrase(head, determiner, plural, count, adjective, relative=relative)
 
-    def article(self, plural: bool, definite: bool) -> str:
+    def _has_owner(self, head: Noun) -> bool:
+        """Draw whether a noun has an owner: relatives always, parts and possessions sometimes."""
+        if "kin" in head.classes:
+            return True
+        kind = head.classes[0]
+        if kind == "part" and self.chance(0.6):
+            return True
+        is_possession = kind in ("wear", "thing", "text", "vehicle") or "pet" in head.classes
+        return is_possession and self.chance(0.25)
+
+    def _determiner(self, *, plural: bool, definite: bool) -> str:
+        """Draw a determiner.
+
+        Args:
+            plural: Whether the noun is plural.
+            definite: Whether "the" and "this" are likely.
+        """
         if definite:
             if plural:
                 return self.weighted(the=0.6, this=0.1, many=0.12, some=0.08, bare=0.1)
@@ -127,57 +198,115 @@ class Phrases(Dice, ABC):
         return self.weighted(the=0.45, this=0.1, a=0.45)
 
     def adjective(self, head: Noun, probability: float) -> Adjective | None:
+        """Draw an adjective that fits a noun, with a probability.
+
+        A noun of two English words, such as "traffic light", has none.
+        """
         if " " in head.en or not self.chance(probability):
             return None
-        fitting = adjectives("drink" if "mass" in head.classes else head.classes[0], False)
-        return self.pick(fitting) if fitting else None
+        kind = "drink" if "mass" in head.classes else head.classes[0]
+        fitting = lexicon.adjectives(kind, after_verb=False)
+        if not fitting:
+            return None
+        return self.pick(fitting)
 
     def owned(
-        self, head: Noun, plural: bool, subject: Phrase | None, relative: float = 0
+        self,
+        head: Noun,
+        subject: Phrase | None,
+        *,
+        plural: bool = False,
+        relative_probability: float = 0,
     ) -> Phrase:
-        """A noun with its owner, which may be the subject."""
+        """Draw the owner of a noun, which may be the subject, and what else belongs to the noun.
+
+        Args:
+            head: The noun.
+            subject: The subject of the clause.
+            plural: Whether the noun is plural.
+            relative_probability: How often a noun in this place has a relative clause.
+        """
+        owner = self._owner(head, subject)
+        has_possessive = isinstance(owner.head, Pronoun)
+        count = NOTHING
+        if plural and has_possessive and "kin" in head.classes and self.chance(0.5):
+            count = self.pick(NUMBERS_OF_RELATIVES)
+        adjective = self.adjective(head, 0.28)
+        relative = None
+        # Half as often as after an article.
+        if has_possessive and self.chance(relative_probability / 2):
+            relative = self.relative_clause(head, plural=plural)
+        return Phrase(head, "own", plural, count, adjective, owner, relative)
+
+    def _owner(self, head: Noun, subject: Phrase | None) -> Phrase:
+        """Draw the owner of a noun: a pronoun, a name or a person; for a part, a building."""
+        # Drawn for parts as well, which ignore it: without it, all later choices would change.
         kind = self.weighted(pronoun=0.74, name=0.12, noun=0.14)
         if head.classes[0] == "part":
-            owner = Phrase(self.pick(nouns("build")), "the")
-        elif kind == "pronoun":
-            owner = self.possessor(subject)
-        elif kind == "name":
-            owner = Phrase(self.pick(names("person")))
-        else:
-            people = tuple(noun for noun in nouns("person") if "kin" not in noun.classes)
-            owner = Phrase(self.pick(people), "the", self.chance(0.2))
-        mine = isinstance(owner.head, Pronoun)
-        counted = plural and mine and "kin" in head.classes and self.chance(0.5)
-        count = self.pick(NUMBERS[:4]) if counted else NOTHING
-        adjective = self.adjective(head, 0.28)
-        clause = self.relative(head, plural) if mine and self.chance(relative / 2) else None
-        return Phrase(head, "own", plural, count, adjective, owner, clause)
+            return Phrase(self.pick(lexicon.nouns("build")), "the")
+        if kind == "pronoun":
+            return self._pronoun_owner(subject)
+        if kind == "name":
+            return Phrase(self.pick(lexicon.names("person")))
+        people = [noun for noun in lexicon.nouns("person") if "kin" not in noun.classes]
+        return Phrase(self.pick(people), "the", self.chance(0.2))
 
-    def possessor(self, subject: Phrase | None) -> Phrase:
+    def _pronoun_owner(self, subject: Phrase | None) -> Phrase:
+        """Draw the pronoun of a possessive, which often refers to the subject."""
         if subject is not None and self.chance(0.6):
             if isinstance(subject.head, Pronoun):
                 return subject
             if subject.plural or subject.head.sex:
-                return pronoun(subject.head.sex, subject.plural)
+                return third_person(subject.head.sex, plural=subject.plural)
         return Phrase(self.pick(PRONOUNS))
 
-    def other_than(self, subject: Phrase | None, probability: float) -> Phrase | None:
-        """A pronoun or a name that differs from the subject."""
+    def person_other_than(self, subject: Phrase | None, probability: float) -> Phrase | None:
+        """Draw a pronoun or a name of another person than the subject, with a probability.
+
+        Returns:
+            The phrase; None if none is drawn, or if it could be the subject.
+        """
         if not self.chance(probability):
             return None
         if self.chance(0.25):
-            return Phrase(self.pick(names("person"))) if not is_named(subject) else None
-        head = self.pick(PRONOUNS)
-        used = subject.head.person if subject and isinstance(subject.head, Pronoun) else ""
-        clash = used == head.person != "2" or used + head.person in ("03", "30")
-        return None if clash else Phrase(head, plural=head.person in "34")
+            if is_named(subject):
+                return None
+            return Phrase(self.pick(lexicon.names("person")))
+        pronoun = self.pick(PRONOUNS)
+        if subject is not None and _may_be_one_person(subject.head, pronoun):
+            return None
+        return pronoun_phrase(pronoun)
 
-    def place(self, kinds: tuple[str, ...], relation: str) -> Place:
-        classes = tuple(kind.rstrip("!") for kind in kinds)
+    def location(self, classes: tuple[str, ...], relation: str) -> Place:
+        """Draw a place.
+
+        Args:
+            classes: The classes of nouns that it can be, or `city` for cities and countries. A
+                class may end with `!`, as in the table of verbs.
+            relation: `at`, `to` or `from`.
+        """
+        classes = tuple(name.rstrip("!") for name in classes)
         if "city" in classes and (len(classes) == 1 or self.chance(0.72)):
-            return Place(relation, Phrase(self.pick(names("city", "country"))))
-        head = self.pick(nouns(*classes))
+            return Place(relation, Phrase(self.pick(lexicon.names("city", "country"))))
+        head = self.pick(lexicon.nouns(*classes))
         if relation == "at" and "home" in classes and self.chance(0.25):
-            return Place("at", Phrase(head, "the"), self.pick(prepositions("where")))
-        det = "the" if head.place[5] == "à" else self.weighted(the=0.7, this=0.12, a=0.18)
-        return Place(relation, Phrase(head, det, adjective=self.adjective(head, 0.25)))
+            preposition = self.pick(lexicon.prepositions("where"))
+            return Place("at", Phrase(head, "the"), preposition)
+        # After the French `à`, only "the" is natural.
+        if head.preposition("fr", "at") == "à":
+            determiner = "the"
+        else:
+            determiner = self.weighted(the=0.7, this=0.12, a=0.18)
+        return Place(relation, Phrase(head, determiner, adjective=self.adjective(head, 0.25)))
+
+
+def _may_be_one_person(subject: Noun | Name | Pronoun, other: Pronoun) -> bool:
+    """Return whether a subject and a pronoun may be one person, as in "I see me" or "I see us".
+
+    "He sees him" is allowed: these are two persons.
+    """
+    if not isinstance(subject, Pronoun):
+        return False
+    if subject.person == other.person:
+        return subject not in (lexicon.HE, lexicon.SHE)
+    return {subject, other} == {lexicon.PRONOUN_I, lexicon.WE}

@@ -5,47 +5,72 @@ from functools import cache
 
 from tools.phrasebook import english, french, german
 from tools.phrasebook.grammar import Writer
-from tools.phrasebook.noise import Line, Triple, with_faults
+from tools.phrasebook.noise import Line, Triple, add_faults
 
 LANGUAGES = ("en", "de", "fr")
+# The number of sentences of each split.
 SPLITS = {"train": 14_000, "valid": 500, "test": 500}
 SEED = 1729
-LONGEST = 22  # English words
+# English sentences have 3 words or more, and no more than this.
+MAX_ENGLISH_WORDS = 22
 # The name of the training text with faults.
 NOISY = "noisy"
 
 
 def generate(split: str) -> tuple[Triple, ...]:
-    """The sentences of a split, each in English, German and French."""
-    return _corpus()[split]
+    """Return the sentences of a split, each in English, German and French."""
+    return _generate_splits()[split]
 
 
 @cache
 def noisy_lines() -> tuple[Line, ...]:
-    """The training text with faults, line by line."""
-    return with_faults(generate("train"), generate("test"))
+    """Return the training text with faults, line by line."""
+    return add_faults(generate("train"), generate("test"))
 
 
 def sentences(split: str, language: str) -> Iterator[str]:
-    """The lines of a split, or of NOISY, in one language; lines of equal number are parallel."""
+    """Yield the lines of a text in one language; lines of equal number are parallel.
+
+    Args:
+        split: The name of a split, or `NOISY`.
+        language: A language of `LANGUAGES`.
+    """
     column = LANGUAGES.index(language)
-    rows = (line.text for line in noisy_lines()) if split == NOISY else generate(split)
-    return (row[column] for row in rows)
+    if split == NOISY:
+        for line in noisy_lines():
+            yield line.text[column]
+    else:
+        for triple in generate(split):
+            yield triple[column]
 
 
 @cache
-def _corpus() -> dict[str, tuple[Triple, ...]]:
-    """All splits, drawn from one stream; no sentence of a language occurs twice."""
+def _generate_splits() -> dict[str, tuple[Triple, ...]]:
+    """Return the sentences of all splits, drawn from one random sequence.
+
+    No sentence of a language occurs twice, so that neither valid nor test repeats a training
+    sentence.
+    """
     writer = Writer(SEED)
-    seen: set[tuple[int, str]] = set()
-    rows: list[Triple] = []
-    while len(rows) < sum(SPLITS.values()):
+    # Language and sentence.
+    used_sentences = set[tuple[str, str]]()
+    triples = list[Triple]()
+    total = sum(SPLITS.values())
+    while len(triples) < total:
         tree = writer.sentence()
-        row = english.sentence(tree), german.sentence(tree), french.sentence(tree)
-        texts = set(enumerate(row))
-        if 1 < row[0].count(" ") < LONGEST and seen.isdisjoint(texts):
-            rows.append(row)
-            seen |= texts
-    every = sum(SPLITS.values()) // SPLITS["valid"]
-    train = tuple(row for place, row in enumerate(rows) if place % every > 1)
-    return {"train": train, "valid": tuple(rows[::every]), "test": tuple(rows[1::every])}
+        triple = (english.sentence(tree), german.sentence(tree), french.sentence(tree))
+        word_count = triple[0].count(" ") + 1
+        new_sentences = set(zip(LANGUAGES, triple, strict=True))
+        if 3 <= word_count <= MAX_ENGLISH_WORDS and used_sentences.isdisjoint(new_sentences):
+            triples.append(triple)
+            used_sentences |= new_sentences
+    # Valid and test are spread evenly: of each group of 30 sentences, the first is in valid and the
+    # second in test.
+    group_size = total // SPLITS["valid"]
+    valid = tuple(triples[0::group_size])
+    test = tuple(triples[1::group_size])
+    train = list[Triple]()
+    for number, triple in enumerate(triples):
+        if number % group_size > 1:
+            train.append(triple)
+    return {"train": tuple(train), "valid": valid, "test": test}

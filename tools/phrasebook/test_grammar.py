@@ -18,8 +18,8 @@ def adjective(en: str) -> Adjective:
 
 
 def verb(en: str, particle: str = "") -> Verb:
-    found = (entry for entry in lexicon.VERBS if (entry.en, entry.particle) == (en, particle))
-    return next(found)
+    entries = (entry for entry in lexicon.VERBS if (entry.en, entry.particle) == (en, particle))
+    return next(entries)
 
 
 def words(en: str) -> Words:
@@ -33,7 +33,7 @@ def the(en: str, det: str = "the", plural: bool = False, adj: str = "") -> Phras
 
 def name(en: str, other: str = "") -> Phrase:
     names = {entry.en: entry for entry in lexicon.NAMES}
-    return Phrase(names[en], plural=bool(other), other=names[other] if other else None)
+    return Phrase(names[en], plural=bool(other), second_name=names[other] if other else None)
 
 
 def pro(en: str) -> Phrase:
@@ -41,7 +41,8 @@ def pro(en: str) -> Phrase:
     return Phrase(entry, plural=entry.person in "34")
 
 
-def said(tree: Clause | Sentence) -> tuple[str, str, str]:
+def written(tree: Clause | Sentence) -> tuple[str, str, str]:
+    """Return a tree in English, German and French."""
     tree = Sentence(tree) if isinstance(tree, Clause) else tree
     return english.sentence(tree), german.sentence(tree), french.sentence(tree)
 
@@ -75,9 +76,10 @@ def test_german_declension(det: str, head: str, plural: bool) -> None:
 def test_german_possessives_and_kein_decline_like_ein() -> None:
     daughters = Phrase(noun("daughter"), "own", True, words("three"), adjective("old"), pro("she"))
     assert german.noun_phrase(daughters, "d") == "ihren drei alten Töchtern"
-    assert german.noun_phrase(the("dog", "a", adj="old"), "a", none=True) == "keinen alten Hund"
+    assert german.noun_phrase(the("dog", "a", adj="old"), "a", negated=True) == "keinen alten Hund"
     assert (
-        german.noun_phrase(the("dog", "bare", True, "old"), "n", none=True) == "keine alten Hunde"
+        german.noun_phrase(the("dog", "bare", True, "old"), "n", negated=True)
+        == "keine alten Hunde"
     )
     brother = Phrase(noun("brother"), "own", adjective=adjective("old"), owner=ANNA)
     assert german.noun_phrase(brother, "n") == "Annas alter Bruder"
@@ -140,20 +142,20 @@ def test_separable_verbs() -> None:
     know = Clause(next(v for v in verbs("that") if v.de == "wissen"), pro("I"))
     tries = Clause(verb("try"), PAUL, infinitive=CALL)
     can = replace(CALL, modal=lexicon.MODALS[0])
-    assert said(CALL)[1] == "Paul ruft Anna an."
-    assert said(Sentence(CALL, "yesno"))[1] == "Ruft Paul Anna an?"
-    assert said(Sentence(know, "", words("that"), CALL))[1] == "Ich weiß, dass Paul Anna anruft."
-    assert said(replace(CALL, tense="past"))[1] == "Paul hat Anna angerufen."
-    assert said(replace(CALL, tense="future"))[1] == "Paul wird Anna anrufen."
-    assert said(can)[1] == "Paul kann Anna anrufen."
-    assert said(tries)[1] == "Paul versucht, Anna anzurufen."
+    assert written(CALL)[1] == "Paul ruft Anna an."
+    assert written(Sentence(CALL, "yesno"))[1] == "Ruft Paul Anna an?"
+    assert written(Sentence(know, "", words("that"), CALL))[1] == "Ich weiß, dass Paul Anna anruft."
+    assert written(replace(CALL, tense="past"))[1] == "Paul hat Anna angerufen."
+    assert written(replace(CALL, tense="future"))[1] == "Paul wird Anna anrufen."
+    assert written(can)[1] == "Paul kann Anna anrufen."
+    assert written(tries)[1] == "Paul versucht, Anna anzurufen."
 
 
 def test_a_relative_clause_and_a_possessive_in_all_languages() -> None:
     seen = Clause(verb("see"), pro("we"), "past", gap="object", gap_gender="m")
     man = replace(the("man", adj="old"), relative=seen)
     daughters = Phrase(noun("daughter"), "own", True, words("three"), owner=pro("he"))
-    assert said(Clause(verb("call"), man, object=daughters)) == (
+    assert written(Clause(verb("call"), man, object=daughters)) == (
         "The old man whom we saw calls his three daughters.",
         "Der alte Mann, den wir gesehen haben, ruft seine drei Töchter an.",
         "Le vieil homme que nous avons vu appelle ses trois filles.",
@@ -163,7 +165,7 @@ def test_a_relative_clause_and_a_possessive_in_all_languages() -> None:
 def test_relative_pronouns_take_their_case_from_their_clause() -> None:
     helped = Clause(verb("help"), PAUL, "past", gap="object", gap_plural=True)
     women = replace(the("woman", plural=True), relative=replace(helped, gap_gender="f"))
-    assert said(Clause(verb("sleep"), women)) == (
+    assert written(Clause(verb("sleep"), women)) == (
         "The women whom Paul helped sleep.",
         "Die Frauen, denen Paul geholfen hat, schlafen.",
         "Les femmes que Paul a aidées dorment.",
@@ -172,23 +174,23 @@ def test_relative_pronouns_take_their_case_from_their_clause() -> None:
 
 def test_adverbs_move_the_german_verb_and_subject() -> None:
     tree = replace(CALL, tense="past", time=words("yesterday"), fronted=True)
-    assert said(tree) == (
+    assert written(tree) == (
         "Yesterday, Paul called Anna.",
         "Gestern hat Paul Anna angerufen.",
         "Hier, Paul a appelé Anna.",
     )
     rests = Clause(verb("rest"), the("man"), time=words("now"), fronted=True)
-    assert said(rests)[1] == "Jetzt ruht sich der Mann aus."
+    assert written(rests)[1] == "Jetzt ruht sich der Mann aus."
 
 
 def test_subordinate_clauses_first_and_last() -> None:
     rain = lexicon.WEATHER[0]
-    assert said(Sentence(CALL, "", words("if"), rain, first=True)) == (
+    assert written(Sentence(CALL, "", words("if"), rain, second_first=True)) == (
         "If it is raining, Paul calls Anna.",
         "Wenn es regnet, ruft Paul Anna an.",
         "S'il pleut, Paul appelle Anna.",
     )
-    assert said(Sentence(CALL, "", words("because"), replace(CALL, subject=pro("he"))))[1:] == (
+    assert written(Sentence(CALL, "", words("because"), replace(CALL, subject=pro("he"))))[1:] == (
         "Paul ruft Anna an, weil er Anna anruft.",
         "Paul appelle Anna parce qu'il appelle Anna.",
     )
@@ -196,18 +198,18 @@ def test_subordinate_clauses_first_and_last() -> None:
 
 def test_negation() -> None:
     buys = Clause(verb("buy"), pro("I"), negative=True)
-    assert said(replace(buys, object=the("car", "a"))) == (
+    assert written(replace(buys, object=the("car", "a"))) == (
         "I do not buy a car.",
         "Ich kaufe kein Auto.",
         "Je n'achète pas de voiture.",
     )
-    assert said(replace(buys, object=the("car"), tense="past")) == (
+    assert written(replace(buys, object=the("car"), tense="past")) == (
         "I did not buy the car.",
         "Ich habe das Auto nicht gekauft.",
         "Je n'ai pas acheté la voiture.",
     )
     never = replace(buys, negative=False, frequency=words("never"))
-    assert said(replace(never, object=the("bread", "bare"))) == (
+    assert written(replace(never, object=the("bread", "bare"))) == (
         "I never buy bread.",
         "Ich kaufe nie Brot.",
         "Je n'achète jamais de pain.",
@@ -237,11 +239,15 @@ def test_french_perfect_and_clitics(tree: Clause, text: str) -> None:
 
 def test_clitics_stand_before_the_infinitive() -> None:
     tree = Clause(verb("look", "for"), pro("I"), "future", pro("he"))
-    assert said(tree) == ("I will look for him.", "Ich werde ihn suchen.", "Je vais le chercher.")
+    assert written(tree) == (
+        "I will look for him.",
+        "Ich werde ihn suchen.",
+        "Je vais le chercher.",
+    )
     tree = Clause(verb("take", "part in"), pro("I"), object=the("concert"))
-    assert said(tree)[1:] == ("Ich nehme am Konzert teil.", "Je participe au concert.")
+    assert written(tree)[1:] == ("Ich nehme am Konzert teil.", "Je participe au concert.")
     tree = Clause(verb("give"), pro("I"), object=the("book"), recipient=pro("they"))
-    assert said(tree) == (
+    assert written(tree) == (
         "I give them the book.",
         "Ich gebe ihnen das Buch.",
         "Je leur donne le livre.",
@@ -249,20 +255,20 @@ def test_clitics_stand_before_the_infinitive() -> None:
 
 
 def test_questions() -> None:
-    what = replace(CALL, verb=verb("buy"), object=None, tense="past")
-    assert said(Sentence(what, "what")) == (
+    buying = replace(CALL, verb=verb("buy"), object=None, tense="past")
+    assert written(Sentence(buying, "what")) == (
         "What did Paul buy?",
         "Was hat Paul gekauft?",
         "Qu'est-ce que Paul a acheté ?",
     )
-    who = replace(CALL, subject=None)
-    assert said(Sentence(who, "who")) == (
+    calling = replace(CALL, subject=None)
+    assert written(Sentence(calling, "who")) == (
         "Who calls Anna?",
         "Wer ruft Anna an?",
         "Qui appelle Anna ?",
     )
-    whom = Clause(verb("answer"), pro("he"))
-    assert said(Sentence(whom, "whom")) == (
+    answering = Clause(verb("answer"), pro("he"))
+    assert written(Sentence(answering, "whom")) == (
         "Whom does he answer?",
         "Wem antwortet er?",
         "À qui est-ce qu'il répond ?",
@@ -270,19 +276,19 @@ def test_questions() -> None:
 
 
 def test_places_take_rest_or_direction() -> None:
-    there = Place("to", the("garden"))
-    assert german.place(there) == "in den Garten"
-    assert german.place(replace(there, relation="at")) == "im Garten"
-    assert german.place(Place("to", the("station"))) == "zum Bahnhof"
-    assert french.place(Place("to", the("station"))) == "à la gare"
-    assert german.place(Place("to", name("France"))) == "nach Frankreich"
-    assert french.place(Place("to", name("France"))) == "en France"
-    assert french.elided(french.place(Place("from", name("Italy")))) == "d'Italie"
+    to_garden = Place("to", the("garden"))
+    assert german.place_phrase(to_garden) == "in den Garten"
+    assert german.place_phrase(replace(to_garden, relation="at")) == "im Garten"
+    assert german.place_phrase(Place("to", the("station"))) == "zum Bahnhof"
+    assert french.place_phrase(Place("to", the("station"))) == "à la gare"
+    assert german.place_phrase(Place("to", name("France"))) == "nach Frankreich"
+    assert french.place_phrase(Place("to", name("France"))) == "en France"
+    assert french.elided(french.place_phrase(Place("from", name("Italy")))) == "d'Italie"
 
 
 def test_copula_agrees_and_compares() -> None:
     older = Clause(verbs("copula")[0], the("woman"), adjective=adjective("old"), than=PAUL)
-    assert said(older) == (
+    assert written(older) == (
         "The woman is older than Paul.",
         "Die Frau ist älter als Paul.",
         "La femme est plus vieille que Paul.",
@@ -290,8 +296,10 @@ def test_copula_agrees_and_compares() -> None:
 
 
 def test_every_entry_is_known_by_its_class() -> None:
-    classes = {kind for entry in lexicon.NOUNS for kind in entry.classes} | {"city"}
+    known_classes = {"city"}
+    for entry in lexicon.NOUNS:
+        known_classes.update(entry.classes)
     for entry in lexicon.VERBS:
-        kinds = (*entry.subject, *entry.object, *(p.rpartition(":")[2] for p in entry.place))
-        assert {kind.rstrip("!") for kind in kinds} <= classes, entry.en
+        places = [place.rpartition(":")[2].rstrip("!") for place in entry.place]
+        assert {*entry.subject, *entry.object, *places} <= known_classes, entry.en
     assert [entry.person for entry in lexicon.PRONOUNS] == ["0", "1", "2", "2", "3", "4"]

@@ -29,7 +29,14 @@ CORPUS = load_settings(ROOT / "params.yaml").corpora["phrasebook-en-de"]
 
 @dataclass
 class Followed:
-    """A line after clean, with the rule that drops it; `right`: the line without its fault."""
+    """A line after the cleaning rules.
+
+    Attributes:
+        fault: The fault of the line, or empty.
+        right: The line without its fault.
+        pair: The line after clean.
+        dropped_by: The rule that drops it, or empty.
+    """
 
     fault: str
     right: Pair
@@ -37,13 +44,19 @@ class Followed:
     dropped_by: str = ""
 
     @property
-    def found(self) -> bool:
-        """Whether the fault was dropped or mended, or a line without one dropped."""
+    def is_changed(self) -> bool:
+        """Whether a line with a fault was dropped or repaired, or one without a fault dropped."""
         return bool(self.dropped_by or (self.fault and self.pair == self.right))
 
 
 def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[Followed]:
-    """The English and German of lines, after the corpus's rules."""
+    """Apply the rules of a corpus to the English and German of lines.
+
+    Args:
+        root: An empty folder.
+        lines: The training text.
+        corpus: The corpus whose rules are applied.
+    """
     raw = TextFolder(download_folder("c", root), "en", "de")
     pairs = [Pair(*line.text[:2]) for line in lines]
     write_set(raw, "train", pairs)
@@ -55,11 +68,13 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     run_step(cleaning, root / "shards", WholeText(), 1)
     followed = []
     for line, pair in zip(lines, pairs, strict=True):
-        new = cleaning.clean(1, pair, counts := SetCounts())
+        counts = SetCounts()
+        new = cleaning.clean(1, pair, counts)
         right = Pair(*(line.right or ("", ""))[:2])
         followed.append(Followed(line.fault, right, new or pair, "".join(counts.dropped)))
     left = [line for line in followed if not line.dropped_by]
-    (part := root / "part").mkdir()
+    part = root / "part"
+    part.mkdir()
     dedup.process_shard(Shard(), part, 1)
     for line, number in zip(left, dedup.dropped_by([part], root).tolist(), strict=True):
         line.dropped_by = ("", *dedup.rules)[number]
@@ -72,9 +87,9 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
 
 
 def share(followed: Sequence[Followed], fault: str) -> float:
-    """The share of a fault's lines that were found."""
-    found = [line.found for line in followed if line.fault == fault]
-    return sum(found) / len(found)
+    """Return the share of the lines with a fault that were dropped or repaired."""
+    changes = [line.is_changed for line in followed if line.fault == fault]
+    return sum(changes) / len(changes)
 
 
 def test_a_fault_is_found_if_its_line_is_dropped_or_becomes_the_right_one(tmp_path: Path) -> None:
@@ -89,12 +104,12 @@ def test_a_fault_is_found_if_its_line_is_dropped_or_becomes_the_right_one(tmp_pa
         Line(("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")),
         Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")),
     ]  # fmt: skip
-    # translations cannot be learned from eight lines
+    # Translations cannot be learned from eight lines.
     checks = tuple(check for check in CORPUS.filter if not check.needs_translations)
     followed = follow(tmp_path, lines, replace(CORPUS, filter=checks))
     dropped = ["", "duplicate_pair", "empty_side", "source_held_out", "", "", "numerals", ""]
     assert [line.dropped_by for line in followed] == dropped
-    assert [line.found for line in followed] == [False, *[True] * 4, False, True, False]
+    assert [line.is_changed for line in followed] == [False, *[True] * 4, False, True, False]
     assert share(followed, "mojibake") == 0.5
 
 
@@ -119,5 +134,5 @@ def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> N
     assert documented == {
         fault: (faults.count(fault), round(100 * share(followed, fault))) for fault in FAULTS
     }
-    wrong = sum(line.found for line in followed if not line.fault)
+    wrong = sum(line.is_changed for line in followed if not line.fault)
     assert f"{wrong} of {faults.count(''):,} lines without a fault" in docs

@@ -38,7 +38,7 @@ def test_the_embedded_text_never_changes(text: str) -> None:
 
 
 def test_the_package_has_what_the_grammar_writes() -> None:
-    # versions of xz may compress the same archive differently
+    # Versions of xz may compress the same archive differently.
     assert lzma.decompress((ROOT / TEXTS).read_bytes()) == archive()
     for split in (*SPLITS, NOISY):
         for language in LANGUAGES:
@@ -52,14 +52,23 @@ def test_sizes() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_comes_twice_in_any_split(language: str) -> None:
-    every = [line for split in SPLITS for line in sentences(split, language)]
-    assert len(set(every)) == len(every) == 15_000
+    lines = list[str]()
+    for split in SPLITS:
+        lines += sentences(split, language)
+    assert len(set(lines)) == len(lines) == 15_000
+
+
+def word_forms(split: str, column: int) -> list[str]:
+    """Return all words of a split in one language."""
+    forms = list[str]()
+    for triple in generate(split):
+        forms += re.findall(r"\w+", triple[column].lower())
+    return forms
 
 
 @pytest.mark.parametrize("column", range(3))
 def test_train_has_about_a_thousand_word_forms(column: int) -> None:
-    forms = {form for row in generate("train") for form in re.findall(r"\w+", row[column].lower())}
-    assert 900 <= len(forms) <= 1600
+    assert 900 <= len(set(word_forms("train", column))) <= 1600
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -72,12 +81,10 @@ def test_sentence_lengths(language: str) -> None:
 
 @pytest.mark.parametrize("column", range(3))
 def test_words_of_valid_and_test_are_learnable(column: int) -> None:
-    def forms(split: str) -> list[str]:
-        return [form for row in generate(split) for form in re.findall(r"\w+", row[column].lower())]
-
-    seen = Counter(forms("train"))
-    held_out = forms("valid") + forms("test")
-    assert sum(seen[form] >= 5 for form in held_out) / len(held_out) > 0.99
+    counts = Counter(word_forms("train", column))
+    held_out_forms = word_forms("valid", column) + word_forms("test", column)
+    frequent_forms = [form for form in held_out_forms if counts[form] >= 5]
+    assert len(frequent_forms) / len(held_out_forms) > 0.99
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -85,7 +92,8 @@ def test_every_line_is_one_clean_sentence(language: str) -> None:
     mark = re.compile(r"[^\s,.?][.]|[^\s,.?] \?" if language == "fr" else r"[^\s,.?][.?]")
     for split in SPLITS:
         for line in sentences(split, language):
-            assert line.split() == line.split(" "), line  # single spaces, nothing else blank
+            # Single spaces, and no other white space.
+            assert line.split() == line.split(" "), line
             assert line.splitlines() == [line]
             assert line.isprintable()
             assert unicodedata.is_normalized("NFC", line)
@@ -134,13 +142,18 @@ def test_no_vowel_waits_for_elision_and_no_article_for_contraction() -> None:
     ],
 )
 def test_constructions_are_common(construction: str, column: int, pattern: str) -> None:
-    found = sum(bool(re.search(pattern, row[column])) for row in generate("train"))
-    assert found >= 0.02 * SPLITS["train"], construction
+    matches = [row for row in generate("train") if re.search(pattern, row[column])]
+    assert len(matches) >= 0.02 * SPLITS["train"], construction
 
 
 def test_names_and_number_words_are_common() -> None:
     names = {entry.en for entry in lexicon.NAMES}
     numbers = {entry.en for entry in lexicon.NUMBERS}
-    rows = [set(re.findall(r"[\w-]+", row[0])) for row in generate("train")]
-    assert sum(bool(row & names) for row in rows) >= 0.02 * SPLITS["train"]
-    assert sum(bool(row & numbers) for row in rows) >= 0.02 * SPLITS["train"]
+    with_name = 0
+    with_number = 0
+    for row in generate("train"):
+        words = re.findall(r"[\w-]+", row[0])
+        with_name += not names.isdisjoint(words)
+        with_number += not numbers.isdisjoint(words)
+    assert with_name >= 0.02 * SPLITS["train"]
+    assert with_number >= 0.02 * SPLITS["train"]
