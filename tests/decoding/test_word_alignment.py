@@ -1,4 +1,4 @@
-"""Unknown words are replaced by, and words aligned to, those that the decoder attended to."""
+"""Alignment of words by the decoder's attention, and replacement of unknown words."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -20,178 +20,346 @@ from bleuprint.training.averaging import average_checkpoints
 from prepared import prepare
 from trainings import merges, toy_pairs
 
-PLAIN = systems.decode()
 
+def model_that_attends_to(places):
+    """Make a model that attends to chosen places.
 
-def looking(places, layers=None):
-    """A model whose output token i attends to the source token places[i]; EOS to EOS."""
+    Args:
+        places: For each output token, the index of the source token attended to. EOS attends to
+            EOS.
+    """
 
     def attention_weights(source, target):
         cross = torch.zeros(1, 1, target.size(1), source.size(1))
         for row, place in enumerate([*places, source.size(1) - 1]):
             cross[0, 0, row, place] = 1
-        square = [torch.zeros(1, 1, each.size(1), each.size(1)) for each in (source, target)]
-        return AttentionWeights(square[:1], square[1:], layers or [cross])
+        return without_self_attention(source, target, [cross])
 
     return SimpleNamespace(device="cpu", attention_weights=attention_weights)
 
 
-def prepared(folder, units):
+def model_with_cross_attention(layers):
+    """Make a model whose attention to the source is fixed, one tensor for each decoder layer."""
+
+    def attention_weights(source, target):
+        return without_self_attention(source, target, layers)
+
+    return SimpleNamespace(device="cpu", attention_weights=attention_weights)
+
+
+def without_self_attention(source, target, cross_layers):
+    """Return attention weights that are 0 within the source and within the target."""
+    encoder = torch.zeros(1, 1, source.size(1), source.size(1))
+    decoder = torch.zeros(1, 1, target.size(1), target.size(1))
+    return AttentionWeights([encoder], [decoder], cross_layers)
+
+
+def prepare_toy_corpus(folder, units):
+    """Prepare a toy corpus whose vocabulary has these units."""
     pairs = toy_pairs(100, 1)
     sets = {"train": pairs, "valid": pairs[:5], "test.x": toy_pairs(30, 5)}
     return prepare(folder, sets, units=units)
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory):
+def word_corpus(tmp_path_factory):
     """A corpus with vocabularies of the 20 most frequent of 60 words."""
-    return prepared(tmp_path_factory.mktemp("words"), Units(words=Words(max_size=20)))
+    folder = tmp_path_factory.mktemp("words")
+    return prepare_toy_corpus(folder, Units(words=Words(max_size=20)))
 
 
 @pytest.fixture(scope="module")
-def characters(tmp_path_factory):
-    """A corpus whose tokens are characters."""
-    return prepared(tmp_path_factory.mktemp("characters"), merges(0)).binary
+def character_corpus(tmp_path_factory):
+    """A corpus whose tokens are characters; @@ joins a character to the next one."""
+    return prepare_toy_corpus(tmp_path_factory.mktemp("characters"), merges(0)).binary
 
 
-def test_an_unknown_word_is_the_one_attended_to(words):
-    corpus = words.binary
-    vocabulary = corpus.segmentation("en").vocabulary.tokens
-    decode = systems.decode(replace_unk=True)
-    given = [UNK, 5, UNK, EOS], ["one", "two", "three"]
-    model = looking([2, 0, 0])
-    found = WordAligner(model, corpus, decode).output_words(*given, [UNK, 6, UNK])
-    assert found == ["three", vocabulary[6], "one"]
-    # of sampling, which draws any token: special ones are no words
-    found = WordAligner(model, corpus, decode).output_words(*given, [PAD, UNK, BOS])
-    assert found == ["one"]
-    unused = looking([])
-    assert WordAligner(unused, corpus, decode).output_words(*given, [5, 6]) == vocabulary[5:7]
-    found = WordAligner(unused, corpus, PLAIN).output_words(*given, [UNK, 6])
-    assert found == ["<unk>", vocabulary[6]]
-    aligned = WordAligner(model, corpus, decode).align(given[1], [(given[0], [UNK, 6, UNK])])
-    barred = WordAlignment(["a", "|||", "b"], ["|||"], [(1, 0)])
-    assert str(barred) == "a &#124;&#124;&#124; b ||| &#124;&#124;&#124; ||| 1-0"
-    assert str(aligned) == f"one two three ||| three {vocabulary[6]} one ||| 0-1 0-2 2-0"
+def test_replace_unk_replaces_an_unknown_word_by_the_source_word_attended_to(word_corpus):
+    corpus = word_corpus.binary
+    known_word = corpus.segmentation("en").vocabulary.tokens[6]
+    model = model_that_attends_to([2, 0, 0])
+    aligner = WordAligner(model, corpus, systems.decode(replace_unk=True))
+
+    words = aligner.output_words([UNK, 5, UNK, EOS], ["one", "two", "three"], [UNK, 6, UNK])
+
+    assert words == ["three", known_word, "one"]
 
 
-def test_the_last_layer_decides_by_the_mean_of_its_heads_and_never_for_the_end(words):
-    first = torch.tensor([[[[1.0, 0, 0, 0]] * 2]])
-    last = torch.tensor([[[[0.3, 0.1, 0.0, 0.6]] * 2, [[0.0, 0.2, 0.2, 0.6]] * 2]])
-    assert last.shape == (1, 2, 2, 4)
-    model = looking([], [first.expand(1, 2, 2, 4), last])
-    aligner = WordAligner(model, words.binary, PLAIN)
-    # means 0.15, 0.15, 0.1, 0.6: of equal ones the first
-    assert aligner.attended([4, 5, 6, EOS], [7]) == [0]
-    last[0, 1, 0, 1] += 0.01
-    assert aligner.attended([4, 5, 6, EOS], [7]) == [1]
+def test_special_tokens_of_an_output_are_left_out(word_corpus):
+    """Sampling draws any token of the vocabulary, also PAD and BOS."""
+    model = model_that_attends_to([2, 0, 0])
+    aligner = WordAligner(model, word_corpus.binary, systems.decode(replace_unk=True))
+
+    words = aligner.output_words([UNK, 5, UNK, EOS], ["one", "two", "three"], [PAD, UNK, BOS])
+
+    assert words == ["one"]
 
 
-def test_the_stage_replaces_unknown_words(words, tmp_path):
-    """A test set, with the weights of the model's own attention, which torch averages here."""
-    corpus, settings = words.binary, systems.decode(beam=2, max_len_b=5)
+def test_known_words_are_not_replaced(word_corpus):
+    corpus = word_corpus.binary
+    known_words = corpus.segmentation("en").vocabulary.tokens[5:7]
+    aligner = WordAligner(model_that_attends_to([]), corpus, systems.decode(replace_unk=True))
+
+    words = aligner.output_words([UNK, 5, UNK, EOS], ["one", "two", "three"], [5, 6])
+
+    assert words == known_words
+
+
+def test_without_replace_unk_an_unknown_word_is_written_as_unk(word_corpus):
+    corpus = word_corpus.binary
+    known_word = corpus.segmentation("en").vocabulary.tokens[6]
+    aligner = WordAligner(model_that_attends_to([]), corpus, systems.decode())
+
+    words = aligner.output_words([UNK, 5, UNK, EOS], ["one", "two", "three"], [UNK, 6])
+
+    assert words == ["<unk>", known_word]
+
+
+def test_bars_in_words_are_escaped_in_a_written_alignment():
+    """`|||` separates source, target and links."""
+    alignment = WordAlignment(["a", "|||", "b"], ["|||"], [(1, 0)])
+
+    assert str(alignment) == "a &#124;&#124;&#124; b ||| &#124;&#124;&#124; ||| 1-0"
+
+
+def test_an_alignment_contains_the_words_that_replaced_unknown_ones(word_corpus):
+    corpus = word_corpus.binary
+    known_word = corpus.segmentation("en").vocabulary.tokens[6]
+    model = model_that_attends_to([2, 0, 0])
+    aligner = WordAligner(model, corpus, systems.decode(replace_unk=True))
+
+    alignment = aligner.align(["one", "two", "three"], [([UNK, 5, UNK, EOS], [UNK, 6, UNK])])
+
+    # A link is SOURCE-TARGET; both count from 0.
+    assert str(alignment) == f"one two three ||| three {known_word} one ||| 0-1 0-2 2-0"
+
+
+@pytest.mark.parametrize(
+    ("second_head", "attended"),
+    [
+        # The means of the heads are 0.15, 0.15, 0.1 and 0.6.
+        pytest.param([0.0, 0.2, 0.2, 0.6], 0, id="the first of equal means"),
+        pytest.param([0.0, 0.21, 0.2, 0.6], 1, id="the largest mean"),
+    ],
+)
+def test_a_token_attends_to_the_word_with_the_largest_mean_weight_in_the_last_layer(
+    word_corpus, second_head, attended
+):
+    """EOS is not a word: its weight, 0.6, is the largest, but does not count."""
+    first_head = [0.3, 0.1, 0.0, 0.6]
+    first_layer = torch.tensor([[[[1.0, 0, 0, 0]] * 2] * 2])  # does not count either
+    last_layer = torch.tensor([[[first_head] * 2, [second_head] * 2]])
+    batch_heads_target_source = (1, 2, 2, 4)
+    assert first_layer.shape == last_layer.shape == batch_heads_target_source
+    model = model_with_cross_attention([first_layer, last_layer])
+    aligner = WordAligner(model, word_corpus.binary, systems.decode())
+
+    assert aligner.attended([4, 5, 6, EOS], [7]) == [attended]
+
+
+@pytest.fixture(scope="module")
+def unknown_word_model(word_corpus):
+    """A random model whose translations contain many unknown words."""
+    corpus = word_corpus.binary
     torch.manual_seed(5)
-    sizes = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
-    shape = systems.model(decoder_layers=2, tie_embeddings="none", output_bias=True)
-    model = Transformer(shape, *sizes).eval()
+    settings = systems.model(decoder_layers=2, tie_embeddings="none", output_bias=True)
+    source_size = len(corpus.segmentation("de").vocabulary)
+    target_size = len(corpus.segmentation("en").vocabulary)
+    model = Transformer(settings, source_size, target_size).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
         model.projection.bias[UNK] += 12
-    checkpoints = exported(tmp_path, SimpleNamespace(binary=corpus), {9: model}, shape)
+    return model
+
+
+def attended_words(model, source_ids, output_ids, source_words):
+    """Return the source word that each output token attends to, by the mean over the heads."""
+    target = torch.tensor([[BOS, *output_ids]])
+    last_layer = model.attention_weights(torch.tensor([source_ids]), target).cross[-1]
+    words = []
+    for row in range(len(output_ids)):
+        without_eos = last_layer[0].mean(0)[row, :-1]
+        words.append(source_words[int(without_eos.argmax())])
+    return words
+
+
+def test_the_translate_stage_replaces_unknown_words(word_corpus, unknown_word_model, tmp_path):
+    """The expected words come from the attention weights of the model, averaged by torch."""
+    corpus = word_corpus.binary
+    model = unknown_word_model
+    decode = systems.decode(beam=2, max_len_b=5)
+    checkpoints = exported(tmp_path, SimpleNamespace(binary=corpus), {9: model}, model.settings)
     average_checkpoints(checkpoints, Average(last=1), tmp_path / "averaged")
-    given = words.root / "binary", tmp_path / "averaged"
-    for decode in (settings, dataclasses.replace(settings, replace_unk=True)):
-        folder = tmp_path / str(decode.replace_unk)
-        translate.translate_tests(*given, decode, folder, words.root / "tokens")
-    plain, replaced = (
-        (tmp_path / name / "hypotheses" / "test.x.en").read_text().split("\n")
-        for name in ("None", "True")
-    )
+
+    lines = {}
+    for replace_unk in (None, True):
+        folder = tmp_path / str(replace_unk)
+        translate.translate_tests(
+            word_corpus.root / "binary",
+            tmp_path / "averaged",
+            dataclasses.replace(decode, replace_unk=replace_unk),
+            folder,
+            word_corpus.root / "tokens",
+        )
+        text = (folder / "hypotheses" / "test.x.en").read_text()
+        lines[replace_unk] = text.split("\n")[:-1]
+
     source = corpus.side("test.x", "de")
-    found = Engine(model, settings).search(source, source.lengths)
-    texts = words.text("tokens").files("test.x")[0]
-    lines, changed = list(read_lines(texts)), 0
-    for i, (line, (best,)) in enumerate(zip(lines, found, strict=True)):
-        before = corpus.segmentation("en").decode(best.tokens)
-        target = torch.tensor([[1, *best.tokens]])
-        weights = model.attention_weights(torch.tensor([source[i].tolist()]), target).cross[-1]
-        expected = []
-        for row, word in enumerate(before):
-            place = int(weights[0].mean(0)[row, :-1].argmax())
-            expected.append(line.split()[place] if word == "<unk>" else word)
-        changed += expected != before
-        assert (plain[i], replaced[i]) == (" ".join(before), " ".join(expected))
-    assert changed > 10 and "<unk>" in " ".join(plain) and "<unk>" not in " ".join(replaced)
+    source_file, _ = word_corpus.text("tokens").files("test.x")
+    expected_lines = []
+    expected_replaced_lines = []
+    results = Engine(model, decode).search(source, source.lengths)
+    for source_line, source_ids, (best,) in zip(
+        read_lines(source_file), source, results, strict=True
+    ):
+        words = corpus.segmentation("en").decode(best.tokens)
+        attended = attended_words(model, source_ids.tolist(), best.tokens, source_line.split())
+        replaced_words = []
+        for word, attended_word in zip(words, attended, strict=True):
+            replaced_words.append(attended_word if word == "<unk>" else word)
+        expected_lines.append(" ".join(words))
+        expected_replaced_lines.append(" ".join(replaced_words))
+    assert lines[None] == expected_lines
+    assert lines[True] == expected_replaced_lines
+    # Many lines contain an unknown word, so that the comparison means something.
+    assert sum("<unk>" in line for line in expected_lines) > 10
+    assert not any("<unk>" in line for line in lines[True])
 
 
-def test_links_are_of_words_and_counted_from_0(characters):
-    """Of characters: b@@ a d@@ e f@@ i to D@@ E B@@ A."""
-    source, target = (characters.segmentation(side) for side in ("de", "en"))
-    words = ["ba", "de", "fi"]
-    ids, tokens = (
-        s.encode([" ".join(text)]).tolist() for s, text in ((source, words), (target, ["DE", "BA"]))
-    )
-    assert (len(ids), len(tokens)) == (7, 5)
-    aligned = WordAligner(looking([2, 3, 0, 5]), characters, PLAIN).align(
-        words, [(ids, tokens[:-1])]
-    )
-    # A is aligned to fi and B to ba: a word with two links
-    assert str(aligned) == "ba de fi ||| DE BA ||| 0-1 1-0 2-1"
-    # a second piece follows the first
-    pieces = [([*ids[:4], EOS], tokens[:2]), (ids[4:], tokens[2:-1])]
-    aligned = WordAligner(looking([0, 1]), characters, PLAIN).align(words, pieces)
-    assert str(aligned) == "ba de fi ||| DE BA ||| 0-0 2-1"
+@pytest.fixture(scope="module")
+def source_ids(character_corpus):
+    """The token ids of b@@ a d@@ e f@@ i and EOS."""
+    token_ids = character_corpus.segmentation("de").encode(["ba de fi"]).tolist()
+    assert len(token_ids) == 6 + 1
+    return token_ids
 
 
-def test_the_tag_of_a_direction_is_no_word(words, monkeypatch):
-    """Of sources with a tag, which the model attends to, the largest weight at a word counts."""
-    corpus, decode = words.binary, systems.decode(replace_unk=True)
+@pytest.fixture(scope="module")
+def output_ids(character_corpus):
+    """The token ids of D@@ E B@@ A, without EOS."""
+    token_ids = character_corpus.segmentation("en").encode(["DE BA"]).tolist()
+    assert len(token_ids) == 4 + 1
+    return token_ids[:-1]
+
+
+def test_links_of_characters_become_links_of_their_words(character_corpus, source_ids, output_ids):
+    """Words count from 0: `1-0` links the second source word and the first word of the output."""
+    # D and E attend to d and e, B to b and A to i: the word BA has two links.
+    model = model_that_attends_to([2, 3, 0, 5])
+    aligner = WordAligner(model, character_corpus, systems.decode())
+
+    alignment = aligner.align(["ba", "de", "fi"], [(source_ids, output_ids)])
+
+    assert str(alignment) == "ba de fi ||| DE BA ||| 0-1 1-0 2-1"
+
+
+def test_words_of_a_second_piece_count_on_from_those_of_the_first(
+    character_corpus, source_ids, output_ids
+):
+    """A sentence that is too long for the model is translated in pieces."""
+    # In each piece the first two characters attend to the first two.
+    aligner = WordAligner(model_that_attends_to([0, 1]), character_corpus, systems.decode())
+    first_piece = ([*source_ids[:4], EOS], output_ids[:2])  # ba de, DE
+    second_piece = (source_ids[4:], output_ids[2:])  # fi, BA
+
+    alignment = aligner.align(["ba", "de", "fi"], [first_piece, second_piece])
+
+    assert str(alignment) == "ba de fi ||| DE BA ||| 0-0 2-1"
+
+
+@pytest.fixture
+def tagged_corpus(word_corpus, monkeypatch):
+    """The corpus of words, where token 4 of the source is a tag for the target language."""
+    corpus = word_corpus.binary
     tag = corpus.segmentation("de").vocabulary.tokens[4]
     monkeypatch.setattr(corpus.tags, "languages", {tag: "en"})
-    cross = torch.tensor([[[[0.7, 0.1, 0.2, 0.0], [0.6, 0.3, 0.0, 0.1]]]])
-    aligner = WordAligner(looking([], [cross]), corpus, decode)
-    source, two = [4, UNK, UNK, EOS], ["one", "two"]
-    assert aligner.output_words(source, two, [UNK, UNK]) == ["two", "one"]
-    assert aligner.align(two, [(source, [UNK, UNK])]).links == [(0, 1), (1, 0)]
-    assert aligner.output_words([4, EOS], [], [UNK]) == ["<unk>"]
-    assert aligner.align([], [([4, EOS], [UNK])]).links == []
+    return corpus
 
 
-def test_an_unknown_character_divides_no_source_word(characters):
-    words = ["bßa", "de"]
-    ids = characters.segmentation("de").encode([" ".join(words)]).tolist()
-    assert UNK in ids and len(ids) == 6
-    tokens = characters.segmentation("en").encode(["BA"]).tolist()[:-1]
-    aligned = WordAligner(looking([2, 4]), characters, PLAIN).align(words, [(ids, tokens)])
-    assert aligned.links == [(0, 0), (1, 0)]
+@pytest.fixture
+def tag_aligner(tagged_corpus):
+    """An aligner whose model attends most to the tag, then to word 2, and word 1."""
+    cross_attention = torch.tensor([[[[0.7, 0.1, 0.2, 0.0], [0.6, 0.3, 0.0, 0.1]]]])
+    model = model_with_cross_attention([cross_attention])
+    return WordAligner(model, tagged_corpus, systems.decode(replace_unk=True))
 
 
-@pytest.mark.parametrize("size", [70, 130])
-def test_words_of_sentencepiece(tmp_path, size):
-    """A translation that copies the tokens is aligned word by word, whatever the pieces."""
-    units = Units(sentencepiece=SentencePiece("unigram", size, joint=True))
-    corpus = prepared(tmp_path, units).binary
-    segmentation = corpus.segmentation("de")
-    for line in ["ba de fi", "xyz ba", "🙂 ba 🙂🙂 fi", "▁ ba"]:
-        ids = segmentation.encode([line]).tolist()
-        tokens = ids[:-1]
-        words = line.split()
-        aligned = WordAligner(looking(range(len(tokens))), corpus, PLAIN).align(
-            words, [(ids, tokens)]
-        )
-        assert aligned.target == segmentation.decode(tokens)
-        if len(aligned.target) == len(words):
-            assert aligned.links == [(i, i) for i in range(len(words))]
-    # words are pieces, or divided
-    assert (len(segmentation.encode(["ba de fi"])) > 4) == (size == 70)
+def test_an_unknown_word_is_never_replaced_by_the_tag(tag_aligner):
+    words = tag_aligner.output_words([4, UNK, UNK, EOS], ["one", "two"], [UNK, UNK])
+
+    assert words == ["two", "one"]
 
 
-def test_words_of_an_output_are_those_of_its_text(characters):
-    segmentation = characters.segmentation("en")
+def test_no_word_is_aligned_to_the_tag(tag_aligner):
+    alignment = tag_aligner.align(["one", "two"], [([4, UNK, UNK, EOS], [UNK, UNK])])
+
+    assert alignment.links == [(0, 1), (1, 0)]
+
+
+def test_an_unknown_word_stays_if_the_source_contains_only_a_tag(tag_aligner):
+    assert tag_aligner.output_words([4, EOS], [], [UNK]) == ["<unk>"]
+
+
+def test_nothing_is_aligned_if_the_source_contains_only_a_tag(tag_aligner):
+    assert tag_aligner.align([], [([4, EOS], [UNK])]).links == []
+
+
+def test_an_unknown_character_does_not_divide_its_source_word(character_corpus):
+    source_words = ["bßa", "de"]
+    source_ids = character_corpus.segmentation("de").encode([" ".join(source_words)]).tolist()
+    assert UNK in source_ids  # for ß
+    assert len(source_ids) == 3 + 2 + 1
+    output_ids = character_corpus.segmentation("en").encode(["BA"]).tolist()[:-1]
+    # B attends to a, the third character of the first word, and A to e, in the second word.
+    aligner = WordAligner(model_that_attends_to([2, 4]), character_corpus, systems.decode())
+
+    alignment = aligner.align(source_words, [(source_ids, output_ids)])
+
+    assert alignment.links == [(0, 0), (1, 0)]
+
+
+@pytest.fixture(scope="module", params=[70, 130])
+def sentencepiece_corpus(request, tmp_path_factory):
+    """A corpus with 70 or 130 pieces of SentencePiece.
+
+    With 70 words are divided into several pieces, with 130 each word of the text is a piece.
+    """
+    units = Units(sentencepiece=SentencePiece("unigram", request.param, joint=True))
+    corpus = prepare_toy_corpus(tmp_path_factory.mktemp("sentencepiece"), units).binary
+    three_words_and_eos = 3 + 1
+    is_divided = len(corpus.segmentation("de").encode(["ba de fi"])) > three_words_and_eos
+    assert is_divided == (request.param == 70)
+    return corpus
+
+
+@pytest.mark.parametrize("line", ["ba de fi", "xyz ba", "🙂 ba 🙂🙂 fi", "▁ ba"])
+def test_a_translation_that_copies_each_piece_is_aligned_word_by_word(sentencepiece_corpus, line):
+    segmentation = sentencepiece_corpus.segmentation("de")
+    source_words = line.split()
+    source_ids = segmentation.encode([line]).tolist()
+    output_ids = source_ids[:-1]
+    model = model_that_attends_to(range(len(output_ids)))
+    aligner = WordAligner(model, sentencepiece_corpus, systems.decode())
+
+    alignment = aligner.align(source_words, [(source_ids, output_ids)])
+
+    assert alignment.target == segmentation.decode(output_ids)
+    # Unknown pieces next to each other are decoded as one word.
+    if len(alignment.target) == len(source_words):
+        assert alignment.links == [(number, number) for number in range(len(source_words))]
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 12])
+def test_each_token_of_an_output_belongs_to_a_word_of_its_text(character_corpus, length):
+    segmentation = character_corpus.segmentation("en")
     generator = torch.Generator().manual_seed(1)
-    for length in [0, 1, 1, 2, *[12] * 50]:
+    for _ in range(50):
         tokens = torch.randint(UNK, 20, (length,), generator=generator).tolist()
-        words, places = words_of_output(segmentation, tokens)
-        assert words == segmentation.decode(tokens) and len(places) == length
-        assert sorted(places) == places and set(places) == set(range(len(words)))
+
+        words, word_numbers = words_of_output(segmentation, tokens)
+
+        assert words == segmentation.decode(tokens)
+        assert len(word_numbers) == length
+        assert sorted(word_numbers) == word_numbers
+        assert set(word_numbers) == set(range(len(words)))
