@@ -37,103 +37,138 @@ from trainings import merges, toy_pairs
 SHAPE = systems.model(
     decoder_layers=2, d_model=16, d_k=4, d_v=4, d_ff=32, norm="pre", tie_embeddings="decoder"
 )
+# The number of the empty sentence of test set x, counted from 0.
 EMPTY = 3
 DECODE = systems.decode(max_len_b=5)
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
+    """A toy corpus with test sets x, of 31 sentences with an empty one, and y, of 9."""
     test = toy_pairs(30, 5)
     test.insert(EMPTY, Pair(" ", "nothing"))
-    sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": test}
-    sets["test.y"] = toy_pairs(9, 6)
+    sets = {
+        "train": toy_pairs(100, 1),
+        "valid": toy_pairs(9, 2),
+        "test.x": test,
+        "test.y": toy_pairs(9, 6),
+    }
     return prepare(tmp_path_factory.mktemp("corpus"), sets, units=merges(50, joint=False))
 
 
 @pytest.fixture(scope="module")
 def model(corpus):
+    """An untrained model whose probabilities differ, so that different searches do too."""
     torch.manual_seed(8)
-    sizes = (len(corpus.binary.segmentation(side).vocabulary) for side in ("de", "en"))
-    made = Transformer(SHAPE, *sizes).eval()
+    source_size = len(corpus.binary.segmentation("de").vocabulary)
+    target_size = len(corpus.binary.segmentation("en").vocabulary)
+    model = Transformer(SHAPE, source_size, target_size).eval()
     with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.mul_(3)  # far from even probabilities, so that searches differ
-    return made
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    return model
 
 
-def outputs(model, source, settings):
-    """The best output of each sentence."""
-    found = Engine(model, settings).search(source, source.lengths)
-    return [best.tokens for (best,) in found]
+def best_outputs(model, source, settings):
+    """Return the tokens of the best output of each sentence."""
+    results = Engine(model, settings).search(source, source.lengths)
+    return [best.tokens for (best,) in results]
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_batches_change_nothing(corpus, model, monkeypatch, beam):
+def test_translations_do_not_depend_on_the_size_of_batches(corpus, model, monkeypatch, beam):
     source = corpus.binary.side("test.x", "de")
     settings = dataclasses.replace(DECODE, beam=beam)
-    together = outputs(model, source, settings)
+
+    in_large_batches = best_outputs(model, source, settings)
     monkeypatch.setattr(engine, "BATCH_TOKENS", 1)
-    alone = outputs(model, source, settings)
-    assert together == alone
-    assert len({tuple(words) for words in together}) > 10
+    one_by_one = best_outputs(model, source, settings)
+
+    assert in_large_batches == one_by_one
+    different_outputs = {tuple(words) for words in in_large_batches}
+    assert len(different_outputs) > 10
 
 
-def test_the_bar_of_a_search_counts_empty_lines_too(corpus, model, monkeypatch):
-    shown = bars.recorded(monkeypatch)
+@pytest.mark.parametrize(
+    ("arguments", "title"), [({"progress": "translate it"}, "translate it"), ({}, "")]
+)
+def test_the_progress_bar_of_a_search_counts_empty_sentences_too(
+    corpus, model, monkeypatch, arguments, title
+):
+    shown_bars = bars.recorded(monkeypatch)
     source = corpus.binary.side("test.x", "de")
     monkeypatch.setattr(engine, "BATCH_TOKENS", 40)
-    Engine(model, DECODE).search(source, source.lengths, progress="translate it")
-    Engine(model, DECODE).search(source, source.lengths)
-    assert shown == [bars.Bar("translate it", 31, 31), bars.Bar("", 31, 31)]
+
+    Engine(model, DECODE).search(source, source.lengths, **arguments)
+
+    # 30 sentences and the empty one: the bar ends at 31 of 31.
+    assert shown_bars == [bars.Bar(title, 31, 31)]
 
 
-@pytest.mark.parametrize("extra", [0, 5])
-def test_limits_follow_the_source_and_an_empty_line_stays_empty(corpus, model, monkeypatch, extra):
+@pytest.mark.parametrize("max_len_b", [0, 5])
+def test_an_output_without_end_is_max_len_b_tokens_longer_than_its_source(
+    corpus, model, monkeypatch, max_len_b
+):
+    """An empty sentence is an exception: its output is empty."""
     step = model.step
 
-    def talkative(words, state):
+    def step_to_token_7(words, state):
         logits, state = step(words, state)
-        logits[:, 7] += 1e6
+        logits[:, 7] += 1e6  # so that EOS is never chosen
         return logits, state
 
-    monkeypatch.setattr(model, "step", talkative)
+    monkeypatch.setattr(model, "step", step_to_token_7)
     source = corpus.binary.side("test.x", "de")
-    found = outputs(model, source, systems.decode(beam=1, max_len_b=extra))
-    # without EOS on either side: an output runs to its source's length and `extra` more
-    expected = [int(length) - 1 + extra for length in source.lengths]
-    expected[EMPTY] = 0
-    assert [len(words) for words in found] == expected
-    assert corpus.binary.text("en", found[EMPTY]) == ""
+
+    outputs = best_outputs(model, source, systems.decode(beam=1, max_len_b=max_len_b))
+
+    source_lengths = [int(length) - 1 for length in source.lengths]  # without EOS
+    expected_lengths = [length + max_len_b for length in source_lengths]
+    expected_lengths[EMPTY] = 0
+    assert [len(words) for words in outputs] == expected_lengths
+    assert corpus.binary.text("en", outputs[EMPTY]) == ""
 
 
-def test_greedy_validation_is_a_beam_of_one(model):
-    rng = random.Random(0)
-    for length in (1, 4, 9):
-        source = torch.tensor([[*rng.choices(range(4, 30), k=length), EOS] for _ in range(5)])
-        limits = torch.full((5,), source.size(1) + 20)
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_greedy_search_in_validation_equals_a_beam_search_with_a_beam_of_1(model, length):
+    rng = random.Random(length)
+    sentences = []
+    for _ in range(5):
+        sentences.append([*rng.choices(range(4, 30), k=length), EOS])
+    source = torch.tensor(sentences)
+    limit = source.size(1) + 20
 
-        with torch.inference_mode():
-            state = model.init_cache(source)
-        greedily = systems.decode(beam=1, alpha=0.0)
-        found = beam_search(model.step, state, limits, SPECIAL_TOKENS, greedily)
-        # at its limit the search ends an output, where greedy decoding breaks it off
-        expected = [words[: source.size(1) + 19] for words in greedy_search(model, source)]
-        assert [best.tokens for (best,) in found] == expected
+    with torch.inference_mode():
+        state = model.init_cache(source)
+    beam_of_1 = systems.decode(beam=1, alpha=0.0)
+    results = beam_search(model.step, state, torch.full((5,), limit), SPECIAL_TOKENS, beam_of_1)
+
+    # At the limit the beam search writes EOS, and greedy search one more token.
+    expected = [words[: limit - 1] for words in greedy_search(model, source)]
+    assert [best.tokens for (best,) in results] == expected
 
 
 @pytest.fixture(scope="module")
 def stored(corpus, model, tmp_path_factory):
-    """The model as the average stage writes it."""
+    """The folder of the model, as the average stage writes it."""
     folder = tmp_path_factory.mktemp("model")
     average_checkpoints(exported(folder, corpus, {9: model}), Average(last=1), folder / "averaged")
     return folder / "averaged"
 
 
 def exported(folder, corpus, models, shape=SHAPE):
-    """Checkpoints by update, as a training exports them."""
-    (checkpoints := folder / "checkpoints").mkdir()
-    for update, each in models.items():
-        weights = {name: tensor.clone() for name, tensor in named_weights(each).items()}
+    """Write checkpoints as a training exports them, and return their folder.
+
+    Args:
+        folder: Where to make the folder of checkpoints.
+        corpus: The prepared corpus.
+        models: The models by update.
+        shape: Their settings.
+    """
+    checkpoints = folder / "checkpoints"
+    checkpoints.mkdir()
+    for update, model in models.items():
+        weights = {name: tensor.clone() for name, tensor in named_weights(model).items()}
         save_file(weights, checkpoints / f"{update:07d}.safetensors", {"fingerprint": "f"})
     write_description(checkpoints, shape, corpus.binary, "f")
     record = {"fingerprint": "f", "validation_metric": "loss", "validations": []}
@@ -142,42 +177,64 @@ def exported(folder, corpus, models, shape=SHAPE):
 
 
 def translate_into(folder, corpus, stored, settings):
+    """Run the translate stage: translate all test sets of the corpus into a folder."""
     translate.translate_tests(
         corpus.root / "binary", stored, settings, folder, corpus.root / "tokens"
     )
 
 
-def test_hypotheses_go_to_files(corpus, model, stored, tmp_path):
+def test_the_translate_stage_writes_a_line_for_each_sentence(corpus, model, stored, tmp_path):
     settings = dataclasses.replace(DECODE, attention=True)
-    hypotheses, made = tmp_path / "hypotheses", tmp_path / "translation.json"
+
     translate_into(tmp_path, corpus, stored, settings)
-    written = (tmp_path / "hypotheses" / "test.x.en").read_text(encoding="utf-8").split("\n")
-    found = outputs(model, corpus.binary.side("test.x", "de"), settings)
-    assert written == [*(corpus.binary.text("en", words) for words in found), ""]
-    assert len(written) == 32
-    names = ("test.x.en", "test.y.en")
-    digests = {n: hashlib.sha256((hypotheses / n).read_bytes()).hexdigest() for n in names}
-    content = read_json(made)
-    content.pop("cut")  # see below
-    assert content == {
+
+    text = (tmp_path / "hypotheses" / "test.x.en").read_text(encoding="utf-8")
+    outputs = best_outputs(model, corpus.binary.side("test.x", "de"), settings)
+    assert text.split("\n") == [*(corpus.binary.text("en", words) for words in outputs), ""]
+    assert text.count("\n") == 31
+
+
+def test_the_translation_record_names_model_settings_hashes_and_losses(
+    corpus, model, stored, tmp_path
+):
+    settings = dataclasses.replace(DECODE, attention=True)
+
+    translate_into(tmp_path, corpus, stored, settings)
+
+    record = read_json(tmp_path / "translation.json")
+    record.pop("cut")  # The lines that the length limit cut have a test of their own.
+    hashes = {}
+    for name in ("test.x.en", "test.y.en"):
+        content = (tmp_path / "hypotheses" / name).read_bytes()
+        hashes[name] = hashlib.sha256(content).hexdigest()
+    assert record == {
         "model": "f",
         "averaged": {"settings": {"last": 1}, "updates": [9]},
         "decode": to_json_value(settings),
-        "hypotheses": digests,
-        "losses": losses_by_hand(model, corpus),
+        "hypotheses": hashes,
+        "losses": approximate_losses(model, corpus),
     }
 
 
-def losses_by_hand(model, corpus):
-    return {n: pytest.approx(cross_entropy(model, corpus, n), rel=1e-5) for n in ("x", "y")}
+def approximate_losses(model, corpus):
+    """Return the loss of each test set's references, computed by PyTorch, for comparisons."""
+    losses = {}
+    for test_set in ("x", "y"):
+        losses[test_set] = pytest.approx(cross_entropy(model, corpus, test_set), rel=1e-5)
+    return losses
 
 
 @torch.no_grad()
-def cross_entropy(model, corpus, test):
-    """Torch's cross-entropy of the references, sentence by sentence, and their tokens."""
-    nats, tokens = 0.0, 0
-    sides = [corpus.binary.side(f"test.{test}", language) for language in ("de", "en")]
-    for source, target in zip(*sides, strict=True):
+def cross_entropy(model, corpus, test_set):
+    """Return PyTorch's cross-entropy of a test set's references, and the number of their tokens.
+
+    It is computed sentence by sentence and step by step, without batches and padding.
+    """
+    nats = 0.0
+    tokens = 0
+    sources = corpus.binary.side(f"test.{test_set}", "de")
+    targets = corpus.binary.side(f"test.{test_set}", "en")
+    for source, target in zip(sources, targets, strict=True):
         words = torch.tensor(target.astype("int64"))
         state = model.init_cache(torch.tensor(source.astype("int64"))[None])
         steps = []
@@ -189,141 +246,197 @@ def cross_entropy(model, corpus, test):
     return {"nats": nats, "tokens": tokens}
 
 
-@pytest.mark.parametrize("changes", [{"precision": "bfloat16"}, {"beam": 3}])
-def test_the_loss_is_that_of_the_stored_weights(corpus, model, stored, tmp_path, changes):
+@pytest.mark.parametrize("changes", [{"precision": "bfloat16"}, {"beam": 3}], ids=str)
+def test_the_recorded_loss_does_not_depend_on_the_settings_of_decoding(
+    corpus, model, stored, tmp_path, changes
+):
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
-    assert read_json(tmp_path / "translation.json")["losses"] == losses_by_hand(model, corpus)
+
+    losses = read_json(tmp_path / "translation.json")["losses"]
+    assert losses == approximate_losses(model, corpus)
 
 
-def test_tokens_that_are_not_those_of_the_corpus_are_refused(corpus, stored, tmp_path):
+def test_tokens_with_another_number_of_lines_than_the_binarized_corpus_are_refused(
+    corpus, stored, tmp_path
+):
     tokens = tmp_path / "tokens"
     shutil.copytree(corpus.root / "tokens", tokens)
     path = tokens / "test.y.de"
-    lines = path.read_text("utf-8").split("\n")[:-1]
-    path.write_text("".join(f"{line}\n" for line in [*lines, "ba"]), "utf-8")
+    text = path.read_text("utf-8")
+    line_count = text.count("\n")
+    path.write_text(f"{text}ba\n", "utf-8")
+
     with pytest.raises(UserError) as raised:
         translate.translate_tests(
             corpus.root / "binary", stored, DECODE, tmp_path / "results", tokens
         )
-    message = f"{path}: has {len(lines) + 1} lines, not {len(lines)}; run: make reproduce"
+
+    message = f"{path}: has {line_count + 1} lines, not {line_count}; run: make reproduce"
     assert str(raised.value).startswith(message)
     assert not (tmp_path / "results" / "hypotheses").exists()
 
 
 @pytest.mark.parametrize("field", ["fingerprint", "averaged"])
-def test_a_model_that_does_not_say_its_training_translates_nothing_that_counts(
+def test_a_model_whose_description_lacks_its_training_or_average_is_refused(
     corpus, stored, tmp_path, field
 ):
     model = tmp_path / "model"
     shutil.copytree(stored, model)
-    described = read_json(model / "model.json")
-    del described[field]
-    write_json(model / "model.json", described)
+    description = read_json(model / "model.json")
+    del description[field]
+    write_json(model / "model.json", description)
+
     with pytest.raises(UserError) as raised:
         translate_into(tmp_path / "results", corpus, model, DECODE)
-    damaged = f"{model / 'model.json'} is damaged: it does not name the training and the average"
-    assert str(raised.value).startswith(damaged)
+
+    message = f"{model / 'model.json'} is damaged: it does not name the training and the average"
+    assert str(raised.value).startswith(message)
     assert not (tmp_path / "results" / "translation.json").exists()
 
 
-def test_translations_that_their_limit_cut_are_recorded(corpus, model, stored, tmp_path):
-    """Greedy: those that go on beyond it with a higher limit; a file without any names none."""
-    folder, tokens = corpus.binary.folder, corpus.root / "tokens"
+def test_the_record_lists_the_lines_whose_translations_the_length_limit_cut(
+    corpus, model, stored, tmp_path
+):
+    """Cut are those that greedy search makes longer if the limit is higher."""
+    limit = 4
+    with_limit = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
+    with_higher_limit = dataclasses.replace(with_limit, max_len_b=30)
+    expected = {}
+    for test_set in ("x", "y"):
+        engine = Engine(model, with_higher_limit)
+        outputs = translate.best_translations(engine, corpus.binary, f"test.{test_set}")
+        cut_lines = []
+        for line, output in enumerate(outputs, 1):
+            if len(output.tokens) > limit:
+                cut_lines.append(line)
+        if cut_lines:
+            expected[test_set] = cut_lines
 
-    def record(name, limit):
-        decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
-        translate.translate_tests(folder, stored, decode, tmp_path / name, tokens)
-        return read_json(tmp_path / name / "translation.json")
+    translate_into(tmp_path, corpus, stored, with_limit)
 
-    def lengths(name, limit):
-        decode = dataclasses.replace(DECODE, beam=1, max_len_a=0, max_len_b=limit)
-        found = translate.best_translations(Engine(model, decode), corpus.binary, name)
-        return [len(each.tokens) for each in found]
-
-    limit, expected = 4, {}
-    for name in ("x", "y"):
-        of_set = lengths(f"test.{name}", 30)
-        if cut := [line for line, length in enumerate(of_set, 1) if length > limit]:
-            expected[name] = cut
-    assert record("cut", limit)["cut"] == expected
+    assert read_json(tmp_path / "translation.json")["cut"] == expected
     assert 0 < len(expected["x"]) < 31
-    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(whole := tmp_path / "whole.json")
-    assert "cut" not in read_json(whole) and TranslationRecord.read(whole).cut == {}
 
 
-def test_a_reference_beyond_the_positions_has_no_loss(corpus, model, monkeypatch):
+def test_a_record_without_cut_translations_omits_the_field(tmp_path):
+    path = tmp_path / "translation.json"
+
+    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(path)
+
+    assert "cut" not in read_json(path)
+    assert TranslationRecord.read(path).cut == {}
+
+
+@pytest.mark.parametrize(("missing_positions", "has_loss"), [(0, True), (1, False)])
+def test_a_test_set_has_no_loss_if_a_reference_is_longer_than_the_models_positions(
+    corpus, model, monkeypatch, missing_positions, has_loss
+):
     longest = int(corpus.binary.side("test.x", "en").lengths.max())
-    for positions, known in ((longest, True), (longest - 1, False)):
-        settings = dataclasses.replace(SHAPE, max_positions=positions)
-        monkeypatch.setattr(model, "settings", settings)
-        assert (reference_loss(model, corpus.binary, "test.x") is not None) == known
+    settings = dataclasses.replace(SHAPE, max_positions=longest - missing_positions)
+    monkeypatch.setattr(model, "settings", settings)
+
+    loss = reference_loss(model, corpus.binary, "test.x")
+
+    assert (loss is not None) == has_loss
 
 
-def test_where_the_model_looked_is_kept_of_the_first_sentences(corpus, model, stored, tmp_path):
-    settings = dataclasses.replace(DECODE, attention=True)
-    translate_into(tmp_path, corpus, stored, settings)
-    kept = read_attention(tmp_path / "hypotheses" / "attention.json", "x")
+def test_attention_is_stored_for_the_first_two_sentences_of_6_to_14_tokens(
+    corpus, stored, tmp_path
+):
+    translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, attention=True))
+
+    stored_sentences = read_attention(tmp_path / "hypotheses" / "attention.json", "x")
+    medium_lines = []
+    for line, length in enumerate(corpus.binary.side("test.x", "de").lengths, 1):
+        if 6 <= length - 1 <= 14:  # without EOS
+            medium_lines.append(line)
+    assert [sentence.line for sentence in stored_sentences] == medium_lines[:2]
+
+
+def test_stored_attention_belongs_to_the_sentences_and_their_translations(
+    corpus, model, stored, tmp_path
+):
+    translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, attention=True))
+
+    half_a_step = 1 / 255 / 2  # Weights are stored as bytes.
     source = corpus.binary.side("test.x", "de")
-    lengths = [int(length) - 1 for length in source.lengths]
-    assert [one.line - 1 for one in kept] == [i for i in range(31) if 6 <= lengths[i] <= 14][:2]
-    found = outputs(model, source, DECODE)
-    for one in kept:
-        ids, words = source[one.line - 1].tolist(), found[one.line - 1]
-        expected = compute_attention_maps(model, corpus.binary, ids, words)
-        assert list(one.maps) == list(expected) == ["cross", "encoder", "decoder"]
-        for kind, exact in expected.items():
-            stored_map = one.maps[kind]
-            assert (stored_map.rows, stored_map.columns) == (exact.rows, exact.columns)
-            assert stored_map.weights == pytest.approx(exact.weights, abs=1 / 510 + 1e-6)
-    first = (tmp_path / "hypotheses" / "attention.json").read_bytes()
+    outputs = best_outputs(model, source, DECODE)
+    for sentence in read_attention(tmp_path / "hypotheses" / "attention.json", "x"):
+        source_ids = source[sentence.line - 1].tolist()
+        output_ids = outputs[sentence.line - 1]
+        expected_maps = compute_attention_maps(model, corpus.binary, source_ids, output_ids)
+        assert list(sentence.maps) == list(expected_maps) == ["cross", "encoder", "decoder"]
+        for kind, expected in expected_maps.items():
+            stored_map = sentence.maps[kind]
+            assert stored_map.rows == expected.rows
+            assert stored_map.columns == expected.columns
+            assert stored_map.weights == pytest.approx(expected.weights, abs=half_a_step + 1e-6)
+
+
+def test_attention_is_written_again_with_the_same_bytes(corpus, stored, tmp_path):
+    settings = dataclasses.replace(DECODE, attention=True)
+    path = tmp_path / "hypotheses" / "attention.json"
+
     translate_into(tmp_path, corpus, stored, settings)
-    assert (tmp_path / "hypotheses" / "attention.json").read_bytes() == first
+    content = path.read_bytes()
+    translate_into(tmp_path, corpus, stored, settings)
+
+    assert path.read_bytes() == content
 
 
-def test_attention_is_kept_only_where_it_is_asked_for(corpus, stored, tmp_path):
-    for folder, asked in (("without", None), ("with", True)):
-        settings = dataclasses.replace(DECODE, attention=asked)
+def test_without_decode_attention_no_attention_is_written(corpus, stored, tmp_path):
+    translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, attention=None))
+
+    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"test.x.en", "test.y.en", "translation.json"}
+
+
+def test_decode_attention_does_not_change_the_translations(corpus, stored, tmp_path):
+    for folder, attention in (("without", None), ("with", True)):
+        settings = dataclasses.replace(DECODE, attention=attention)
         translate_into(tmp_path / folder, corpus, stored, settings)
-    without = {path.name for path in (tmp_path / "without").rglob("*") if path.is_file()}
-    assert without == {"test.x.en", "test.y.en", "translation.json"}
+
     for name in ("test.x.en", "test.y.en"):
-        kept = (tmp_path / "with" / "hypotheses" / name).read_bytes()
-        assert kept == (tmp_path / "without" / "hypotheses" / name).read_bytes()
+        translations = (tmp_path / "with" / "hypotheses" / name).read_bytes()
+        assert translations == (tmp_path / "without" / "hypotheses" / name).read_bytes()
     record = read_json(tmp_path / "with" / "translation.json")
     assert list(record["hypotheses"]) == ["test.x.en", "test.y.en"]
 
 
-def test_an_ensemble_of_checkpoints_translates(corpus, model, tmp_path):
-    """From the stage average on: two checkpoints beside each other, the attention of the last."""
-    other = copy.deepcopy(model)
+def test_the_translate_stage_translates_with_an_ensemble_of_checkpoints(corpus, model, tmp_path):
+    other_model = copy.deepcopy(model)
     with torch.no_grad():
-        for parameter in other.parameters():
+        for parameter in other_model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    checkpoints = exported(tmp_path, corpus, {10: other, 20: model})
+    checkpoints = exported(tmp_path, corpus, {10: other_model, 20: model})
     average_checkpoints(checkpoints, Average(last=2, ensemble=True), tmp_path / "averaged")
 
-    (tmp_path / "results").mkdir()
-    folder = corpus.binary.folder
-    given = folder, tmp_path / "averaged", DECODE, tmp_path / "results"
-    translate.translate_tests(*given, corpus.root / "tokens")
+    translate_into(tmp_path / "results", corpus, tmp_path / "averaged", DECODE)
+
+    text = (tmp_path / "results" / "hypotheses" / "test.x.en").read_text()
     source = corpus.binary.side("test.x", "de")
-    ensemble = Ensemble([other, model])
-    found = Engine(ensemble, DECODE).search(source, source.lengths)
-    expected = [corpus.binary.text("en", best.tokens) for (best,) in found]
-    path = tmp_path / "results" / "hypotheses" / "test.x.en"
-    assert path.read_text().split("\n")[:-1] == expected
-    alone = [corpus.binary.text("en", tokens) for tokens in outputs(model, source, DECODE)]
-    assert alone != expected
+    ensemble = Ensemble([other_model, model])
+    ensemble_outputs = best_outputs(ensemble, source, DECODE)
+    expected = [corpus.binary.text("en", words) for words in ensemble_outputs]
+    assert text.split("\n")[:-1] == expected
+    # One model translates differently, so that the comparison means something.
+    single_outputs = best_outputs(model, source, DECODE)
+    assert [corpus.binary.text("en", words) for words in single_outputs] != expected
     record = read_json(tmp_path / "results" / "translation.json")
     assert record["averaged"] == {"settings": {"last": 2, "ensemble": True}, "updates": [10, 20]}
-    assert record["losses"]["x"] == reference_loss(
-        Ensemble([other, model]), corpus.binary, "test.x"
-    )
+    assert record["losses"]["x"] == reference_loss(ensemble, corpus.binary, "test.x")
+
+
+def test_a_beam_as_wide_as_the_vocabulary_is_allowed(model):
+    vocabulary_size = model.projection.out_features
+
+    translate.create_engine(copy.deepcopy(model), dataclasses.replace(DECODE, beam=vocabulary_size))
 
 
 def test_a_beam_wider_than_the_vocabulary_is_refused(model):
-    size = model.projection.out_features
-    translate.create_engine(copy.deepcopy(model), dataclasses.replace(DECODE, beam=size))
-    message = f"a beam of {size + 1} is wider than the vocabulary of {size} tokens"
+    vocabulary_size = model.projection.out_features
+    beam = vocabulary_size + 1
+
+    message = f"a beam of {beam} is wider than the vocabulary of {vocabulary_size} tokens"
     with pytest.raises(UserError, match=message):
-        translate.create_engine(model, dataclasses.replace(DECODE, beam=size + 1))
+        translate.create_engine(model, dataclasses.replace(DECODE, beam=beam))
