@@ -180,7 +180,7 @@ def _cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
     identity = Linear(size, size, bias=False)
     with torch.no_grad():
         identity.weight.copy_(torch.eye(size))
-    return linear_cross_entropy(logits, identity, labels, smoothing, target="non_target")
+    return linear_cross_entropy(logits, identity, labels, smoothing, smoothing_target="non_target")
 
 
 def untrained_predictions() -> list[list[str]]:

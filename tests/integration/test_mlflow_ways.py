@@ -244,7 +244,7 @@ def test_a_failure_of_mlflow_is_one_note(clone, way, runs):
     clone.run("dvc", "pull")
     clone.environment["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
     if runs:
-        clone.edit("stages/report.py", '"""Write the report', '"""Write the whole report')
+        clone.edit("stages/report.py", '"""Write the report:', '"""Write the whole report:')
     if way == "reproduce":
         said = clone.run("bleuprint", "reproduce")
     elif way == "snakemake":
