@@ -1,7 +1,6 @@
-"""The BLEU ceiling, against sacreBLEU's command line.
+"""BLEU ceiling: the BLEU that a perfect system reaches after cleaning, tokens and vocabulary.
 
-The printed form of the references is written by hand. Also what is said of test sets before
-anything has run.
+The printed form of the references is written by hand and scored by sacreBLEU's command line.
 """
 
 import gzip
@@ -20,7 +19,7 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 from bleuprint.text.parallel import TextFolder
-from corpora import EDITS as NFC
+from corpora import EDITS as NFC_EDITS
 from corpora import PAIRS, TOKENIZE, UNITS, write_set
 from params import PARAMS
 from prepared import prepare
@@ -32,199 +31,365 @@ REFERENCES = [
     "When does the café at the Rathaus open its doors today?",
     "It is said to rain in Zürich tomorrow and on Friday.",
 ]
-DECOMPOSED = [unicodedata.normalize("NFD", line) for line in REFERENCES]
-STRAIGHT = [line.replace("“", '"').replace("”", '"') for line in REFERENCES]
-# Moses prints both without the spaces.
-SPACED = [f"The {word} 'left'…" for word in ("cat", "dog", "bird", "cow")]
-SPACED += [line.replace("'left'", "' left ' ") for line in SPACED]
+LOWERCASED_REFERENCES = [line.lower() for line in REFERENCES]
+# Accents as characters of their own, in which unicode normalization (NFC) puts them together.
+DECOMPOSED_REFERENCES = [unicodedata.normalize("NFD", line) for line in REFERENCES]
+STRAIGHT_QUOTES = [line.replace("“", '"').replace("”", '"') for line in REFERENCES]
+UNKNOWN_WORDS = [line.replace("Cat", "<unk>").replace("Friday.", "<unk>") for line in REFERENCES]
 
-NONE = replace(TOKENIZE, name="none")
-LOWER = replace(NONE, lowercase=True)
-PUNCTUATION: tuple[Edit, ...] = (EDITS["punctuation"](),)
-WORDS = Units(words=Words(joint=True, max_size=1000, min_count=1))
-PIECES = Units(sentencepiece=SentencePiece("unigram", 330, joint=True, byte_fallback=True))
+NO_TOKENIZER = replace(TOKENIZE, name="none")
+LOWERCASING_TOKENIZER = replace(NO_TOKENIZER, lowercase=True)
+PUNCTUATION_EDITS: tuple[Edit, ...] = (EDITS["punctuation"](),)
+NO_EDITS: tuple[Edit, ...] = ()
+WORD_VOCABULARY = Units(words=Words(joint=True, max_size=1000, min_count=1))
+BYTE_VOCABULARY = Units(sentencepiece=SentencePiece("unigram", 330, joint=True, byte_fallback=True))
 
-# What a message says that raises the score, by the step that lowers it.
-RAISED_BY = {
-    "line length": "lines of four tokens or more; compare systems by chrF2.",
-    "clean": "To raise it: leave the edit out, or edit the files of the test set, too.",
-    "tokenize": "tokenize.lowercase false",
-    "vocabulary": "To raise it: vocabulary.sentencepiece with byte_fallback true",
-    None: "",
-}
-
-FILES = "source: {path: inputs/a.de}, target: {path: inputs/a.no}"
-TEST = f"tests: {{news: {{a: {{license_and_citation: own, {FILES}}}}}}}".replace("a.", "news.")
+# What params.yaml says of a test set, `news`.
+TEST_SET = (
+    "tests: {news: {news: {license_and_citation: own, "
+    "source: {path: inputs/news.de}, target: {path: inputs/news.no}}}}"
+)
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    """German to English, with a test set, `news`."""
+    """Return a corpus from German to English with a test set, `news`."""
     path = tmp_path / "params.yaml"
-    path.write_text(PARAMS.replace('target: "no"', 'target: "en"').replace("tests: {}", TEST))
+    params = PARAMS.replace('target: "no"', 'target: "en"').replace("tests: {}", TEST_SET)
+    path.write_text(params)
     return load_settings(path).corpus("own")
 
 
-def of_sacrebleu(folder, references, printed):
-    paths = [folder / "references", folder / "printed"]
-    for path, lines in zip(paths, (references, printed), strict=True):
-        path.write_text("".join(f"{line}\n" for line in lines))
-    return float(sacrebleu(paths[0], "-l", "de-en", "-i", paths[1])["score"])
+def sacrebleu_score(folder, references, printed):
+    """Return the BLEU of sacreBLEU's command line.
+
+    Args:
+        folder: Where the files are written.
+        references: The references.
+        printed: What a system prints.
+    """
+    (folder / "references").write_text("".join(f"{line}\n" for line in references))
+    (folder / "printed").write_text("".join(f"{line}\n" for line in printed))
+    result = sacrebleu(folder / "references", "-l", "de-en", "-i", folder / "printed")
+    return float(result["score"])
+
+
+def write_ceiling(root, corpus, references, printed, edits, tokenize, units):
+    """Send a test set through the data stages and compute its BLEU ceiling.
+
+    Args:
+        root: The folder for the outputs.
+        corpus: The settings of the corpus.
+        references: The references of the test set `news`.
+        printed: What a perfect system prints; the training text consists of these words.
+        edits: The edits of cleaning.
+        tokenize: The tokenizer.
+        units: The units of the vocabulary.
+
+    Returns:
+        BLEU after each step.
+    """
+    training_pairs = list(PAIRS)
+    for number, line in enumerate(printed):
+        words = line.replace("<unk>", "")
+        # Twice in a line, since decontamination drops lines that are equal to the test set's.
+        training_pairs.append((f"a{number}", f"{words} {words}"))
+    test_pairs = [(f"b{number}", line) for number, line in enumerate(references)]
+    sets = {"train": training_pairs, "valid": [("c", "d")], "test.news": test_pairs}
+    data = prepare(root, sets, edits, (), tokenize, units)
+    corpus = replace(corpus, clean=edits, tokenize=tokenize)
+    write_bleu_ceiling(corpus, data.binary, root / "split", root / BLEU_CEILING)
+    return read_json(root / BLEU_CEILING)["news"]
 
 
 @pytest.mark.parametrize(
-    ("references", "printed", "edits", "tokenize", "units", "step"),
+    ("references", "printed", "edits", "tokenize", "units", "lossy_step", "help_text"),
     [
-        (REFERENCES, [line.lower() for line in REFERENCES], NFC, LOWER, UNITS, "tokenize"),
-        (DECOMPOSED, REFERENCES, NFC, NONE, UNITS, "clean"),
-        (REFERENCES, STRAIGHT, PUNCTUATION, NONE, UNITS, "clean"),
-        (
+        pytest.param(
             REFERENCES,
-            [line.replace("Cat", "<unk>").replace("Friday.", "<unk>") for line in REFERENCES],
-            NFC,
-            NONE,
-            WORDS,
-            "vocabulary",
+            LOWERCASED_REFERENCES,
+            NFC_EDITS,
+            LOWERCASING_TOKENIZER,
+            UNITS,
+            "tokenize",
+            "tokenize.lowercase false",
+            id="lowercased",
         ),
-        (["Yes.", "No."], ["Yes.", "No."], NFC, NONE, UNITS, "line length"),
-        (REFERENCES, REFERENCES, NFC, NONE, PIECES, None),
-        (DECOMPOSED, DECOMPOSED, (), NONE, PIECES, None),
+        pytest.param(
+            DECOMPOSED_REFERENCES,
+            REFERENCES,
+            NFC_EDITS,
+            NO_TOKENIZER,
+            UNITS,
+            "clean",
+            "To raise it: leave the edit out, or edit the files of the test set, too.",
+            id="accents composed by cleaning",
+        ),
+        pytest.param(
+            REFERENCES,
+            STRAIGHT_QUOTES,
+            PUNCTUATION_EDITS,
+            NO_TOKENIZER,
+            UNITS,
+            "clean",
+            "To raise it: leave the edit out, or edit the files of the test set, too.",
+            id="quotes straightened by cleaning",
+        ),
+        pytest.param(
+            REFERENCES,
+            UNKNOWN_WORDS,
+            NFC_EDITS,
+            NO_TOKENIZER,
+            WORD_VOCABULARY,
+            "vocabulary",
+            "To raise it: vocabulary.sentencepiece with byte_fallback true",
+            id="unknown words",
+        ),
+        pytest.param(
+            ["Yes.", "No."],
+            ["Yes.", "No."],
+            NFC_EDITS,
+            NO_TOKENIZER,
+            UNITS,
+            "line length",
+            "lines of four tokens or more; compare systems by chrF2.",
+            id="lines without 4-grams",
+        ),
     ],
 )
-def test_what_a_perfect_system_prints_is_scored(
-    tmp_path, corpus, references, printed, edits, tokenize, units, step
+def test_the_ceiling_is_the_bleu_of_what_a_perfect_system_prints(
+    tmp_path, corpus, references, printed, edits, tokenize, units, lossy_step, help_text
 ):
-    # twice in a line: a line of the test set would be dropped
-    text = [(f"a{n}", f"{line} {line}".replace("<unk>", "")) for n, line in enumerate(printed)]
-    news = [(f"b{n}", line) for n, line in enumerate(references)]
-    sets = {"train": [*PAIRS, *text], "valid": [("c", "d")], "test.news": news}
-    made = prepare(tmp_path, sets, edits, (), tokenize, units)
-    corpus = replace(corpus, clean=edits, tokenize=tokenize)
-    write_bleu_ceiling(corpus, made.binary, tmp_path / "split", tmp_path / BLEU_CEILING)
-    scores = read_json(tmp_path / BLEU_CEILING)["news"]
-    expected = of_sacrebleu(tmp_path, references, printed)
+    scores = write_ceiling(tmp_path, corpus, references, printed, edits, tokenize, units)
+
+    expected = sacrebleu_score(tmp_path, references, printed)
     assert scores["vocabulary"] == pytest.approx(expected, abs=0.006)
-    assert (expected < 99.5) == (step is not None)
-    assert [*bleu_ceiling.lost_points(scores)] == ([step] if step else [])
-    found = list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
-    start = f"BLEU ceiling of news on own: {expected:.1f} ({step} {expected - 100:.1f}). "
-    assert [note.startswith(start) for note in found] == [True] * (step is not None)
-    assert [RAISED_BY[step] in note for note in found] == [True] * (step is not None)
+    assert expected < 99.5
+    assert list(bleu_ceiling.lost_points(scores)) == [lossy_step]
+    (note,) = bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"])
+    assert note.startswith(
+        f"BLEU ceiling of news on own: {expected:.1f} ({lossy_step} {expected - 100:.1f}). "
+    )
+    assert help_text in note
 
 
-def test_a_step_that_loses_a_tenth_is_named():
-    assert [*bleu_ceiling.lost_points({"clean": 99.9, "vocabulary": 90.0})] == [
-        "clean",
-        "vocabulary",
-    ]
+@pytest.mark.parametrize(
+    ("references", "edits"),
+    [
+        pytest.param(REFERENCES, NFC_EDITS, id="cleaned"),
+        pytest.param(DECOMPOSED_REFERENCES, NO_EDITS, id="not cleaned"),
+    ],
+)
+def test_a_vocabulary_with_bytes_has_a_ceiling_of_100_and_no_note(
+    tmp_path, corpus, references, edits
+):
+    """What a system prints then equals the references."""
+    scores = write_ceiling(
+        tmp_path, corpus, references, references, edits, NO_TOKENIZER, BYTE_VOCABULARY
+    )
+
+    expected = sacrebleu_score(tmp_path, references, references)
+    assert scores["vocabulary"] == pytest.approx(expected, abs=0.006)
+    assert expected >= 99.5
+    assert list(bleu_ceiling.lost_points(scores)) == []
+    assert list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"])) == []
 
 
-def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path, corpus):
-    """Cleaned twice, it would be `Der né ...`."""
+def test_a_step_that_loses_a_tenth_of_a_point_is_named():
+    scores = {"clean": 99.9, "vocabulary": 90.0}
+    assert list(bleu_ceiling.lost_points(scores)) == ["clean", "vocabulary"]
+
+
+def test_a_test_set_drawn_from_the_cleaned_text_is_not_cleaned_again(tmp_path, corpus):
+    """Cleaning makes `&eacute;` of `&amp;eacute;`; a second time it would make `é` of it."""
     entities: tuple[Edit, ...] = (EDITS["entities"](),)
-    text = [(f"a{n}", f"Der n&amp;eacute; {n} lag.") for n in range(40)]
-    made = prepare(tmp_path, {"train": text}, entities, (), NONE)
-    files = replace(corpus.files, tests={})
-    corpus = replace(corpus, files=files, clean=entities, tokenize=NONE)
-    write_bleu_ceiling(corpus, made.binary, tmp_path / "split", tmp_path / BLEU_CEILING)
+    pairs = [(f"a{number}", f"Der n&amp;eacute; {number} lag.") for number in range(40)]
+    data = prepare(tmp_path, {"train": pairs}, entities, (), NO_TOKENIZER)
+    without_test_sets = replace(corpus.files, tests={})
+    corpus = replace(corpus, files=without_test_sets, clean=entities, tokenize=NO_TOKENIZER)
+
+    write_bleu_ceiling(corpus, data.binary, tmp_path / "split", tmp_path / BLEU_CEILING)
+
     (scores,) = read_json(tmp_path / BLEU_CEILING).values()
-    assert scores["clean"] == scores["tokenize"] == 100
+    assert scores["clean"] == 100
+    assert scores["tokenize"] == 100
 
 
-def test_no_notes_without_statistics(tmp_path):
-    assert not list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
+def test_there_are_no_notes_if_the_statistics_are_missing(tmp_path):
+    assert list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"])) == []
+
+
+def test_there_are_no_notes_on_a_test_set_that_the_statistics_lack(tmp_path):
     write_json(tmp_path / BLEU_CEILING, {"other": {"clean": 9.0}})
-    assert not list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"]))
+
+    assert list(bleu_ceiling.ceiling_notes(tmp_path, "own", ["news"])) == []
 
 
-class TestSample:
-    """Notes on files that are here, in a project with one test set."""
+class TestNotesBeforeRun:
+    """`bleuprint check` estimates the ceiling from the files of a test set, before any stage."""
 
     @pytest.fixture(autouse=True)
     def project(self, tmp_path, monkeypatch, corpus):
+        """Write a project whose params.yaml has one test set, `news`."""
         assert corpus.files.tests
         monkeypatch.chdir(tmp_path)
-        self.write(REFERENCES)
+        self.write_inputs(REFERENCES)
 
-    def write(self, lines, name="news"):
+    def write_inputs(self, lines, name="news"):
+        """Write both sides of a text, with the same lines, to the folder inputs."""
         Path("inputs").mkdir(exist_ok=True)
         for side in ("de", "no"):
             text = "".join(f"{line}\n" for line in lines)
             Path("inputs", f"{name}.{side}").write_text(text, encoding="utf-8")
 
-    def noted(self, *changes):
+    def replace_in_params(self, old, new):
+        """Replace a text of params.yaml."""
         path = Path("params.yaml")
-        text = path.read_text()
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text)
+        params = path.read_text()
+        assert old in params
+        path.write_text(params.replace(old, new))
+
+    def notes(self):
+        """Return the notes on the project as it stands."""
         return list(bleu_ceiling.ceiling_notes_before_run(load_settings()))
 
-    def test_a_file_that_comes_back_is_not_noted(self):
-        assert self.noted(("name: moses", "name: none")) == []
+    def test_references_that_a_system_can_print_are_not_noted(self):
+        self.replace_in_params("name: moses", "name: none")
 
-    def test_case(self, tmp_path):
-        bleu = of_sacrebleu(tmp_path, REFERENCES, [line.lower() for line in REFERENCES])
-        (note,) = self.noted(("moses, lowercase: false", "none, lowercase: true"))
+        assert self.notes() == []
+
+    def test_lowercasing_is_noted_with_the_ceiling(self, tmp_path):
+        self.replace_in_params("moses, lowercase: false", "none, lowercase: true")
+
+        (note,) = self.notes()
+
+        bleu = sacrebleu_score(tmp_path, REFERENCES, LOWERCASED_REFERENCES)
         assert note == (
             f"corpora.own: BLEU ceiling of news is {bleu:.1f} (tokenize {bleu - 100:.1f}): "
             "BLEU is cased: tokenize.lowercase false keeps the case"
         )
 
-    def test_forms_of_unicode(self, tmp_path):
-        self.write(DECOMPOSED)
-        bleu = of_sacrebleu(tmp_path, DECOMPOSED, REFERENCES)
-        (note,) = self.noted(("name: moses", "name: none"))
+    def test_composed_accents_are_noted_as_an_effect_of_cleaning(self, tmp_path):
+        self.write_inputs(DECOMPOSED_REFERENCES)
+        self.replace_in_params("name: moses", "name: none")
+
+        (note,) = self.notes()
+
+        bleu = sacrebleu_score(tmp_path, DECOMPOSED_REFERENCES, REFERENCES)
         start = f"corpora.own: BLEU ceiling of news is {bleu:.1f} (clean {bleu - 100:.1f}): "
         assert note.startswith(f"{start}leave the edit out, or ")
 
-    def test_a_tokenizer(self):
-        self.write(SPACED)
-        (note,) = self.noted()
-        assert note.endswith("tokenize.name none with vocabulary.sentencepiece restores all text")
-        assert self.noted(("name: moses", "name: none")) == []
+    @pytest.fixture
+    def spaced_quotes(self):
+        """Write lines with and without spaces around quotes; Moses prints both without spaces."""
+        nouns = ("cat", "dog", "bird", "cow")
+        lines = [f"The {noun} 'left'…" for noun in nouns]
+        lines += [f"The {noun} ' left ' …" for noun in nouns]
+        self.write_inputs(lines)
 
-    def test_a_test_set_that_will_be_drawn(self):
-        self.write(DECOMPOSED, "a")
-        assert self.noted((TEST, "tests: {}"), ("name: moses", "name: none")) == []
-        (note,) = self.noted(("lowercase: false", "lowercase: true"))
+    @pytest.mark.usefixtures("spaced_quotes")
+    def test_spaces_that_moses_does_not_restore_are_noted(self):
+        (note,) = self.notes()
+
+        assert note.endswith("tokenize.name none with vocabulary.sentencepiece restores all text")
+
+    @pytest.mark.usefixtures("spaced_quotes")
+    def test_spaces_are_not_noted_if_text_is_not_tokenized(self):
+        self.replace_in_params("name: moses", "name: none")
+
+        assert self.notes() == []
+
+    def test_a_test_set_that_will_be_drawn_is_noted_as_held_out(self):
+        """Its lines are estimated from the training text, after cleaning."""
+        self.write_inputs(DECOMPOSED_REFERENCES, "a")
+        self.replace_in_params(TEST_SET, "tests: {}")
+        self.replace_in_params("name: moses", "name: none")
+
+        assert self.notes() == []
+
+        self.replace_in_params("lowercase: false", "lowercase: true")
+
+        (note,) = self.notes()
         assert note.startswith("corpora.own: BLEU ceiling of held-out is ")
 
-    def test_text_that_was_downloaded(self):
+    def test_a_test_set_from_the_internet_is_noted_once_it_is_downloaded(self):
         url = "{url: 'https://h.invalid/a.xz'}"
-        assert self.noted(("{path: inputs/news.no}", url)) == []
-        text = TextFolder(download_folder("own"), "de", "en")
-        write_set(text, "test.news", [("x", line) for line in REFERENCES])
-        (note,) = self.noted(("lowercase: false", "lowercase: true"))
+        self.replace_in_params("{path: inputs/news.no}", url)
+
+        assert self.notes() == []
+
+        download = TextFolder(download_folder("own"), "de", "en")
+        write_set(download, "test.news", [("x", line) for line in REFERENCES])
+        self.replace_in_params("lowercase: false", "lowercase: true")
+
+        (note,) = self.notes()
         assert "BLEU ceiling of news is " in note
-        drawn = TextFolder(corpus_folder("own", "split"), "de", "en")
-        write_set(drawn, "test.held-out", [("x", line) for line in REFERENCES])
-        test = TEST.replace("{path: inputs/news.no}", url)
-        (note,) = self.noted((test, "tests: {}"), ("{path: inputs/a.no}", url))
+
+    def test_a_test_set_drawn_from_downloaded_text_is_noted_once_it_is_drawn(self):
+        url = "{url: 'https://h.invalid/a.xz'}"
+        self.replace_in_params(TEST_SET, "tests: {}")
+        self.replace_in_params("{path: inputs/a.no}", url)
+        self.replace_in_params("lowercase: false", "lowercase: true")
+        split = TextFolder(corpus_folder("own", "split"), "de", "en")
+        write_set(split, "test.held-out", [("x", line) for line in REFERENCES])
+
+        (note,) = self.notes()
+
         assert "BLEU ceiling of held-out is " in note
 
-    def test_files_that_cannot_be_read(self):
-        packed = self.noted(("news.no", "news.no.gz"))
-        assert packed == []  # noted as missing by other notes
-        Path("inputs/news.no.gz").write_bytes(gzip.compress(b"a\n" * 4)[:-9])
-        (note,) = self.noted()
-        assert note.startswith("corpora.own: inputs/news.no.gz: ") and "\n" not in note
-        Path("inputs/news.no.gz").write_bytes(gzip.compress("ä\n".encode("latin-1") * 4))
-        (note,) = self.noted()
-        assert note.startswith("corpora.own: inputs/news.no.gz:1: byte 1 ")
-        Path("inputs/news.no.gz").write_bytes(gzip.compress(b"a\n" * 3))
-        (note,) = self.noted()
+    def test_a_missing_file_is_left_to_other_notes(self):
+        self.replace_in_params("news.no", "news.no.gz")
+
+        assert self.notes() == []
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            pytest.param(
+                gzip.compress(b"a\n" * 4)[:-9],
+                "corpora.own: inputs/news.no.gz: ",
+                id="the end of the file is missing",
+            ),
+            pytest.param(
+                gzip.compress("ä\n".encode("latin-1") * 4),
+                "corpora.own: inputs/news.no.gz:1: byte 1 ",
+                id="Latin-1 instead of UTF-8",
+            ),
+        ],
+    )
+    def test_a_file_that_cannot_be_read_is_noted_in_one_line(self, content, message):
+        self.replace_in_params("news.no", "news.no.gz")
+        Path("inputs/news.no.gz").write_bytes(content)
+
+        (note,) = self.notes()
+
+        assert note.startswith(message)
+        assert "\n" not in note
+
+    def test_files_with_different_numbers_of_lines_are_noted(self):
+        self.replace_in_params("news.no", "news.no.gz")
+        three_lines = gzip.compress(b"a\n" * 3)  # the source has four
+        Path("inputs/news.no.gz").write_bytes(three_lines)
+
+        (note,) = self.notes()
+
         assert "not parallel" in note
 
-    def test_lines_without_text(self):
-        self.write(["", " ", "\u200b"])
-        (note,) = self.noted()
-        expected = " is 0.0 (line length -100.0): BLEU needs lines of four tokens or more; "
-        assert expected in note
+    def test_lines_without_text_have_a_ceiling_of_0(self):
+        zero_width_space = "\u200b"
+        self.write_inputs(["", " ", zero_width_space])
+
+        (note,) = self.notes()
+
+        assert " is 0.0 (line length -100.0): BLEU needs lines of four tokens or more; " in note
 
     def test_only_the_first_lines_are_read(self, monkeypatch):
-        self.write(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
-        assert len(self.noted(("lowercase: false", "lowercase: true"))) == 1
+        """Lowercasing changes the last four lines alone."""
+        self.write_inputs(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
+        self.replace_in_params("lowercase: false", "lowercase: true")
+
+        assert len(self.notes()) == 1
+
         monkeypatch.setattr(bleu_ceiling, "_SAMPLED_LINES", 4)
-        assert self.noted() == []
+
+        assert self.notes() == []
