@@ -6,8 +6,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,157 +17,248 @@ from bleuprint.runtime.utf8 import read_line_batches
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text import parallel
 
-GERMAN = "x: eins\ny: so „schön“, süß\n"
-READERS: dict[str, Callable[[Path], object]] = {
+GERMAN_TEXT = "x: eins\ny: so „schön“, süß\n"
+# The functions of this project that read text: each must refuse a file that is not UTF-8.
+READER_BY_NAME: dict[str, Callable[[Path], object]] = {
     "download": lambda path: list(formats.read_lines(path.open("rb"), str(path))),
     "text": lambda path: list(parallel.read_lines(path)),
     "stream": lambda path: list(read_line_batches(path.open("rb"), str(path), 9)),
     "settings": load_yaml,
 }
-Line = tuple[int, str]
+READER_NAMES = list(READER_BY_NAME)
+NumberedLine = tuple[int, str]
 
 
-def read(data, most=3):
-    return list(read_line_batches(io.BytesIO(data), "x", most))
+def read_batches(content: bytes, batch_size: int = 3) -> list[list[NumberedLine]]:
+    """Return the numbered lines of a text, in batches of at most `batch_size`."""
+    return list(read_line_batches(io.BytesIO(content), "x", batch_size))
 
 
-def test_lines_end_at_line_feeds_alone():
+def flatten(batches: list[list[NumberedLine]]) -> list[NumberedLine]:
+    """Return the numbered lines of all batches."""
+    lines = []
+    for batch in batches:
+        lines += batch
+    return lines
+
+
+def test_only_line_feeds_end_lines():
+    """Other separators of Unicode and a byte order mark within the text belong to the lines."""
     content = "\ufeffa\r\n\u2028b\x0c\n\ufeff\nla\rst".encode()
-    found = [line for lines in read(content) for line in lines]
-    assert found == [(1, "a"), (2, "\u2028b\x0c"), (3, "\ufeff"), (4, "la\rst")]
-    assert read(b"") == []
+
+    lines = flatten(read_batches(content))
+
+    assert lines == [(1, "a"), (2, "\u2028b\x0c"), (3, "\ufeff"), (4, "la\rst")]
 
 
-def test_a_caller_that_waits_after_each_line_gets_it():
-    reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as stream:
-        lines = read_line_batches(stream, "x", 100)
+def test_an_empty_file_has_no_lines():
+    assert read_batches(b"") == []
+
+
+def test_a_line_is_returned_before_the_next_one_is_written():
+    """Someone who types sentences waits for each translation before the next sentence."""
+    reading_end, writing_end = os.pipe()
+    with os.fdopen(reading_end, "rb") as stream:
+        batches = read_line_batches(stream, "x", 100)
         try:
             for number in (1, 2):
-                os.write(writing, b"hello\n")
-                assert next_within(lines, 60) == [(number, "hello")]
+                os.write(writing_end, b"hello\n")
+                assert next_within(batches, seconds=60) == [(number, "hello")]
         finally:
-            os.close(writing)
-        assert list(lines) == []
+            os.close(writing_end)
+        assert list(batches) == []
 
 
-def next_within(lines, seconds):
-    """The next batch of lines; None if it takes longer than `seconds`."""
-    found: list[list[Line]] = []
-    waiting = threading.Thread(target=lambda: found.append(next(lines)), daemon=True)
+def next_within(batches: Iterator[list[NumberedLine]], seconds: float) -> list[NumberedLine] | None:
+    """Return the next batch of lines; None if it takes longer than `seconds`."""
+    arrived_batches: list[list[NumberedLine]] = []
+    waiting = threading.Thread(target=lambda: arrived_batches.append(next(batches)), daemon=True)
     waiting.start()
     waiting.join(seconds)
-    return found[0] if found else None
+    if not arrived_batches:
+        return None
+    return arrived_batches[0]
 
 
-def test_lines_across_blocks_are_whole():
-    count = 300_000  # of about seven bytes, in blocks of a mebibyte
-    found = read("".join(f"{number}\n" for number in range(1, count + 1)).encode(), 1000)
-    assert [line for lines in found for line in lines] == [
-        (number, str(number)) for number in range(1, count + 1)
-    ]
+def test_lines_are_joined_across_the_blocks_of_a_file():
+    count = 300_000  # Lines of about 7 bytes: 2 MB, which are read in blocks of 1 MiB.
+    expected = [(number, str(number)) for number in range(1, count + 1)]
+    content = "".join(f"{number}\n" for number in range(1, count + 1)).encode()
+
+    batches = read_batches(content, batch_size=1000)
+
+    assert flatten(batches) == expected
 
 
-def test_a_batch_has_one_line_at_least_and_no_more_than_asked_for():
-    sizes = [len(lines) for lines in read(b"a\n" * 1000, most=3)]
+def test_a_batch_has_at_least_one_line_and_at_most_the_batch_size():
+    batches = read_batches(b"a\n" * 1000, batch_size=3)
+
+    sizes = [len(batch) for batch in batches]
     assert sum(sizes) == 1000
     assert set(sizes) <= {1, 2, 3}
 
 
 def test_a_bad_line_is_refused_without_waiting_for_the_next():
     """The writer of a pipe may wait for the message before it goes on."""
-    reading, writing = os.pipe()
-    refused = []
+    reading_end, writing_end = os.pipe()
+    messages = []
 
     def read_all():
         with pytest.raises(UserError) as error:
             list(read_line_batches(stream, "standard input", 9))
-        refused.append(str(error.value))
+        messages.append(str(error.value))
 
-    with os.fdopen(reading, "rb") as stream:
-        os.write(writing, "süß\n".encode() + b"s\xfc\xdf\nnext\n")
-        waiting = threading.Thread(target=read_all, daemon=True)
-        waiting.start()
-        waiting.join(60)
-        was_refused_at_once = bool(refused)
-        os.close(writing)
-        waiting.join(60)
-    assert was_refused_at_once
-    assert refused[0].startswith("standard input:2: byte 2 of the line is 0xfc: not UTF-8")
+    with os.fdopen(reading_end, "rb") as stream:
+        os.write(writing_end, "süß\n".encode() + b"s\xfc\xdf\nnext\n")
+        reader = threading.Thread(target=read_all, daemon=True)
+        reader.start()
+        reader.join(60)
+        was_refused_before_the_pipe_was_closed = bool(messages)
+        os.close(writing_end)
+        reader.join(60)
+
+    assert was_refused_before_the_pipe_was_closed
+    assert messages[0].startswith("standard input:2: byte 2 of the line is 0xfc: not UTF-8")
 
 
 def test_lines_before_a_bad_one_are_not_lost():
-    lines = read_line_batches(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
-    found = []
+    content = b"a\n" * 999 + b"\xc3(\nd\n"  # In UTF-8, no "(" may follow the byte C3.
+    batches = read_line_batches(io.BytesIO(content), "in.txt", 2000)
+
+    lines = []
     with pytest.raises(UserError, match=r"in\.txt:1000: byte 1 of the line is 0xc3: not UTF-8"):
-        for some in lines:
-            found += some
-    assert found == [(number, "a") for number in range(1, 1000)]
+        for batch in batches:
+            lines += batch
+
+    assert lines == [(number, "a") for number in range(1, 1000)]
 
 
-def refusal(reader, path, content):
+def error_message(reader: str, path: Path, content: bytes) -> str:
+    """Return the message, of one line, with which a reader refuses a file of this content.
+
+    Args:
+        reader: A name in READER_BY_NAME.
+        path: Where the file is written.
+        content: What is written to it.
+    """
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
-        READERS[reader](path)
+        READER_BY_NAME[reader](path)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-OTHER_ENCODINGS = {
-    "utf-16": (GERMAN.encode("utf-16"), " not UTF-8: the file looks like UTF-16: "),
-    "packed": (gzip.compress(GERMAN.encode(), mtime=0), " not UTF-8: the file is packed: gzip"),
-    "cp1252": (
-        GERMAN.encode("cp1252"),
-        "2: byte 7 of the line is 0x84: not UTF-8; as CP1252 it reads 'y: so „schön“, süß': ",
-    ),
-}
-# Found by their NUL characters, which YAML refuses and files of bleuprint do not contain.
-UTF_16_WITHOUT_MARK = {
-    "utf-16-le": (GERMAN.encode("utf-16-le"), " not UTF-8: the file looks like UTF-16LE: "),
-    "utf-16-be": (GERMAN.encode("utf-16-be"), " not UTF-8: the file looks like UTF-16BE: "),
-    "first line empty": (
-        b"\n\0" + GERMAN.encode("utf-16-le"),
-        " not UTF-8: the file looks like UTF-16LE: ",
-    ),
-}
-CONVERTED = [
-    *product(READERS, OTHER_ENCODINGS),
-    *product(["download", "stream"], UTF_16_WITHOUT_MARK),
-]
+def check_command_converts(message: str, path: Path) -> None:
+    """Run the command that ends a message, and check that it converts the file to GERMAN_TEXT.
 
-
-@pytest.mark.parametrize(("reader", "encoding"), CONVERTED)
-def test_the_command_of_the_message_converts_the_file(reader, encoding, tmp_path):
-    content, said = {**OTHER_ENCODINGS, **UTF_16_WITHOUT_MARK}[encoding]
-    path = tmp_path / "text"
-    message = refusal(reader, path, content)
-    assert message.startswith(f"{path}:{said}")
+    The message calls the files OLD and NEW; leading empty lines are ignored.
+    """
+    converted = path.with_name("converted")
     command = re.search("(iconv|gzip) .* OLD > NEW", message)[0]  # type: ignore[index]
-    new = tmp_path / "new"
-    command = command.replace("OLD", str(path)).replace("NEW", str(new))
+    command = command.replace("OLD", str(path)).replace("NEW", str(converted))
     subprocess.run(command, shell=True, check=True)
-    assert new.read_text("utf-8").lstrip("\n") == GERMAN
+    assert converted.read_text("utf-8").lstrip("\n") == GERMAN_TEXT
 
 
-@pytest.mark.parametrize("start", [b"BZh91AY&SY", b"\xfd7zXZ\0\0", b"PK\3\4\x14\0", b"(\xb5/\xfd"])
-def test_other_packed_files_are_named(start, tmp_path):
-    content = start + bytes(range(128, 256))
-    assert "the file is packed" in refusal("download", tmp_path / "x", content)
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(
+            GERMAN_TEXT.encode("utf-16"),
+            " not UTF-8: the file looks like UTF-16: ",
+            id="utf-16",
+        ),
+        pytest.param(
+            gzip.compress(GERMAN_TEXT.encode(), mtime=0),
+            " not UTF-8: the file is packed: gzip",
+            id="gzip",
+        ),
+        pytest.param(
+            GERMAN_TEXT.encode("cp1252"),
+            "2: byte 7 of the line is 0x84: not UTF-8; as CP1252 it reads 'y: so „schön“, süß': ",
+            id="cp1252",
+        ),
+    ],
+)
+@pytest.mark.parametrize("reader", READER_NAMES)
+def test_the_message_about_another_encoding_has_a_command_that_converts_the_file(
+    reader, content, problem, tmp_path
+):
+    path = tmp_path / "text"
+
+    message = error_message(reader, path, content)
+
+    assert message.startswith(f"{path}:{problem}")
+    check_command_converts(message, path)
 
 
-@pytest.mark.parametrize("content", ["süß\n{}\n{}\n", "{}\n{}\nsüß\n"])
-def test_lines_of_utf_8_are_not_to_be_converted(content, tmp_path):
-    """Where some lines are CP1252, as in files that several people have edited."""
-    one, two = ("stra\udcdfe", "b\udcf6se")
-    raw = content.format(one, two).encode(errors="surrogateescape")
-    for reader in READERS:
-        message = refusal(reader, tmp_path / "x", raw)
-        assert "as CP1252 it reads 'straße': 2 of its lines are not UTF-8, and others" in message
-        assert "iconv" not in message
+# Without a byte order mark, UTF-16 is recognized by its NUL characters. The other readers never
+# get that far: YAML refuses NUL itself, and files that this project writes do not contain it.
+@pytest.mark.parametrize("reader", ["download", "stream"])
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        pytest.param(GERMAN_TEXT.encode("utf-16-le"), "UTF-16LE", id="little-endian"),
+        pytest.param(GERMAN_TEXT.encode("utf-16-be"), "UTF-16BE", id="big-endian"),
+        pytest.param(
+            "\n".encode("utf-16-le") + GERMAN_TEXT.encode("utf-16-le"),
+            "UTF-16LE",
+            id="first line empty",
+        ),
+    ],
+)
+def test_utf_16_without_a_byte_order_mark_is_recognized(reader, content, encoding, tmp_path):
+    path = tmp_path / "text"
+
+    message = error_message(reader, path, content)
+
+    assert message.startswith(f"{path}: not UTF-8: the file looks like {encoding}: ")
+    check_command_converts(message, path)
 
 
-def test_a_file_that_ends_within_a_character(tmp_path):
+@pytest.mark.parametrize(
+    "first_bytes",
+    [
+        pytest.param(b"BZh91AY&SY", id="bzip2"),
+        pytest.param(b"\xfd7zXZ\0\0", id="xz"),
+        pytest.param(b"PK\3\4\x14\0", id="zip"),
+        pytest.param(b"(\xb5/\xfd", id="zstandard"),
+    ],
+)
+def test_a_packed_file_is_recognized_by_its_first_bytes(first_bytes, tmp_path):
+    content = first_bytes + bytes(range(128, 256))
+
+    message = error_message("download", tmp_path / "x", content)
+
+    assert "the file is packed" in message
+
+
+@pytest.mark.parametrize("reader", READER_NAMES)
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param("süß\n{}\n{}\n", id="UTF-8 first"),
+        pytest.param("{}\n{}\nsüß\n", id="CP1252 first"),
+    ],
+)
+def test_no_command_is_given_for_a_file_that_mixes_utf_8_and_cp1252(template, reader, tmp_path):
+    """Several people may have edited the file; iconv would damage the lines that are UTF-8."""
+    cp1252_lines = ("straße".encode("cp1252"), "böse".encode("cp1252"))
+    content = template.encode().replace(b"{}", b"%b") % cp1252_lines
+
+    message = error_message(reader, tmp_path / "x", content)
+
+    assert "as CP1252 it reads 'straße': 2 of its lines are not UTF-8, and others" in message
+    assert "iconv" not in message
+
+
+@pytest.mark.parametrize("reader", ["download", "text", "stream"])
+def test_a_file_that_ends_within_a_character_may_be_cut_short(reader, tmp_path):
+    path = tmp_path / "x"
+    # "ü" has two bytes, C3 BC; without "nf" and BC the file ends within it.
     content = "eins\nzwö\nfünf".encode()[:-3]
-    said = f"{tmp_path}/x:3: byte 2 of the line is 0xc3: not UTF-8; is the file cut short?"
-    for reader in ("download", "text", "stream"):
-        assert refusal(reader, tmp_path / "x", content) == said
+
+    message = error_message(reader, path, content)
+
+    expected = f"{path}:3: byte 2 of the line is 0xc3: not UTF-8; is the file cut short?"
+    assert message == expected
