@@ -1,4 +1,4 @@
-"""Starts: the weights before the first update, by token; fingerprints; what is refused."""
+"""Training that starts from another model's weights, with `train.init_from`."""
 
 import dataclasses
 import hashlib
@@ -32,7 +32,8 @@ from prepared import prepare
 from trainings import ALONE, merges, toy_pairs
 
 RUN = Run("micro", "toy", 1)
-ROWS = (
+# Weights with a row for each token of a vocabulary; all others do not depend on the vocabulary.
+WEIGHTS_BY_TOKEN = (
     "source_embedding.weight",
     "target_embedding.weight",
     "projection.weight",
@@ -43,77 +44,121 @@ ROWS = (
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
     """Two corpora of the same languages whose vocabularies share some tokens."""
-    folder, sets = tmp_path_factory.mktemp("corpora"), []
+    folder = tmp_path_factory.mktemp("corpora")
+    corpora = []
     for name, count in (("first", 60), ("second", 20)):
         texts = {"train": toy_pairs(300, count), "valid": toy_pairs(20, 2)}
-        sets.append(prepare(folder / name, texts, units=merges(count, joint=False)))
-    return sets
+        corpora.append(prepare(folder / name, texts, units=merges(count, joint=False)))
+    return corpora
 
 
-def model_of(corpus, seed, **settings):
-    """A model with random weights for a corpus."""
+def random_model(corpus, seed):
+    """Make a model with random weights for a corpus."""
     torch.manual_seed(seed)
-    sizes = [len(corpus.segmentation(each).vocabulary) for each in (corpus.source, corpus.target)]
-    settings = {"tie_embeddings": "none", "output_bias": True, **settings}
-    return Transformer(systems.model(**settings), *sizes)
+    source_size = len(corpus.segmentation(corpus.source).vocabulary)
+    target_size = len(corpus.segmentation(corpus.target).vocabulary)
+    settings = systems.model(tie_embeddings="none", output_bias=True)
+    return Transformer(settings, source_size, target_size)
 
 
-def written(folder, model, corpus):
-    """The folder of a model, with its vocabularies."""
+def write_model(folder, model, corpus):
+    """Write a model and its vocabularies into a folder; return it as a start of trainings."""
     folder.mkdir(parents=True)
-    save_file(
-        {name: t.clone() for name, t in named_weights(model).items()}, folder / "model.safetensors"
-    )
+    weights = {name: tensor.clone() for name, tensor in named_weights(model).items()}
+    save_file(weights, folder / "model.safetensors")
     write_description(folder, model.settings, corpus, "mark")
     for file in (corpus.folder / "segmentation").glob("vocabulary.*"):
         (folder / file.name).write_bytes(file.read_bytes())
     return InitFiles("general own", folder / "model.safetensors")
 
 
-def test_rows_are_those_of_their_tokens_and_others_stay(tmp_path, corpora):
-    first, second = (each.binary for each in corpora)
-    start, model = model_of(first, 1), model_of(second, 2)
-    initial = {name: tensor.clone() for name, tensor in named_weights(model).items()}
-    said, *notes = copy_init_weights(model, second, written(tmp_path / "start", start, first))
-    weights, given, taken = named_weights(model), named_weights(start), {}
-    for name, tensor in weights.items():
-        if name not in ROWS:
-            assert torch.equal(tensor, given[name]), name
-            continue
-        side = second.source if name.startswith("source") else second.target
-        here, there = (each.segmentation(side).vocabulary.tokens for each in (second, first))
-        for row, token in enumerate(here):  # a loop over tokens is the reference
-            expected = given[name][there.index(token)] if token in there else initial[name][row]
-            assert torch.equal(tensor[row], expected), (name, token)
-        words = {*here} - {*SPECIALS}
-        taken[side] = f"{len(words & {*there}):,} of {len(words):,}"
-    shares = [f"{taken[second.source]} source", f"{taken[second.target]} target"]
-    assert (
-        said == f"started from general own: {', '.join(f'{x} tokens taken over' for x in shares)}"
+def word_count(corpus, side):
+    """Return the size of a vocabulary without special tokens."""
+    return len(corpus.segmentation(side).vocabulary) - len(SPECIALS)
+
+
+def test_weights_that_do_not_depend_on_the_vocabulary_are_those_of_the_start(tmp_path, corpora):
+    first = corpora[0].binary
+    second = corpora[1].binary
+    start = random_model(first, seed=1)
+    model = random_model(second, seed=2)
+
+    copy_init_weights(model, second, write_model(tmp_path / "start", start, first))
+
+    start_weights = named_weights(start)
+    for name, tensor in named_weights(model).items():
+        if name not in WEIGHTS_BY_TOKEN:
+            assert torch.equal(tensor, start_weights[name]), name
+
+
+@pytest.mark.parametrize("name", WEIGHTS_BY_TOKEN)
+def test_a_token_has_the_row_of_the_start_if_the_start_knows_it_else_its_random_row(
+    tmp_path, corpora, name
+):
+    first = corpora[0].binary
+    second = corpora[1].binary
+    start = random_model(first, seed=1)
+    model = random_model(second, seed=2)
+    random_rows = named_weights(model)[name].clone()
+
+    copy_init_weights(model, second, write_model(tmp_path / "start", start, first))
+
+    start_rows = named_weights(start)[name]
+    rows = named_weights(model)[name]
+    side = second.source if name.startswith("source") else second.target
+    start_tokens = first.segmentation(side).vocabulary.tokens
+    for row, token in enumerate(second.segmentation(side).vocabulary.tokens):
+        if token in start_tokens:
+            expected = start_rows[start_tokens.index(token)]
+        else:
+            expected = random_rows[row]
+        assert torch.equal(rows[row], expected), token
+
+
+def test_the_message_of_the_start_counts_the_known_tokens_of_both_sides(tmp_path, corpora):
+    first = corpora[0].binary
+    second = corpora[1].binary
+    start = write_model(tmp_path / "start", random_model(first, seed=1), first)
+
+    message, *notes = copy_init_weights(random_model(second, seed=2), second, start)
+
+    shares = []
+    for side in (second.source, second.target):
+        tokens = set(second.segmentation(side).vocabulary.tokens) - set(SPECIALS)
+        known_tokens = tokens & set(first.segmentation(side).vocabulary.tokens)
+        shares.append(f"{len(known_tokens):,} of {len(tokens):,}")
+    assert message == (
+        f"started from general own: {shares[0]} source tokens taken over, "
+        f"{shares[1]} target tokens taken over"
     )
     assert not notes
 
 
-def test_few_known_tokens_are_noted(tmp_path, corpora):
-    pairs = [(f"{'q' * n} w", f"{'Q' * n} W") for n in range(1, 60)]
-    other = prepare(tmp_path / "other", {"train": pairs}, units=merges(0, joint=False)).binary
-    start = written(tmp_path / "start", model_of(other, 1), other)
-    first = corpora[0].binary
-    said, note = copy_init_weights(model_of(first, 2), first, start)
-    size = len(first.segmentation(first.source).vocabulary) - len(SPECIALS)
-    assert f"own: 0 of {size} source tokens taken over" in said
+def test_a_start_that_knows_fewer_than_half_of_the_tokens_is_noted(tmp_path, corpora):
+    pairs = [("q" * length + " w", "Q" * length + " W") for length in range(1, 60)]
+    foreign = prepare(tmp_path / "foreign", {"train": pairs}, units=merges(0, joint=False)).binary
+    start = write_model(tmp_path / "start", random_model(foreign, seed=1), foreign)
+    corpus = corpora[0].binary
+
+    message, note = copy_init_weights(random_model(corpus, seed=2), corpus, start)
+
+    source_words = word_count(corpus, corpus.source)
+    assert f"own: 0 of {source_words} source tokens taken over" in message
     assert note.startswith("note: the start knows fewer than half of the tokens")
 
 
-def test_a_joint_vocabulary_is_counted_once(tmp_path):
-    joint = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
-    start = written(tmp_path / "start", model_of(joint, 1), joint)
-    (said,) = copy_init_weights(model_of(joint, 2), joint, start)
-    size = len(joint.segmentation(joint.source).vocabulary) - len(SPECIALS)
-    assert said == f"started from general own: {size} of {size} tokens taken over"
+def test_the_message_of_the_start_counts_the_tokens_of_a_joint_vocabulary_once(tmp_path):
+    corpus = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
+    start = write_model(tmp_path / "start", random_model(corpus, seed=1), corpus)
+
+    (message,) = copy_init_weights(random_model(corpus, seed=2), corpus, start)
+
+    words = word_count(corpus, corpus.source)
+    assert message == f"started from general own: {words} of {words} tokens taken over"
 
 
 def job_on(corpus, start, **train):
+    """Make the job of a training with learning rate 0, of two updates, with this start."""
     schedule = LrSchedule(constant=Constant(lr=0.0))
     settings = systems.train(lr_schedule=schedule, max_updates=2, validate_interval=2, **train)
     model = systems.model(tie_embeddings="none", output_bias=True)
@@ -122,45 +167,83 @@ def job_on(corpus, start, **train):
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_training_starts_there_and_a_learning_rate_of_0_stays_there(tmp_path, corpora):
+def test_a_training_with_learning_rate_0_begins_and_ends_with_the_weights_of_its_start(
+    tmp_path, corpora
+):
     corpus = corpora[0]
-    start = written(tmp_path / "start", given := model_of(corpus.binary, 7), corpus.binary)
+    start_model = random_model(corpus.binary, seed=7)
+    start = write_model(tmp_path / "start", start_model, corpus.binary)
     job = job_on(corpus, start)
-    marks = Fingerprints.from_job(job)
-    trainer = Trainer(job, ALONE, tmp_path / "work", marks, Observer())
-    for _ in range(2):  # before the first update, and after the last
-        for name, tensor in named_weights(trainer.model).items():
-            assert torch.equal(tensor, named_weights(given)[name]), name
-        trainer.run()
-    # killed and started again it continues: its weights are not the start's once more
+    trainer = Trainer(job, ALONE, tmp_path / "work", Fingerprints.from_job(job), Observer())
+
+    start_weights = named_weights(start_model)
+    for name, tensor in named_weights(trainer.model).items():
+        assert torch.equal(tensor, start_weights[name]), name
+    trainer.run()
+    for name, tensor in named_weights(trainer.model).items():
+        assert torch.equal(tensor, start_weights[name]), name
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_that_continues_has_its_own_weights_and_not_those_of_the_start(
+    tmp_path, corpora
+):
+    corpus = corpora[0]
+    start = write_model(tmp_path / "start", random_model(corpus.binary, seed=7), corpus.binary)
+    job = job_on(corpus, start)
+    fingerprints = Fingerprints.from_job(job)
+    trainer = Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer())
+    trainer.run()
     with torch.no_grad():
         trainer.model.projection.weight.add_(1)
     trainer._save(is_finished=True)
-    again = Trainer(job, ALONE, tmp_path / "work", marks, Observer())
-    assert again.state.update == 2
-    assert torch.equal(again.model.projection.weight, trainer.model.projection.weight)
-    export_checkpoints(job, tmp_path / "work", marks, tmp_path / "checkpoints")
-    # its own checkpoints are a start, with vocabularies
+
+    continued = Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer())
+
+    assert continued.state.update == 2
+    assert torch.equal(continued.model.projection.weight, trainer.model.projection.weight)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_exported_checkpoints_are_a_start_once_their_vocabularies_are_beside_them(
+    tmp_path, corpora
+):
+    corpus = corpora[0]
+    start = write_model(tmp_path / "start", random_model(corpus.binary, seed=7), corpus.binary)
+    job = job_on(corpus, start)
+    fingerprints = Fingerprints.from_job(job)
+    Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer()).run()
+    checkpoints = tmp_path / "checkpoints"
+    export_checkpoints(job, tmp_path / "work", fingerprints, checkpoints)
+
     with pytest.raises(
         UserError, match=r"checkpoints: no vocabulary.* has the SHA-256 of the source"
     ):
-        init_files(InitFrom(folder=str(tmp_path / "checkpoints")), RUN)
+        init_files(InitFrom(folder=str(checkpoints)), RUN)
     for file in (tmp_path / "start").glob("vocabulary.*"):
-        file.rename(tmp_path / "checkpoints" / file.name)
-    found = init_files(InitFrom(folder=str(tmp_path / "checkpoints")), RUN)
-    assert found.weights.name == "0000002.safetensors"
+        file.rename(checkpoints / file.name)
+    files = init_files(InitFrom(folder=str(checkpoints)), RUN)
+
+    assert files.weights.name == "0000002.safetensors"
 
 
-def test_another_start_is_another_training(tmp_path, corpora):
+def test_each_start_gives_a_training_another_fingerprint(tmp_path, corpora):
+    """Trainings with different fingerprints do not continue each other's checkpoints."""
     corpus = corpora[0]
-    starts = [
-        written(tmp_path / str(seed), model_of(corpus.binary, seed), corpus.binary)
-        for seed in (1, 2)
-    ]
-    marks = [Fingerprints.from_job(job_on(corpus, start)) for start in (None, *starts)]
-    assert len({mark.combined for mark in marks}) == 3
-    assert len({(mark.settings, mark.code, mark.data) for mark in marks}) == 1
-    assert marks[0].start is None and "start" not in marks[0].by_name()
+    fingerprints = [Fingerprints.from_job(job_on(corpus, None))]
+    for seed in (1, 2):
+        model = random_model(corpus.binary, seed)
+        start = write_model(tmp_path / str(seed), model, corpus.binary)
+        fingerprints.append(Fingerprints.from_job(job_on(corpus, start)))
+
+    without_start = fingerprints[0]
+    assert len({fingerprint.combined for fingerprint in fingerprints}) == 3
+    assert without_start.start is None
+    assert "start" not in without_start.by_name()
+    # The start is a part of its own: the other parts are equal.
+    assert {fingerprint.settings for fingerprint in fingerprints} == {without_start.settings}
+    assert {fingerprint.code for fingerprint in fingerprints} == {without_start.code}
+    assert {fingerprint.data for fingerprint in fingerprints} == {without_start.data}
 
 
 @pytest.mark.parametrize(
@@ -192,73 +275,150 @@ def test_another_start_is_another_training(tmp_path, corpora):
 def test_a_damaged_or_foreign_start_is_refused_in_one_line(
     tmp_path, corpora, file, old, new, message
 ):
-    first, second = (each.binary for each in corpora)
-    start = written(tmp_path / "start", model_of(first, 1), first)
+    first = corpora[0].binary
+    second = corpora[1].binary
+    start = write_model(tmp_path / "start", random_model(first, seed=1), first)
     path = tmp_path / "start" / file
     path.write_bytes(path.read_bytes().replace(old, new, 1))
+
     with pytest.raises(UserError) as raised:
-        copy_init_weights(model_of(second, 2), second, start)
+        copy_init_weights(random_model(second, seed=2), second, start)
+
     assert message in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_folders(tmp_path, corpora, monkeypatch):
+@pytest.fixture
+def project_model(tmp_path, corpora, monkeypatch):
+    """The folder of a model in another project, whose vocabularies are in its binarized corpus.
+
+    The working directory is the one that contains the other project.
+    """
     monkeypatch.chdir(tmp_path)
     corpus = corpora[0].binary
     folder = Path("their/models/small/own/1/averaged")
-    weights = written(folder, model_of(corpus, 1), corpus).weights.resolve()
-    for file in folder.glob("vocabulary.*"):  # a project has them with its binarized corpus
-        (there := Path("their/data/binary/own/segmentation")).mkdir(parents=True, exist_ok=True)
-        file.rename(there / file.name)
-    given = {"folder": str(folder)}
-    runs = {"small": {"own": {"train": {"init_from": given}}, "other": {"train": False}}}
+    write_model(folder, random_model(corpus, seed=1), corpus)
+    segmentation = Path("their/data/binary/own/segmentation")
+    segmentation.mkdir(parents=True)
+    for file in folder.glob("vocabulary.*"):
+        file.rename(segmentation / file.name)
+    return folder
+
+
+def test_the_hash_of_the_weights_is_added_to_init_from(project_model):
+    init_from = {"folder": str(project_model)}
+    runs = {"small": {"own": {"train": {"init_from": init_from}}, "other": {"train": False}}}
+
     add_weight_hashes(runs)
-    assert given["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
-    model = model_of(corpora[1].binary, 2)
-    copy_init_weights(model, corpora[1].binary, init_files(InitFrom(**given), RUN))
-    (folder / "model.safetensors").write_bytes(b"x")
-    for start, message in (
-        (
-            InitFrom(**given),
-            "model.safetensors: its SHA-256 is not the one in train.init_from, but ",
-        ),
+
+    weights = (project_model / "model.safetensors").read_bytes()
+    assert init_from["sha256"] == hashlib.sha256(weights).hexdigest()
+
+
+def test_a_model_of_another_project_is_a_start(project_model, corpora):
+    corpus = corpora[1].binary
+    weights = (project_model / "model.safetensors").read_bytes()
+    sha256 = hashlib.sha256(weights).hexdigest()
+
+    files = init_files(InitFrom(folder=str(project_model), sha256=sha256), RUN)
+
+    copy_init_weights(random_model(corpus, seed=2), corpus, files)
+
+
+def test_a_start_whose_weights_have_changed_is_refused(project_model):
+    weights = project_model / "model.safetensors"
+    sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
+    weights.write_bytes(b"x")
+
+    message = r"model.safetensors: its SHA-256 is not the one in train.init_from, but "
+    with pytest.raises(UserError, match=message):
+        init_files(InitFrom(folder=str(project_model), sha256=sha256), RUN)
+
+
+@pytest.mark.usefixtures("project_model")
+@pytest.mark.parametrize(
+    ("init_from", "message"),
+    [
         (InitFrom(folder="none"), "none: no such folder, but init_from of micro names it"),
         (
             InitFrom(folder="their/models"),
             "no model.safetensors or UPDATE.safetensors with model.json",
         ),
         (InitFrom(system="base", corpus="own"), "starts/micro/1/weights: no such folder"),
-    ):
-        with pytest.raises(UserError) as raised:
-            init_files(start, RUN)
-        assert message in str(raised.value)
+    ],
+    ids=["no folder", "no model in the folder", "no model of the system"],
+)
+def test_a_start_that_does_not_exist_is_refused(init_from, message):
+    with pytest.raises(UserError) as raised:
+        init_files(init_from, RUN)
+
+    assert message in str(raised.value)
 
 
-def test_a_clone_without_the_folder_knows_its_sum(tmp_path, corpora, monkeypatch):
+def runs_with_a_start():
+    """Return resolved settings of a run that starts from the model in the folder `start`."""
+    return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
+
+
+@pytest.fixture
+def recorded_runs(tmp_path, corpora, monkeypatch):
+    """The settings with the hash of the start, whose folder does not exist any more.
+
+    The working directory is the project.
+    """
     monkeypatch.chdir(tmp_path)
     corpus = corpora[0].binary
-    written(Path("start"), model_of(corpus, 1), corpus)
-
-    def runs():
-        return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
-
-    add_weight_hashes(recorded := runs())
+    write_model(Path("start"), random_model(corpus, seed=1), corpus)
+    runs = runs_with_a_start()
+    add_weight_hashes(runs)
     Path("start").rename("elsewhere")
-    with pytest.raises(UserError, match=r"start: no such folder, but init_from of small"):
-        add_weight_hashes(runs())
     Path("reports").mkdir()
-    params = "systems:\n  small:\n    train:\n      init_from: {folder: start}\n"
-    Path("params.yaml").write_text(f"corpora:\n  own: {{}}\n{params}")
-    place = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
-    with pytest.raises(UserError, match=place):
-        add_weight_hashes(runs())
-    for text in ("<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'):  # damaged
-        Path("reports/resolved.json").write_text(text)
-        with pytest.raises(UserError, match=r"start: no such folder"):
-            add_weight_hashes(runs())
-    Path("reports/resolved.json").write_text(json.dumps({"runs": recorded}))
-    add_weight_hashes(found := runs())
-    assert found == recorded and "sha256" in found["small"]["own"]["train"]["init_from"]
+    return runs
+
+
+@pytest.mark.usefixtures("recorded_runs")
+def test_a_start_without_its_folder_is_refused():
+    with pytest.raises(UserError, match=r"start: no such folder, but init_from of small"):
+        add_weight_hashes(runs_with_a_start())
+
+
+@pytest.mark.usefixtures("recorded_runs")
+def test_the_message_of_a_missing_start_names_its_line_in_params_yaml():
+    lines = [
+        "corpora:",
+        "  own: {}",
+        "systems:",
+        "  small:",
+        "    train:",
+        "      init_from: {folder: start}",
+    ]
+    Path("params.yaml").write_text("\n".join(lines) + "\n")
+
+    message = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
+    with pytest.raises(UserError, match=message):
+        add_weight_hashes(runs_with_a_start())
+
+
+@pytest.mark.usefixtures("recorded_runs")
+@pytest.mark.parametrize(
+    "damaged_record", ["<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}']
+)
+def test_a_damaged_record_contains_no_hash_of_a_missing_start(damaged_record):
+    Path("reports/resolved.json").write_text(damaged_record)
+
+    with pytest.raises(UserError, match=r"start: no such folder"):
+        add_weight_hashes(runs_with_a_start())
+
+
+def test_the_hash_of_a_missing_start_is_read_from_the_committed_settings(recorded_runs):
+    """A clone has reports/resolved.json, but not the folder of the model."""
+    Path("reports/resolved.json").write_text(json.dumps({"runs": recorded_runs}))
+    runs = runs_with_a_start()
+
+    add_weight_hashes(runs)
+
+    assert runs == recorded_runs
+    assert "sha256" in runs["small"]["own"]["train"]["init_from"]
 
 
 @pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])
@@ -266,37 +426,66 @@ def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
     tmp_path, corpora, updates
 ):
     folder = tmp_path / "start"
-    weights = written(folder, model_of(corpora[0].binary, 1), corpora[0].binary).weights
+    corpus = corpora[0].binary
+    weights = write_model(folder, random_model(corpus, seed=1), corpus).weights
     for update in updates:
         (folder / f"{update}.safetensors").write_bytes(weights.read_bytes())
     weights.unlink()
-    found = init_files(InitFrom(folder=str(folder)), RUN)
-    assert found.weights.name == f"{updates[-1]}.safetensors"
+
+    files = init_files(InitFrom(folder=str(folder)), RUN)
+
+    assert files.weights.name == f"{updates[-1]}.safetensors"
 
 
-def test_releases(tmp_path, corpora, monkeypatch):
+@pytest.fixture
+def release(tmp_path, corpora, monkeypatch):
+    """The folder `release` with two models, large and small, and their SHA256SUMS."""
     monkeypatch.chdir(tmp_path)
-    corpus, release = corpora[0].binary, Path("release")
+    corpus = corpora[0].binary
+    release = Path("release")
     for system in ("large", "small"):
-        written(release / f"models/{system}/own/1/averaged", model_of(corpus, 1), corpus)
-    files = [path for path in release.rglob("*") if path.is_file()]
-    sums = [
-        f"{hashlib.sha256(x.read_bytes()).hexdigest()}  {x.relative_to(release)}\n" for x in files
-    ]
-    (release / "SHA256SUMS").write_text("".join(sums))
-    one = InitFrom(folder="release/models/small/own/1/averaged")
-    found = init_files(one, RUN)
-    assert found.weights == tmp_path / "release/models/small/own/1/averaged/model.safetensors"
+        folder = release / f"models/{system}/own/1/averaged"
+        write_model(folder, random_model(corpus, seed=1), corpus)
+    lines = []
+    for path in release.rglob("*"):
+        if path.is_file():
+            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+            lines.append(f"{sha256}  {path.relative_to(release)}\n")
+    (release / "SHA256SUMS").write_text("".join(lines))
+    return release
+
+
+def test_a_model_of_a_release_is_a_start(release):
+    folder = release / "models/small/own/1/averaged"
+
+    files = init_files(InitFrom(folder=str(folder)), RUN)
+
+    assert files.weights == folder.resolve() / "model.safetensors"
+
+
+@pytest.mark.usefixtures("release")
+def test_a_release_with_two_models_is_refused_with_an_example_of_one():
     with pytest.raises(
         UserError, match=r"contains 2 models. Name one of them, such as .*/large/own/1/averaged"
     ):
         init_files(InitFrom(folder="release"), RUN)
+
+
+def test_a_release_with_one_model_is_a_start(release, tmp_path):
     (release / "models/large").rename(tmp_path / "large")
-    assert init_files(InitFrom(folder="release"), RUN).weights == found.weights
-    description = found.weights.with_name("model.json")
-    content = json.loads(description.read_text())
-    description.write_text(json.dumps(content | {"fingerprint": "other"}))
+
+    files = init_files(InitFrom(folder="release"), RUN)
+
+    folder = release / "models/small/own/1/averaged"
+    assert files.weights == folder.resolve() / "model.safetensors"
+
+
+def test_a_file_of_a_release_that_differs_from_sha256sums_is_refused(release):
+    folder = release / "models/small/own/1/averaged"
+    description = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(description | {"fingerprint": "other"}))
+
     with pytest.raises(
         UserError, match=r"model.json is damaged: its SHA-256 is not the one in SHA256"
     ):
-        init_files(one, RUN)
+        init_files(InitFrom(folder=str(folder)), RUN)
