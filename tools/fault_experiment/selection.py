@@ -1,6 +1,7 @@
 """Choose the tests that may catch a fault in a file of the package."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -45,21 +46,23 @@ def select_tests(root: Path, path: str) -> dict[Round, list[str]]:
     module = module_of(path)
     stem = module.rpartition(".")[2]
     package = Path(path).parts[2]
-    importing = _importing(texts, module)
-    whole_program = [file for file in texts if file.startswith(WHOLE_PROGRAM)]
-    other_folders = [file for file in texts if file.startswith(OTHER_FOLDERS.get(package, ()))]
+    importing_tests = _importing(texts, module)
+    whole_program_tests = _in_folders(texts, WHOLE_PROGRAM)
+    other_folder_tests = _in_folders(texts, OTHER_FOLDERS.get(package, ()))
     if (root / "tests" / package).is_dir():
-        of_package = [file for file in texts if file.startswith(f"tests/{package}/")]
+        package_tests = _in_folders(texts, (f"tests/{package}/",))
     else:
         dotted_package = ".".join(module.split(".")[:2])
-        of_package = _importing(texts, dotted_package)
-        of_package = [file for file in of_package if file not in whole_program]
-    named = [file for file in texts if Path(file).stem.startswith(f"test_{stem}")]
-    likeliest = [file for file in _unique([*named, *importing]) if file in of_package]
-    rest = [file for file in of_package if file not in likeliest]
-    others = _unique([*importing, *other_folders, *whole_program])
-    elsewhere = [file for file in others if file not in of_package]
-    return {Round.NAMED: likeliest, Round.PACKAGE: rest, Round.ELSEWHERE: elsewhere}
+        package_tests = _without(_importing(texts, dotted_package), whole_program_tests)
+    tests_by_name = [file for file in texts if Path(file).stem.startswith(f"test_{stem}")]
+    named_or_importing = _unique([*tests_by_name, *importing_tests])
+    likeliest = [file for file in named_or_importing if file in package_tests]
+    others = _unique([*importing_tests, *other_folder_tests, *whole_program_tests])
+    return {
+        Round.NAMED: likeliest,
+        Round.PACKAGE: _without(package_tests, likeliest),
+        Round.ELSEWHERE: _without(others, package_tests),
+    }
 
 
 def _texts_of_tests(root: Path) -> dict[str, str]:
@@ -69,6 +72,16 @@ def _texts_of_tests(root: Path) -> dict[str, str]:
         for path in sorted((root / folder).glob("**/test_*.py")):
             texts[path.relative_to(root).as_posix()] = path.read_text("utf-8")
     return texts
+
+
+def _in_folders(files: Iterable[str], folders: tuple[str, ...]) -> list[str]:
+    """Return the files in some folders, such as `tests/faults/`."""
+    return [file for file in files if file.startswith(folders)]
+
+
+def _without(files: list[str], excluded: list[str]) -> list[str]:
+    """Return the files that are not excluded."""
+    return [file for file in files if file not in excluded]
 
 
 def _importing(texts: dict[str, str], module: str) -> list[str]:

@@ -33,13 +33,13 @@ class Followed:
 
     Attributes:
         fault: The fault of the line, or empty.
-        right: The line without its fault.
+        right: The line without its fault; None if the text without faults has no such line.
         pair: The line after clean.
         dropped_by: The rule that drops it, or empty.
     """
 
     fault: str
-    right: Pair
+    right: Pair | None
     pair: Pair
     dropped_by: str = ""
 
@@ -47,6 +47,17 @@ class Followed:
     def is_changed(self) -> bool:
         """Whether a line with a fault was dropped or repaired, or one without a fault dropped."""
         return bool(self.dropped_by or (self.fault and self.pair == self.right))
+
+
+def english_german(triple: tuple[str, str, str]) -> Pair:
+    """Return the English and German of a line."""
+    english, german, _ = triple
+    return Pair(english, german)
+
+
+def not_dropped(followed: Sequence[Followed]) -> list[Followed]:
+    """Return the lines that no rule has dropped so far."""
+    return [line for line in followed if not line.dropped_by]
 
 
 def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[Followed]:
@@ -58,10 +69,12 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
         corpus: The corpus whose rules are applied.
     """
     raw = TextFolder(download_folder("c", root), "en", "de")
-    pairs = [Pair(*line.text[:2]) for line in lines]
+    pairs = [english_german(line.text) for line in lines]
     write_set(raw, "train", pairs)
-    tests = [("We ask.", "Wir fragen.", ""), *generate("test")]
-    write_set(raw, "test.a", [Pair(*text[:2]) for text in tests])
+    test_pairs = [Pair("We ask.", "Wir fragen.")]
+    for triple in generate("test"):
+        test_pairs.append(english_german(triple))
+    write_set(raw, "test.a", test_pairs)
     cleaning = Cleaning.for_corpus("c", corpus, root)
     dedup = Deduplication.for_corpus("c", corpus, root)
     filtering = Filtering.for_corpus("c", corpus, root)
@@ -70,18 +83,21 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     for line, pair in zip(lines, pairs, strict=True):
         counts = SetCounts()
         new = cleaning.clean(1, pair, counts)
-        right = Pair(*(line.right or ("", ""))[:2])
+        right = english_german(line.right) if line.right else None
         followed.append(Followed(line.fault, right, new or pair, "".join(counts.dropped)))
-    left = [line for line in followed if not line.dropped_by]
+    remaining = not_dropped(followed)
     part = root / "part"
     part.mkdir()
     dedup.process_shard(Shard(), part, 1)
-    for line, number in zip(left, dedup.dropped_by([part], root).tolist(), strict=True):
-        line.dropped_by = ("", *dedup.rules)[number]
-    left = [line for line in left if not line.dropped_by]
-    write_set(filtering.input_text, "train", [line.pair for line in left])
-    rules = filtering.dropping_rules([line.pair for line in left])
-    for line, rule in zip(left, rules, strict=True):
+    # The number of the rule that drops each line, from 1; 0 if none does.
+    rule_numbers = dedup.dropped_by([part], root).tolist()
+    for line, rule_number in zip(remaining, rule_numbers, strict=True):
+        line.dropped_by = ("", *dedup.rules)[rule_number]
+    remaining = not_dropped(followed)
+    remaining_pairs = [line.pair for line in remaining]
+    write_set(filtering.input_text, "train", remaining_pairs)
+    rules = filtering.dropping_rules(remaining_pairs)
+    for line, rule in zip(remaining, rules, strict=True):
         line.dropped_by = rule or ""
     return followed
 
@@ -129,10 +145,11 @@ def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> N
     followed = follow(tmp_path, noisy_lines())
     docs = (ROOT / "docs" / "preparation.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|.* (\d+) % \|$", docs, re.MULTILINE)
-    documented = {fault: (int(lines), int(found)) for fault, lines, found in rows}
+    documented = {fault: (int(lines), int(percent)) for fault, lines, percent in rows}
     faults = [line.fault for line in followed]
-    assert documented == {
-        fault: (faults.count(fault), round(100 * share(followed, fault))) for fault in FAULTS
-    }
+    measured = dict[str, tuple[int, int]]()
+    for fault in FAULTS:
+        measured[fault] = (faults.count(fault), round(100 * share(followed, fault)))
+    assert documented == measured
     wrong = sum(line.is_changed for line in followed if not line.fault)
     assert f"{wrong} of {faults.count(''):,} lines without a fault" in docs
