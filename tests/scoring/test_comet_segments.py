@@ -29,12 +29,13 @@ from corpora import TORTURE
 from requirements import COMET, needs
 
 RUN = Run("tiny", "news-en-de", 1)
-# Scores that show which line they are of: the bytes of the three sides of a line.
-LENGTHS = """\
+# Python code that stands in for COMET. The score of a line is the number of bytes of its source,
+# translation and reference, over 1000, so that it shows which line was scored.
+SCORE_BY_LENGTH = """\
 import json, sys
 output, texts = sys.argv[4], [open(path, "rb").read().split(b"\\n") for path in sys.argv[5:]]
 sides = [texts[first : first + 3] for first in range(0, len(texts), 3)]
-scores = [[len(b"".join(line)) / 1000 for line in zip(*of)][:-1] for of in sides]
+scores = [[len(b"".join(line)) / 1000 for line in zip(*lines)][:-1] for lines in sides]
 content = {"python": "3.11.2", "comet": "2.2.7", "references": 1, "scores": scores}
 open(output, "w").write(json.dumps(content))
 """
@@ -42,14 +43,20 @@ open(output, "w").write(json.dumps(content))
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A run with two test sets, which hold all characters that end a line elsewhere."""
+    """Write a run with two test sets, and return the folder and the settings.
+
+    The lines contain all characters that end a line in Unicode or Python but not here.
+    """
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, ("tiny",), {"news-en-de": ("first", "second")})
     trees.write_texts(root, settings)
-    odd = ["", *(f"w{n}{c}w2 {c}" for n, c in enumerate(TORTURE)), "last"]
+    lines_with_separators = [""]
+    for number, character in enumerate(TORTURE):
+        lines_with_separators.append(f"w{number}{character}w2 {character}")
+    lines_with_separators.append("last")
     split = root / "data" / "split" / "news-en-de"
     for name in ("test.first.en", "test.first.de"):
-        trees.write_lines(split / name, [line + name[-2:] for line in odd])
+        trees.write_lines(split / name, [line + name[-2:] for line in lines_with_separators])
     for name in ("test.first.de", "test.second.de"):
         lines = [line.replace("w", "v") for line in read_lines(split / name)]
         trees.write_lines(root / RUN.results_folder / "hypotheses" / name, lines)
@@ -59,12 +66,13 @@ def tree(tmp_path_factory):
 
 
 def with_model(settings, python, folder, sha256=""):
+    """Return settings with a COMET model, whose sum is that of the folder if omitted."""
     model = Comet(str(python), str(folder), sha256 or folder_sha256(folder))
     return replace(settings, comet={"wmt22-comet-da": model})
 
 
 def stand_in(path, code):
-    """An executable that runs Python code with the arguments of COMET's Python."""
+    """Write an executable that runs Python code with the arguments of COMET's Python."""
     path.with_suffix(".py").write_text(code)
     path.write_text(f'#!/bin/sh\nexec {sys.executable} {path.with_suffix(".py")} "$@"\n')
     path.chmod(0o755)
@@ -72,152 +80,246 @@ def stand_in(path, code):
 
 
 def refusal(settings, root):
+    """Return the message with which scoring the run is refused, after checking it is one line."""
     with pytest.raises(UserError) as caught:
         score_run_by_comet(settings, *RUN, root)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path):
+def test_the_sum_of_a_model_is_that_of_the_documented_command(tmp_path):
+    """The command leaves out hidden files and follows links."""
     folder = comet_folder.write_empty(tmp_path / "model")
     for name in ("a b", "a-b", "ä", "a/b", ".cache/huggingface/at", "encoder/.lock"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     (folder / "link").symlink_to(folder / "hparams.yaml")
+
     command = (
         "find -L . -type f -not -path '*/.*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum"
         " | sha256sum"
     )
-    printed = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
-    assert folder_sha256(folder) == printed.stdout.decode().split()[0]
+    finished = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
+
+    expected_sum = finished.stdout.decode().split()[0]
+    assert folder_sha256(folder) == expected_sum
 
 
-def test_bleuprint_check_notes_what_the_stage_would_refuse(tree, tmp_path):
+def test_check_has_no_note_on_settings_without_comet(tree):
     _, settings = tree
     assert list(notes_on_missing_comet(settings)) == []
+
+
+def test_check_has_no_note_on_a_complete_model(tree, tmp_path):
+    _, settings = tree
     folder = comet_folder.write_empty(tmp_path / "model")
-    python = stand_in(tmp_path / "python", LENGTHS)
-    settings = with_model(settings, python, folder)
-    assert list(notes_on_missing_comet(settings)) == []
-    python.unlink()
+    python = stand_in(tmp_path / "python", SCORE_BY_LENGTH)
+
+    assert list(notes_on_missing_comet(with_model(settings, python, folder))) == []
+
+
+def test_check_notes_a_missing_python_and_a_missing_file_of_the_model(tree, tmp_path):
+    """`bleuprint check` notes before a run what the stage would refuse."""
+    _, settings = tree
+    folder = comet_folder.write_empty(tmp_path / "model")
+    missing_python = tmp_path / "python"
+    settings = with_model(settings, missing_python, folder)
     (folder / "encoder" / "config.json").unlink()
+
     assert list(notes_on_missing_comet(settings)) == [
-        f"comet.wmt22-comet-da.python: {python}: no such program",
+        f"comet.wmt22-comet-da.python: {missing_python}: no such program",
         f"comet.wmt22-comet-da.folder: {folder}: no encoder/config.json: not a whole COMET model "
         "(docs/scoring.md)",
     ]
 
 
 @pytest.mark.parametrize("name", ["checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json"])
-def test_a_folder_without_a_part_of_the_model_is_refused(tree, tmp_path, name):
+def test_a_folder_without_a_file_of_the_model_is_refused(tree, tmp_path, name):
     root, settings = tree
     folder = comet_folder.write_empty(tmp_path / "model")
     (folder / name).unlink()
-    model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), folder)
-    said = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
-    (root / RUN.results_folder / "comet.json").unlink(missing_ok=True)
-    assert refusal(model, root) == said
-    assert not (root / RUN.results_folder / "comet.json").exists()
+    settings = with_model(settings, stand_in(tmp_path / "python", SCORE_BY_LENGTH), folder)
+    scores = root / RUN.results_folder / "comet.json"
+    scores.unlink(missing_ok=True)
+
+    message = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
+    assert refusal(settings, root) == message
+    assert not scores.exists()
 
 
-def test_a_model_of_another_hash_or_without_comet(tree):
+@pytest.fixture
+def unscored_tree(tree):
+    """Return the folder and the settings of the run, whose scores must still be missing at the end.
+
+    The tests check that scoring is refused.
+    """
     root, settings = tree
+    scores = root / RUN.results_folder / "comet.json"
+    scores.unlink(missing_ok=True)
+    yield root, settings
+    assert not scores.exists()
+
+
+def test_a_model_with_another_sum_than_in_the_settings_is_refused(unscored_tree):
+    root, settings = unscored_tree
     folder = root / "model"
-    found = folder_sha256(folder)
-    other = with_model(settings, sys.executable, folder, "ab" * 32)
-    assert refusal(other, root) == (
-        f"{folder}: SHA-256 is {found}, not {'ab' * 32} as in params.yaml (comet)"
+    expected_sum = "ab" * 32
+    settings = with_model(settings, sys.executable, folder, expected_sum)
+
+    assert refusal(settings, root) == (
+        f"{folder}: SHA-256 is {folder_sha256(folder)}, not {expected_sum} as in params.yaml "
+        "(comet)"
     )
-    # that of this environment, which is not COMET's
-    without = with_model(settings, sys.executable, folder)
-    assert refusal(without, root) == (
+
+
+def test_a_python_without_the_package_comet_is_refused(unscored_tree):
+    """The Python of the tests has no such package."""
+    root, settings = unscored_tree
+    settings = with_model(settings, sys.executable, root / "model")
+
+    assert refusal(settings, root) == (
         f"{sys.executable}: No module named 'comet': install unbabel-comet there"
     )
-    missing = with_model(settings, root / "none", folder)
-    assert refusal(missing, root).startswith(f"{root / 'none'}: No such file or directory")
+
+
+def test_a_missing_python_is_refused(unscored_tree):
+    root, settings = unscored_tree
+    missing_python = root / "none"
+    settings = with_model(settings, missing_python, root / "model")
+
+    assert refusal(settings, root).startswith(f"{missing_python}: No such file or directory")
+
+
+def test_settings_without_a_model_are_refused(unscored_tree):
+    root, settings = unscored_tree
     assert refusal(settings, root) == "params.yaml: names no COMET model (comet)"
-    assert not (root / RUN.results_folder / "comet.json").exists()
 
 
-def test_scores_belong_to_their_lines(tree, tmp_path):
-    """Every file reaches COMET as its bytes, whatever characters are in it."""
+@pytest.fixture
+def scored_tree(tree, tmp_path):
+    """Score the run by length; return its folder, the settings with the model, and the scores."""
     root, settings = tree
-    model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    written = score_run_by_comet(model, *RUN, root)
-    assert read_json(root / RUN.results_folder / "comet.json") == written
-    assert list(written) == ["first", "second"]
-    for test, scores in written.items():
-        paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
-        lines = zip(*(read_lines(path) for path in paths), strict=True)
-        expected = [len("".join(line).encode()) / 1000 for line in lines]
-        (measured,) = scores["metrics"]
-        assert measured["statistics"] == [f"{round(10**6 * score)} 1" for score in expected]
-        assert measured["value"] == pytest.approx(100 * fmean(expected), abs=1e-6)
-        assert measured["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
-        assert {sha256_of(path) for path in paths} == {
-            scores[side] for side in ("sources", "references", "hypotheses")
-        }
+    python = stand_in(tmp_path / "python", SCORE_BY_LENGTH)
+    settings = with_model(settings, python, root / "model")
+    return root, settings, score_run_by_comet(settings, *RUN, root)
 
 
-def test_an_external_system_has_the_scores_of_equal_translations(tree, tmp_path):
-    root, settings = tree
-    texts = root / RUN.results_folder / "hypotheses"
-    files = {
-        test: TranslationFile("inputs/external/a", sha256_of(texts / f"test.{test}.de"))
-        for test in ("second", "first")
-    }
-    external = {"online-a": {"news-en-de": ExternalSystem({"second": files["second"]}, "A")}}
-    external["online-b"] = {"news-en-de": ExternalSystem(files, "B")}
-    runs = [Run(name, "news-en-de", 1) for name in external]
-    for run in runs:
-        shutil.copytree(texts, root / run.results_folder / "hypotheses")
-    with_rows = replace(settings, external=external)
-    model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
-    of_system = score_run_by_comet(model, *RUN, root)
-    of_one, of_both = (score_run_by_comet(model, *run, root) for run in runs)
-    assert of_one == {"second": of_system["second"]}
-    assert of_both == of_system
-    assert read_json(root / runs[1].results_folder / "comet.json") == of_system
+def test_the_scores_of_all_test_sets_are_written(scored_tree):
+    root, _, scores = scored_tree
+    assert list(scores) == ["first", "second"]
+    assert read_json(root / RUN.results_folder / "comet.json") == scores
+
+
+@pytest.mark.parametrize("test", ["first", "second"])
+def test_each_score_belongs_to_its_line(scored_tree, test):
+    """COMET gets the bytes of each file, whatever characters are in it."""
+    root, _, scores = scored_tree
+    split = root / "data" / "split" / "news-en-de"
+    sources = read_lines(split / f"test.{test}.en")
+    references = read_lines(split / f"test.{test}.de")
+    translations = read_lines(root / RUN.results_folder / "hypotheses" / f"test.{test}.de")
+    expected = []
+    for source, reference, translation in zip(sources, references, translations, strict=True):
+        length = len(f"{source}{reference}{translation}".encode())
+        expected.append(length / 1000)
+
+    (entry,) = scores[test]["metrics"]
+
+    assert entry["statistics"] == [f"{round(10**6 * score)} 1" for score in expected]
+    assert entry["value"] == pytest.approx(100 * fmean(expected), abs=1e-6)
+    assert entry["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
+
+
+@pytest.mark.parametrize("test", ["first", "second"])
+def test_scores_name_their_files_by_sum(scored_tree, test):
+    root, _, scores = scored_tree
+    split = root / "data" / "split" / "news-en-de"
+    translations = root / RUN.results_folder / "hypotheses"
+
+    assert scores[test]["sources"] == sha256_of(split / f"test.{test}.en")
+    assert scores[test]["references"] == sha256_of(split / f"test.{test}.de")
+    assert scores[test]["hypotheses"] == sha256_of(translations / f"test.{test}.de")
+
+
+@pytest.mark.parametrize("tests", [["second"], ["second", "first"]], ids=["one set", "both sets"])
+def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translations(
+    scored_tree, tests
+):
+    """An external system's translations are files, here of one or both test sets."""
+    root, settings, scores_of_system = scored_tree
+    translations = root / RUN.results_folder / "hypotheses"
+    files = {}
+    for test in tests:
+        sha256 = sha256_of(translations / f"test.{test}.de")
+        files[test] = TranslationFile("inputs/external/a", sha256)
+    external = {"online": {"news-en-de": ExternalSystem(files, "A service.")}}
+    run = Run("online", "news-en-de", 1)
+    shutil.copytree(translations, root / run.results_folder / "hypotheses", dirs_exist_ok=True)
+
+    scores = score_run_by_comet(replace(settings, external=external), *run, root)
+
+    assert scores == {test: scores_of_system[test] for test in tests}
+    assert read_json(root / run.results_folder / "comet.json") == scores
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (LENGTHS.replace("len(b", "float('nan') + len(b"), "COMET of a line is not a number"),
-        ("raise SystemExit(3)", "COMET ended with status 3; its messages are above"),
+        pytest.param(
+            SCORE_BY_LENGTH.replace("len(b", "float('nan') + len(b"),
+            "COMET of a line is not a number",
+            id="not a number",
+        ),
+        pytest.param(
+            "raise SystemExit(3)",
+            "COMET ended with status 3; its messages are above",
+            id="exit status",
+        ),
     ],
 )
-def test_scores_that_are_none(tree, tmp_path, code, message):
+def test_a_run_of_comet_that_fails_is_refused(tree, tmp_path, code, message):
     root, settings = tree
-    model = with_model(settings, stand_in(tmp_path / "python", code), root / "model")
-    assert message in refusal(model, root)
+    settings = with_model(settings, stand_in(tmp_path / "python", code), root / "model")
+
+    assert message in refusal(settings, root)
 
 
-def test_lines_end_at_newlines_alone(tmp_path):
-    for text in ("", "\n", "a", "a\n\n", *(f"{c}a{c}b\n{c}" for c in TORTURE)):
-        (path := tmp_path / "text").write_bytes(text.encode())
-        assert predict.lines(path) == list(read_lines(path))
+TEXTS_WITH_SEPARATORS = [f"{character}a{character}b\n{character}" for character in TORTURE]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a", "a\n\n", *TEXTS_WITH_SEPARATORS])
+def test_the_script_for_comets_python_reads_the_same_lines_as_bleuprint(tmp_path, text):
+    """It runs without bleuprint, so it reads lines itself: they end at newlines only."""
+    path = tmp_path / "text"
+    path.write_bytes(text.encode())
+
+    assert predict.lines(path) == list(read_lines(path))
 
 
 @needs(COMET, "BLEUPRINT_COMET_PYTHON" in os.environ)
-def test_a_tiny_model_by_the_real_package(tree, tmp_path, monkeypatch):
-    """Without internet, with a model that asks for XLM-R large: against each line by itself."""
-    python, script = os.environ["BLEUPRINT_COMET_PYTHON"], comet_folder.__file__
+def test_the_real_package_scores_each_line_as_if_it_were_alone(tree, tmp_path, monkeypatch):
+    """A tiny model that asks for XLM-R large is scored without internet."""
+    python = os.environ["BLEUPRINT_COMET_PYTHON"]
+    script = comet_folder.__file__
     root, settings = tree
-    subprocess.run([python, script, str(folder := tmp_path / "model")], check=True)
+    folder = tmp_path / "model"
+    subprocess.run([python, script, str(folder)], check=True)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "empty"))
-    for name in ("http_proxy", "https_proxy"):  # where nothing answers
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nothing answers
+
     written = score_run_by_comet(with_model(settings, python, folder), *RUN, root)
+
+    split = root / "data/split/news-en-de"
+    translations = root / RUN.results_folder / "hypotheses"
     for test, scores in written.items():
-        texts = root / "data/split/news-en-de", root / RUN.results_folder / "hypotheses"
-        paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
-        command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
-        alone = subprocess.run(command, check=True, capture_output=True).stdout
-        (measured,) = scores["metrics"]
-        segments = parse_statistics(measured)[:, 0] / 10**6
-        assert list(segments) == pytest.approx(json.loads(alone), abs=2e-6)
-        assert len(set(segments)) > 10
+        paths = [split / f"test.{test}.en", translations / f"test.{test}.de"]
+        command = [python, script, "scores", folder, *paths, split / f"test.{test}.de"]
+        scores_alone = subprocess.run(command, check=True, capture_output=True).stdout
+        (entry,) = scores["metrics"]
+        line_scores = parse_statistics(entry)[:, 0] / 10**6
+        assert list(line_scores) == pytest.approx(json.loads(scores_alone), abs=2e-6)
+        assert len(set(line_scores)) > 10
         assert re.fullmatch(
-            r"Python3[\d.]+\|Comet[\d.]+\|fp32\|wmt22-comet-da\|r1", measured["signature"]
+            r"Python3[\d.]+\|Comet[\d.]+\|fp32\|wmt22-comet-da\|r1", entry["signature"]
         )
