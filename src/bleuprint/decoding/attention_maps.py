@@ -132,10 +132,10 @@ def compute_attention_maps(
 
 
 def select_sentences(lengths: Lengths) -> list[int]:
-    """Return the sentences of a test set whose maps are stored: the same for all systems.
+    """Select the sentences of a test set whose maps are stored: the same for all systems.
 
-    The first sentences of preferred length are selected; if they are too few, those whose length is
-    closest to it.
+    The first sentences of preferred length are selected. If there are too few of them, sentences
+    whose length is closest to the preferred length are added.
 
     Args:
         lengths: The source lengths of all sentences in tokens, EOS included.
@@ -143,9 +143,10 @@ def select_sentences(lengths: Lengths) -> list[int]:
     Returns:
         The selected rows, from 0, in the order of the test set.
     """
-    token_counts = lengths - 1
+    token_counts = lengths - 1  # Without EOS.
     too_few = _MIN_PREFERRED - token_counts
     too_many = token_counts - _MAX_PREFERRED
+    # The distance to the preferred lengths; 0 for a sentence of preferred length.
     distances = np.maximum(np.maximum(too_few, too_many), 0)
     closest_first: list[int] = np.argsort(distances, kind="stable").tolist()
     suitable = [row for row in closest_first if 0 < token_counts[row] <= _MAX_TOKENS]

@@ -87,9 +87,10 @@ NBest = list[list[Hypothesis]]
 
 
 def length_penalty(length: int, settings: Decode) -> float:
-    """Return what the log-probability of an output is divided by.
+    """Return the length penalty, by which the log-probability of an output is divided.
 
-    ((5 + length) / 6)^alpha (gnmt: Wu et al. 2016, equation 14), or length^alpha (length: fairseq).
+    It is ((5 + length) / 6)^alpha for the setting `gnmt` (Wu et al. 2016, equation 14), and
+    length^alpha for the setting `length` (as in fairseq).
 
     Args:
         length: The number of tokens, EOS included.
@@ -101,7 +102,7 @@ def length_penalty(length: int, settings: Decode) -> float:
 
 
 def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -> Lengths:
-    """Return the maximum output length of each sentence.
+    """Return the maximum output length of each sentence: max_len_a * source length + max_len_b.
 
     Args:
         lengths: The lengths of the sources in tokens, EOS included.
@@ -111,6 +112,7 @@ def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -
     Returns:
         The maximum lengths, EOS included.
     """
+    # The settings count tokens without EOS, in sources and in outputs.
     tokens = np.floor((lengths - 1) * settings.max_len_a).astype(np.int64)
     limits: Lengths = np.minimum(tokens + settings.max_len_b + 1, max_positions)
     return limits

@@ -124,20 +124,21 @@ def _fill(spec: Any, model: Transformer) -> None:
         bias = np.zeros(model.projection.out_features, np.float32)
     else:
         bias = _array(model.projection.bias)
+    # Like Transformer.step: PAD and BOS never become part of an output.
     bias[[PAD, BOS]] = _EXCLUDED
     spec.decoder.projection.bias = bias
 
 
 def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding) -> None:
-    """Copy what one side adds to its embeddings by position, and whether it scales them."""
+    """Copy the position vectors of the encoder or decoder, and whether embeddings are scaled."""
     spec.scale_embeddings = settings.scale_embeddings
-    # Models with rotary encodings have no such part.
+    # The specifications of models with rotary encodings have no position vectors.
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _array(_position_vectors(settings, encoding))
 
 
 def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
-    """Return what is added to the embeddings at each position, (max_positions, model_dim)."""
+    """Return the vector that is added at each position: (max_positions, model_dim)."""
     if settings.positional_encoding == "learned":
         return encoding.weight
     if settings.positional_encoding == "sinusoidal":
@@ -152,10 +153,10 @@ def _fill_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
 
 
 def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: ResidualConnection) -> None:
-    """Copy the weights of an attention and the norm around it.
+    """Copy the weights of an attention sublayer and of its norm.
 
-    Self-attention has one layer for queries, keys and values; attention to the encoder's output one
-    for queries, and one for keys and values.
+    CTranslate2 has one linear layer for the queries, keys and values of self-attention. For
+    attention to the encoder's output it has one for queries, and one for keys and values.
     """
     query_size = attention.qkv_sizes[0]
     head_size = query_size // attention.heads
@@ -172,7 +173,7 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: Residual
 
 
 def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
-    """Copy the weights of a layer's feed-forward network and the norm around it."""
+    """Copy the weights of a layer's feed-forward network and of its norm."""
     feed_forward = layer.feed_forward
     # Only gated networks (swiglu) have the second part, whose output is not activated.
     if hasattr(spec, "linear_0_noact"):

@@ -15,6 +15,8 @@ from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.schema import read_record
 
 TRANSLATION = "translation.json"
+# A fingerprint is 64 hexadecimal digits; messages show the first ones.
+_SHOWN_DIGITS = 12
 
 
 class ReferenceLoss(TypedDict):
@@ -88,6 +90,7 @@ class TranslationRecord:
             UserError: The translations come from another training or other settings, or their file
                 has changed.
         """
+        # The record is in .../SYSTEM/CORPUS/SEED/translation.json.
         system_corpus_seed = "-".join(path.parts[-4:-1])
         # After `dvc commit --force`, dvc repro takes outdated translations for up to date.
         remedy = (
@@ -96,8 +99,8 @@ class TranslationRecord:
         )
         if self.model != fingerprint:
             raise UserError(
-                f"{path}: translated by another training ({self.model[:12]}...) than that of "
-                f"{training} ({fingerprint[:12]}...); {remedy}"
+                f"{path}: translated by another training ({self.model[:_SHOWN_DIGITS]}...) "
+                f"than that of {training} ({fingerprint[:_SHOWN_DIGITS]}...); {remedy}"
             )
         used = _named_settings(self.averaged.settings, self.decode)
         expected = _named_settings(system.average.chosen, dataclasses.asdict(system.decode))

@@ -61,7 +61,7 @@ class WordAligner:
         self._decode = decode
 
     def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
-        """Return which source token each output token attends to most.
+        """Find the source token that each output token attends to most.
 
         Args:
             source: The token ids of the source, with its tag and EOS.
@@ -81,7 +81,10 @@ class WordAligner:
     def output_words(
         self, source: Sequence[int], words: Sequence[str], tokens: Sequence[int]
     ) -> list[str]:
-        """Return the words of an output; with `replace_unk`, UNK is the source word it attends to.
+        """Return the words of an output.
+
+        With the setting `replace_unk`, each UNK is replaced by the source word that it attends to
+        most.
 
         Args:
             source: The token ids of the source, with its tag and EOS.
@@ -180,6 +183,7 @@ def words_of_source_tokens(
         return word_of_token
     # SentencePiece may split a word of a line otherwise than the word alone. Then a token's word is
     # found by counting the words that ended before the token.
+    # EOS tells `ends_word` where the last word ends; its own entry is removed.
     is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
     ended_before = is_word_end.cumsum() - is_word_end
     last_word = len(token_counts) - 1
@@ -197,6 +201,7 @@ def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> Output
     words: list[str] = []
     word_of_token: list[int] = []
     word_tokens: list[int] = []
+    # EOS tells `ends_word` where the last word ends; its own entry is removed.
     is_word_end = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
     for position, token in enumerate(tokens):
         word_tokens.append(token)

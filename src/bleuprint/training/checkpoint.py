@@ -173,11 +173,12 @@ def load_latest(folder: Path) -> Checkpoint | None:
 def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bool) -> None:
     """Remove the checkpoints that the settings do not keep.
 
-    The newest checkpoint is always kept, to continue from. If SIGTERM caused it, between two
-    regular ones, the next call removes it; the last one of a finished training counts as regular.
+    The newest checkpoint is always kept, because an interrupted training continues from it. A
+    checkpoint that SIGTERM caused between two intervals does not count for `keep_last`, so a later
+    call removes it.
 
-    The best checkpoints are chosen among the existing ones, and are nevertheless the best of all:
-    when a checkpoint was removed, `keep_best` better ones existed.
+    The best checkpoints are chosen among the existing ones. They are the best of the whole training
+    as well, because a checkpoint is removed only if `keep_best` better ones exist.
 
     Args:
         folder: The folder of the training's checkpoints.
@@ -210,6 +211,7 @@ def _kept_updates(
     if not updates:
         return set()
     newest = updates[-1]
+    # Updates at which a checkpoint was due: after each interval, and at the end of the training.
     regular_updates = []
     kept = {newest}
     for update in updates:

@@ -88,7 +88,10 @@ class BatchReader:
     def _resegment_side(
         self, sentences: list[Sentence], batch: PlannedBatch, language: str
     ) -> list[Sentence]:
-        """Return one side of a batch, split anew by BPE-dropout."""
+        """Return one side of a batch, split anew by BPE-dropout.
+
+        A sentence that would be too long for the model keeps its tokens.
+        """
         segmentation = self._corpus.segmentation(language)
         new_sentences: list[Sentence] = []
         for row, ids in zip(batch.rows.tolist(), sentences, strict=True):
@@ -191,7 +194,7 @@ def batch_class(model: Model, train: Train, device: torch.device) -> type[Traini
 
 
 def prefetch(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Yield the same items, which a thread produces ahead of time."""
+    """Yield items that a thread takes from a generator ahead of time, in their order."""
     with closing(items), ThreadPoolExecutor(1, "prefetch") as pool:
         waiting = deque(pool.submit(next, items, None) for _ in range(_PREFETCHED_UPDATES))
         try:

@@ -87,7 +87,7 @@ class GradientSum:
         """Call `_mark_complete` whenever the backward pass has computed a parameter's gradient."""
 
         def hook(_parameter: Tensor) -> None:
-            """Hear of a complete gradient from torch."""
+            """Count the gradient as complete; torch calls this after computing it."""
             self._mark_complete(bucket)
 
         parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]

@@ -307,9 +307,10 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
 
 
 def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution) -> Tensor:
-    """Return the summed cross-entropy.
+    """Return the summed cross-entropy of a target distribution and the model's probabilities.
 
-    All tokens get the probability `other` first; what the label and PAD have more or less is added.
+    The sum is computed as if all tokens had the probability `other`, and then corrected by the
+    difference of the label's probability, and of PAD's, to `other`.
 
     Args:
         log_probabilities: The logarithms of the model's probabilities, (rows, vocabulary).

@@ -123,6 +123,7 @@ class FlatOptimizer:
             learning_rate: The learning rate of this update.
             grad_norm: The norm of the gradient.
         """
+        # With overflow 1, the fused optimizers of torch leave weights and moments unchanged.
         overflow = None
         if self.loss_scale is not None:
             overflow = (~grad_norm.isfinite()).float()
@@ -181,7 +182,7 @@ class FlatOptimizer:
             [self.gradient],
             [self._vectors[_FIRST_MOMENT]],
             [self._vectors[_SECOND_MOMENT]],
-            [],
+            [],  # The greatest second moments, which only AMSGrad needs.
             [self._state["step"]],
             fused=True,
             found_inf=overflow,

@@ -369,6 +369,7 @@ class TrainStep:
         bad_batches = self._group.all_reduce(is_bad).nonzero().flatten().tolist()
         if bad_batches:
             rows = pending.plan.batches[bad_batches[0]].rows
+            # Messages count lines from 1, rows are counted from 0.
             line_numbers = [str(row + 1) for row in rows[:_NAMED_PAIRS].tolist()]
             if len(rows) > _NAMED_PAIRS:
                 line_numbers.append("...")
