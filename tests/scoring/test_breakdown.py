@@ -9,49 +9,82 @@ from measuring import texts_of
 from scoring import sacrebleu, text
 
 
-def bleu_by_length(hypotheses, references, tokens, language):
+def bleu_by_length(hypotheses, references, lengths, language):
+    """Return the entries of BLEU for lines of similar length.
+
+    Args:
+        hypotheses: The translations.
+        references: The references.
+        lengths: The number of tokens of each line.
+        language: The target language.
+    """
     statistics = METRICS["bleu"].count(texts_of(hypotheses, references, language))
-    return list(by_length(METRICS["bleu"], statistics, tokens))
+    return list(by_length(METRICS["bleu"], statistics, lengths))
 
 
-def test_buckets_begin_and_end_where_they_say():
-    tokens = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 400]
-    lines = ["one two three four"] * len(tokens)
-    found = bleu_by_length(lines, lines, tokens, "en")
-    names = ["0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50"]
-    assert [(one["group"], one["units"]) for one in found] == list(
-        zip([f"length {name}" for name in names], [1, *[2] * 6], strict=True)
-    )
-    assert {round(one["value"], 4) for one in found} == {100.0}
+def test_lines_are_grouped_by_tens_of_tokens():
+    lengths = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 400]
+    lines = ["one two three four"] * len(lengths)
+
+    entries = bleu_by_length(lines, lines, lengths, "en")
+
+    lines_by_group = {entry["group"]: entry["units"] for entry in entries}
+    assert list(lines_by_group.items()) == [
+        ("length 0", 1),
+        ("length 1-10", 2),
+        ("length 11-20", 2),
+        ("length 21-30", 2),
+        ("length 31-40", 2),
+        ("length 41-50", 2),
+        ("length over 50", 2),
+    ]
+    for entry in entries:
+        assert round(entry["value"], 4) == 100.0
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_each_bucket_equals_the_command_line(tmp_path, language):
-    references, good, _ = text(language)
-    tokens = [5 + i % 2 * 20 for i in range(len(references))]
-    for bucket, found in enumerate(bleu_by_length(good, references, tokens, language)):
-        for name, lines in (("references", references), ("hypotheses", good)):
-            trees.write_lines(tmp_path / name, lines[bucket::2])
+def test_bleu_of_lines_of_similar_length_equals_sacrebleus_of_a_file_of_them(tmp_path, language):
+    references, translations, _ = text(language)
+    lengths = [5, 25] * 30  # 60 lines
+
+    short_lines, long_lines = bleu_by_length(translations, references, lengths, language)
+
+    for entry, group, first_line in (
+        (short_lines, "length 1-10", 0),
+        (long_lines, "length 21-30", 1),
+    ):
+        trees.write_lines(tmp_path / "references", references[first_line::2])
+        trees.write_lines(tmp_path / "hypotheses", translations[first_line::2])
         options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
-        theirs = sacrebleu(tmp_path / "references", *options)
-        assert found["group"] == ("length 1-10", "length 21-30")[bucket]
-        assert (found["units"], found["value"]) == (30, theirs["score"])
+        expected = sacrebleu(tmp_path / "references", *options)
+        assert entry["group"] == group
+        assert entry["units"] == 30
+        assert entry["value"] == expected["score"]
 
 
-def test_word_accuracy_worked_by_hand():
-    counts = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
+WORD_COUNTS = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
+
+
+def test_word_accuracy_counts_correct_words_by_their_frequency_in_training():
+    """The groups are the counts in the training text; each has correct words and all words."""
     references = ["the cat sat on the mat", "a x y z", "z z"]
-    # "the" once of twice; "mat" is in the wrong line; of three z only two are in the reference
-    found = ["the cat on on", "mat x a", "z z z"]
-    result = word_accuracy(
-        [line.split() for line in found], [line.split() for line in references], counts
+    translations = ["the cat on on", "mat x a", "z z z"]
+
+    accuracy = word_accuracy(
+        [line.split() for line in translations],
+        [line.split() for line in references],
+        WORD_COUNTS,
     )
-    assert result == {
-        "0": (2, 3),
-        "1": (0, 1),
-        "2-4": (1, 2),
-        "5-9": (2, 2),
-        "10-99": (1, 2),
-        "100+": (1, 2),
+
+    assert accuracy == {
+        "0": (2, 3),  # "z": not in line 2; in line 3 two of two, the third one is too many
+        "1": (0, 1),  # "y" is missing
+        "2-4": (1, 2),  # "x" is correct, "mat" is in the wrong line
+        "5-9": (2, 2),  # "on", "a"
+        "10-99": (1, 2),  # "cat" is correct, "sat" is missing
+        "100+": (1, 2),  # "the" once instead of twice
     }
-    assert word_accuracy([["the"]], [["the"]], counts) == {"100+": (1, 1)}
+
+
+def test_word_accuracy_has_only_the_groups_that_occur():
+    assert word_accuracy([["the"]], [["the"]], WORD_COUNTS) == {"100+": (1, 1)}

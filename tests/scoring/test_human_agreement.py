@@ -17,24 +17,46 @@ TABLE = {
 
 
 @pytest.mark.parametrize("metric", TABLE)
-def test_the_authors_table(metric):
+@pytest.mark.parametrize("sign", [1, -1], ids=["better", "worse"])
+def test_the_agreement_of_a_difference_is_that_of_the_authors_table(metric, sign):
+    agreement_of_metric = METRICS[metric].agreement_of("")
     for step, difference in enumerate(TABLE[metric]):
-        for sign in (1, -1):
-            found = human_agreement(METRICS[metric].agreement_of(""), sign * difference)
-            # rounded to 0.01, of which the steepest slope makes a quarter of a per cent
-            assert found == pytest.approx(55 + 5 * step, abs=0.25)
+        expected_percent = 55 + 5 * step
+        percent = human_agreement(agreement_of_metric, sign * difference)
+        # The table is rounded to 0.01, which is a quarter of a percent where it is steepest.
+        assert percent == pytest.approx(expected_percent, abs=0.25)
 
 
-def test_nothing_is_extrapolated():
-    # the curve itself begins at 44 and ends at 88
-    assert [human_agreement(BLEU, d) for d in (0.0, 0.2, 9.0)] == [50, 50, 85]
-    assert human_agreement(CHRF2, 40.0) == 90
-    assert [agreement_text(BLEU, each) for each in (50, 54.6, 85)] == ["50%", "55%", "≥ 85%"]
-    assert METRICS["chrf2pp"].agreement_of("") is METRICS["ter"].agreement_of("") is None
+@pytest.mark.parametrize(
+    ("metric", "difference", "expected_percent"),
+    [
+        pytest.param(BLEU, 0.0, 50, id="no difference in BLEU"),
+        pytest.param(BLEU, 0.2, 50, id="a small difference in BLEU"),
+        pytest.param(BLEU, 9.0, 85, id="a large difference in BLEU"),
+        pytest.param(CHRF2, 40.0, 90, id="a large difference in chrF2"),
+    ],
+)
+def test_agreement_is_not_extrapolated_beyond_the_authors_table(
+    metric, difference, expected_percent
+):
+    """The fitted curve of BLEU begins at 44 % and ends at 88 %, the table at 50 % and 85 %."""
+    assert human_agreement(metric, difference) == expected_percent
 
 
-def test_the_example_of_the_authors_tool():
-    """It prints 63.989% for 1.0 BLEU, and that 0.710 chrF2 agree as often."""
+@pytest.mark.parametrize(("percent", "text"), [(50, "50%"), (54.6, "55%"), (85, "≥ 85%")])
+def test_the_highest_agreement_is_printed_as_a_lower_bound(percent, text):
+    assert agreement_text(BLEU, percent) == text
+
+
+@pytest.mark.parametrize("metric", ["chrf2pp", "ter"])
+def test_a_metric_that_the_authors_did_not_fit_has_no_agreement(metric):
+    assert METRICS[metric].agreement_of("") is None
+
+
+def test_one_point_of_bleu_agrees_as_often_as_the_authors_tool_prints():
     assert human_agreement(BLEU, 1.0) == pytest.approx(63.989, abs=0.01)
-    # 0.710 is rounded, and the curve rises by 22% a point
+
+
+def test_as_many_points_of_chrf2_as_the_authors_tool_prints_agree_as_often_as_one_of_bleu():
+    """The tool prints 0.710 chrF2, rounded; there the curve rises by 22 % a point."""
     assert human_agreement(CHRF2, 0.71) == pytest.approx(63.989, abs=0.012)

@@ -10,104 +10,190 @@ from measuring import bleu, chrf, measure, ter, texts_of
 from scoring import SEPARATORS, sacrebleu, text
 
 
+@pytest.fixture
+def files(tmp_path):
+    """Return a function that writes a test set and returns its references and translations."""
+
+    def write_files(language):
+        references, good, worse = text(language)
+        good[::7] = worse[::7]
+        trees.write_lines(tmp_path / "references", references)
+        trees.write_lines(tmp_path / "hypotheses", good)
+        return references, good
+
+    return write_files
+
+
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_scores_equal_the_command_line(tmp_path, language):
-    references, good, worse = text(language)
-    good[::7] = worse[::7]
-    trees.write_lines(tmp_path / "references", references)
-    trees.write_lines(tmp_path / "hypotheses", good)
-    ours = bleu(good, references, language), chrf(good, references), ter(good, references)
+def test_bleu_chrf_and_ter_equal_those_of_sacrebleus_command_line(tmp_path, files, language):
+    references, translations = files(language)
+
     options = ("-l", f"en-{language}", "-m", "bleu", "chrf", "ter", "--confidence")
-    found = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
-    for mine, theirs in zip(ours, found, strict=True):
-        assert 0 < theirs["score"] < 100 and theirs["confidence_var"] > 0
-        assert mine["value"] == theirs["score"]
-        assert mine["signature"] == theirs["signature"]
-        mean, half = theirs["confidence_mean"], theirs["confidence_var"]
-        assert (mine["ci_low"], mine["ci_high"]) == (round(mean - half, 6), round(mean + half, 6))
-    words = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
-    theirs = sacrebleu(tmp_path / "references", *words, "-i", tmp_path / "hypotheses")
-    mine = measure("chrf2pp", texts_of(good, references))
-    assert (mine["value"], mine["signature"]) == (theirs["score"], theirs["signature"])
-    assert "|nw:2|" in mine["signature"] and mine["value"] != ours[1]["value"]
-    assert f"tok:{'zh' if language == 'zh' else '13a'}|" in ours[0]["signature"]
-    ratio = measure("length_ratio", texts_of(good, references, language))["value"]
-    assert f" ratio = {ratio:.3f} " in found[0]["verbose_score"]
+    results = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
+
+    entries = [
+        bleu(translations, references, language),
+        chrf(translations, references),
+        ter(translations, references),
+    ]
+    for entry, result in zip(entries, results, strict=True):
+        mean = result["confidence_mean"]
+        half_width = result["confidence_var"]
+        assert 0 < result["score"] < 100
+        assert half_width > 0
+        assert entry["value"] == result["score"]
+        assert entry["signature"] == result["signature"]
+        assert entry["ci_low"] == round(mean - half_width, 6)
+        assert entry["ci_high"] == round(mean + half_width, 6)
 
 
-@pytest.mark.parametrize(
-    ("languages", "tokenizer"),
-    [
-        ("zh zho cmn yue wuu nan hak gan hsn cdo lzh", "zh"),
-        ("bo bod dz dzo th lo km my", "char"),
-        ("de shn nod ii vi", "13a"),
-    ],
-)
-def test_the_tokenizer_of_a_language(languages, tokenizer):
-    for language in languages.split():
-        assert f"|tok:{tokenizer}|" in bleu(["a b c d"], ["a b c d"], language)["signature"]
+@pytest.mark.parametrize("language", ["de", "zh"])
+def test_chrf_with_word_order_equals_that_of_sacrebleus_command_line(tmp_path, files, language):
+    references, translations = files(language)
+
+    options = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
+    result = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
+
+    entry = measure("chrf2pp", texts_of(translations, references))
+    assert entry["value"] == result["score"]
+    assert entry["signature"] == result["signature"]
+    assert "|nw:2|" in entry["signature"]
+    assert entry["value"] != chrf(translations, references)["value"]
 
 
-def test_ter_has_no_upper_end():
-    worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)  # 7 words too many for a reference of one
-    assert worse["value"] == worse["ci_low"] == worse["ci_high"] == 700
+@pytest.mark.parametrize(("language", "tokenizer"), [("de", "13a"), ("zh", "zh")])
+def test_the_length_ratio_is_the_one_that_sacrebleu_prints(tmp_path, files, language, tokenizer):
+    references, translations = files(language)
+
+    options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
+    result = sacrebleu(tmp_path / "references", *options)
+
+    ratio = measure("length_ratio", texts_of(translations, references, language))["value"]
+    assert f" ratio = {ratio:.3f} " in result["verbose_score"]
+    assert f"tok:{tokenizer}|" in bleu(translations, references, language)["signature"]
 
 
-def test_an_interval_stays_on_the_scale():
-    references = [f"one two three four five {i}" for i in range(30)]
-    nearly = [*references[:-1], "nothing of it"]
-    for result in (bleu(nearly, references, "en"), chrf(nearly, references)):
-        assert 0 < result["ci_low"] < result["value"] < result["ci_high"] <= 100
-    hardly = bleu([references[0], *["x y"] * 29], references, "en")
-    assert 0 == hardly["ci_low"] < hardly["value"] < hardly["ci_high"]
-    nothing = bleu(["x"] * 30, references, "en")
-    assert (nothing["value"], nothing["ci_low"], nothing["ci_high"]) == (0, 0, 0)
+LANGUAGES_BY_TOKENIZER = {
+    "zh": ["zh", "zho", "cmn", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "lzh"],
+    "char": ["bo", "bod", "dz", "dzo", "th", "lo", "km", "my"],
+    "13a": ["de", "shn", "nod", "ii", "vi"],
+}
 
 
-def test_sacrebleus_own_warning_which_names_no_file_is_off(caplog):
-    lines = texts_of(["a b c d ."] * 100, ["a b c d ."] * 100)
-    assert [measure(key, lines)["value"] for key in ("bleu", *VARIANTS)] == [100] * 7
+@pytest.mark.parametrize("tokenizer", LANGUAGES_BY_TOKENIZER)
+def test_bleu_has_the_tokenizer_of_the_target_language(tokenizer):
+    for language in LANGUAGES_BY_TOKENIZER[tokenizer]:
+        signature = bleu(["a b c d"], ["a b c d"], language)["signature"]
+        assert f"|tok:{tokenizer}|" in signature, language
+
+
+def test_ter_may_exceed_100():
+    seven_words_too_many = "a b c d e f g h"
+    entry = ter([seven_words_too_many] * 2, ["a"] * 2)
+
+    assert entry["value"] == 700
+    assert entry["ci_low"] == 700
+    assert entry["ci_high"] == 700
+
+
+SIX_WORDS = [f"one two three four five {number}" for number in range(30)]
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf2"])
+def test_the_interval_of_a_nearly_perfect_score_ends_at_100_at_most(metric):
+    one_wrong_line = [*SIX_WORDS[:-1], "nothing of it"]
+
+    entry = measure(metric, texts_of(one_wrong_line, SIX_WORDS, "en"))
+
+    assert 0 < entry["ci_low"] < entry["value"] < entry["ci_high"] <= 100
+
+
+def test_the_interval_of_a_score_near_0_begins_at_0():
+    one_correct_line = [SIX_WORDS[0], *["x y"] * 29]
+
+    entry = bleu(one_correct_line, SIX_WORDS, "en")
+
+    assert entry["ci_low"] == 0
+    assert 0 < entry["value"] < entry["ci_high"]
+
+
+def test_the_interval_of_a_score_of_0_has_no_width():
+    entry = bleu(["x"] * 30, SIX_WORDS, "en")
+
+    assert (entry["value"], entry["ci_low"], entry["ci_high"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("metric", ["bleu", *VARIANTS])
+def test_sacrebleus_warning_of_tokenized_lines_is_not_logged(caplog, metric):
+    """The warning names no file, so it would not help."""
+    tokenized_lines = ["a b c d ."] * 100  # as many as sacreBLEU needs for its warning
+
+    entry = measure(metric, texts_of(tokenized_lines, tokenized_lines))
+
+    assert entry["value"] == 100
     assert "detokenize" not in caplog.text
 
 
-def test_torture_text_equals_the_command_line_on_files(tmp_path):
-    odd = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
-    references = [
-        f"the {mark} sentence {mark}{i} is short {mark}" for i, mark in enumerate(odd * 3)
-    ]
-    good = [
-        line.replace("short", "long") if i % 5 == 0 else line for i, line in enumerate(references)
-    ]
+def test_scores_of_lines_with_unusual_characters_equal_those_of_sacrebleu_on_files(tmp_path):
+    """Separators, control characters, emoji and combining accents, in three lines each."""
+    characters = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
+    references = []
+    translations = []
+    for number, character in enumerate(characters * 3):
+        line = f"the {character} sentence {character}{number} is short {character}"
+        references.append(line)
+        is_wrong = number % 5 == 0
+        translations.append(line.replace("short", "long") if is_wrong else line)
     trees.write_lines(tmp_path / "references", references)
-    trees.write_lines(tmp_path / "hypotheses", good)
-    ours = bleu(good, references, "en"), chrf(good, references), ter(good, references)
+    trees.write_lines(tmp_path / "hypotheses", translations)
+
     options = ("-m", "bleu", "chrf", "ter", "-i", tmp_path / "hypotheses")
-    theirs = sacrebleu(tmp_path / "references", *options)
-    assert [one["value"] for one in ours] == [one["score"] for one in theirs]
+    results = sacrebleu(tmp_path / "references", *options)
+
+    entries = [
+        bleu(translations, references, "en"),
+        chrf(translations, references),
+        ter(translations, references),
+    ]
+    values = [entry["value"] for entry in entries]
+    assert values == [result["score"] for result in results]
 
 
 @pytest.mark.parametrize(("language", "extra"), [("ja", "ja"), ("jpn", "ja"), ("ko", "ko")])
-def test_a_tokenizer_that_is_not_installed(monkeypatch, language, extra):
+def test_a_tokenizer_that_is_missing_is_named_with_its_command(monkeypatch, language, extra):
+    """Japanese and Korean need an extra of sacreBLEU, which is not installed here."""
     for module in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
         monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
+
     with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):
         bleu(["a"], ["a"], language)
 
 
-def test_translations_of_nothing_score_nothing():
+@pytest.mark.parametrize(
+    ("metric", "worst_value"),
+    [("bleu", 0), ("chrf2", 0), ("chrf2pp", 0), ("length_ratio", 0), ("ter", 100)],
+)
+def test_empty_translations_have_the_worst_score(metric, worst_value):
     references = ["the cat sat", "on the mat", "all day"]
-    nothing = texts_of(["", "", ""], references)
-    for key in ("bleu", "chrf2", "chrf2pp", "length_ratio"):
-        assert measure(key, nothing)["value"] == 0, key
-    assert measure("ter", nothing)["value"] == 100
+    texts = texts_of(["", "", ""], references)
+
+    assert measure(metric, texts)["value"] == worst_value
 
 
-def test_ter_of_lines_without_a_reference():
-    """A resample of the first line alone has no reference, and TER 100; the second alone, too."""
-    result = ter(["a", ""], ["", "b"])
-    assert result["value"] == 200
-    # With sacreBLEU's seed, 480 of the 1,000 resamples contain both lines and have TER 200. The
-    # interval is the mean, 148, plus and minus half the distance from 100 to 200.
-    lines = np.random.default_rng(12345).choice(2, size=(1000, 2))
-    assert (lines[:, 0] != lines[:, 1]).sum() == 480
-    assert (result["ci_low"], result["ci_high"]) == (98, 198)
+def test_the_interval_of_ter_includes_resamples_without_a_reference():
+    """Two lines, of which one has no reference and the other no translation.
+
+    A resample with both has TER 200; one with the first line twice has no reference and TER 100, as
+    has one with the second line twice.
+    """
+    entry = ter(["a", ""], ["", "b"])
+
+    assert entry["value"] == 200
+    sacrebleu_seed = 12345
+    resamples = np.random.default_rng(sacrebleu_seed).choice(2, size=(1000, 2))
+    resamples_with_both = (resamples[:, 0] != resamples[:, 1]).sum()
+    assert resamples_with_both == 480
+    mean = (480 * 200 + 520 * 100) / 1000
+    half_width = (200 - 100) / 2
+    assert entry["ci_low"] == mean - half_width
+    assert entry["ci_high"] == mean + half_width
