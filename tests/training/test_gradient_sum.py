@@ -1,7 +1,10 @@
 """Gradients are summed in buckets, in one order, while the backward pass goes on."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
+from torch import Tensor
 
 import systems
 from bleuprint.dataset.batch import Batch, PairIds
@@ -13,54 +16,125 @@ from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 from trainings import ALONE
 
-IDS = [[4, 5, 6, 2], [7, 2]]
+
+@dataclass(frozen=True)
+class Bucket:
+    """A part of the gradient: numbers `start` to `end`."""
+
+    start: int
+    end: int
 
 
-class Beside(Group):
-    """With another process that has the same gradient: a sum is twice the vector."""
+class GroupOfTwins(Group):
+    """A process with a twin that has the same gradient, so that a sum is twice the gradient.
+
+    Attributes:
+        buckets: The buckets whose sum has started.
+    """
+
+    def __init__(self):
+        super().__init__(0, 2, torch.device("cpu"))
+        self.buckets = []
 
     def start_all_reduce(self, tensor):
-        started.append((tensor.storage_offset(), tensor.numel()))
+        start = tensor.storage_offset()
+        self.buckets.append(Bucket(start, start + tensor.numel()))
         tensor.mul_(2)
         return PendingSum()
 
 
-started: list[tuple[int, int]] = []
+@dataclass(frozen=True)
+class TwoPasses:
+    """The result of two backward passes, the second of which overlaps with the sum.
+
+    Attributes:
+        gradient: The gradient after the sum.
+        buckets: The buckets in the order in which their sums started.
+        overlapped_count: How many of them started before the second backward pass had ended.
+    """
+
+    gradient: Tensor
+    buckets: list[Bucket]
+    overlapped_count: int
 
 
-@pytest.mark.parametrize("layer_drop", [0.0, 0.5])
-@pytest.mark.parametrize("bucket", [1, 3000, 10**9])
-def test_each_number_is_summed_once_after_it_is_complete(bucket, layer_drop, monkeypatch):
-    monkeypatch.setattr(gradient_sum, "_BUCKET_ELEMENTS", bucket)
-    orders, overlapped = set(), []
-    for seed in range(4):
-        alone, _ = passes(seed, layer_drop, ALONE)
-        found, early = passes(seed, layer_drop, Beside(0, 2, torch.device("cpu")))
-        torch.testing.assert_close(found, 2 * alone)
-        orders.add(tuple(started))
-        overlapped.append(early)
-    (order,) = orders
-    ends = [first + count for first, count in order]
-    assert ends[0] == len(found) and ends[1:] == [first for first, _ in order[:-1]]
-    assert order[-1][0] == 0
-    if layer_drop:
-        assert min(overlapped) < len(order)
-    else:
-        assert {*overlapped} == {len(order)}
+def run_two_passes(seed, layer_drop, group):
+    """Compute the gradient of two passes of a batch in a group.
 
-
-def passes(seed, layer_drop, group):
-    """The sum of the gradient of two passes, and the buckets that were begun in the second."""
+    Args:
+        seed: The seed that decides which layers are dropped.
+        layer_drop: The probability that a layer is skipped.
+        group: The group of processes.
+    """
     torch.manual_seed(1)
     model = Transformer(systems.model(encoder_layers=3, layer_drop=layer_drop), 11, 11)
-    optimizer, batch = FlatOptimizer(model, systems.train()), Batch.from_ids(PairIds(IDS, IDS))
-    summed = GradientSum(optimizer, group)
-    started.clear()
+    optimizer = FlatOptimizer(model, systems.train())
+    sentences = [[4, 5, 6, 2], [7, 2]]
+    batch = Batch.from_ids(PairIds(sentences, sentences))
+    buckets = getattr(group, "buckets", [])
+    gradient_sum = GradientSum(optimizer, group)
     torch.manual_seed(seed)
     batch_loss(model, batch, 0.1).backward()
-    assert not started
-    summed.overlap()
+    assert not buckets  # The gradient of the first pass is not complete.
+    gradient_sum.overlap()
     batch_loss(model, batch, 0.1).backward()
-    early = len(started)
-    summed.finish()
-    return optimizer.gradient, early
+    overlapped_count = len(buckets)
+    gradient_sum.finish()
+    return TwoPasses(optimizer.gradient, list(buckets), overlapped_count)
+
+
+layer_drops = pytest.mark.parametrize("layer_drop", [0.0, 0.5])
+seeds = pytest.mark.parametrize("seed", range(4))
+
+
+@pytest.fixture(params=[1, 3000, 10**9], autouse=True)
+def _bucket_elements(request, monkeypatch):
+    """The minimum size of a bucket: each weight alone, several weights, and one bucket for all."""
+    monkeypatch.setattr(gradient_sum, "_BUCKET_ELEMENTS", request.param)
+
+
+@layer_drops
+@seeds
+def test_the_sum_of_two_processes_with_the_same_gradient_is_twice_the_gradient(seed, layer_drop):
+    alone = run_two_passes(seed, layer_drop, ALONE)
+    summed = run_two_passes(seed, layer_drop, GroupOfTwins())
+
+    torch.testing.assert_close(summed.gradient, 2 * alone.gradient)
+
+
+@layer_drops
+@seeds
+def test_the_buckets_cover_the_gradient_once_from_its_end_to_its_start(seed, layer_drop):
+    """The backward pass computes the last layers first."""
+    passes = run_two_passes(seed, layer_drop, GroupOfTwins())
+
+    end = len(passes.gradient)
+    for bucket in passes.buckets:
+        assert bucket.end == end
+        end = bucket.start
+    assert end == 0
+
+
+@layer_drops
+def test_the_order_of_buckets_does_not_depend_on_the_dropped_layers(layer_drop):
+    """Processes that sum buckets in different orders would wait for each other for ever."""
+    orders = [run_two_passes(seed, layer_drop, GroupOfTwins()).buckets for seed in range(4)]
+
+    assert orders == [orders[0]] * 4
+
+
+@seeds
+def test_without_layer_drop_all_sums_start_during_the_backward_pass(seed):
+    passes = run_two_passes(seed, 0.0, GroupOfTwins())
+
+    assert passes.overlapped_count == len(passes.buckets)
+
+
+def test_with_layer_drop_some_sums_start_after_the_backward_pass():
+    """The gradient of a dropped layer is complete only when the pass has ended."""
+    late_counts = []
+    for seed in range(4):
+        passes = run_two_passes(seed, 0.5, GroupOfTwins())
+        late_counts.append(len(passes.buckets) - passes.overlapped_count)
+
+    assert max(late_counts) > 0
