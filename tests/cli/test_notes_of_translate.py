@@ -12,17 +12,17 @@ from bleuprint.runtime.errors import UserError
 
 
 class KnownWords:
-    """Knows the words that begin with k."""
+    """A vocabulary: all words that begin with k are known."""
 
     def unknown_words(self, words):
         return [word for word in words if not word.startswith("k")]
 
-    def note(self, unknown, words):
-        return f"{dict(unknown)} of {words} are unknown", "note"
+    def note(self, unknown_counts, word_count):
+        return f"{dict(unknown_counts)} of {word_count} are unknown", "note"
 
 
 class StandInTranslator:
-    """A line is far longer than the training text if its words are more than three."""
+    """A translator for which a line of more than three words is far longer than those trained."""
 
     known_words = KnownWords()
 
@@ -35,123 +35,173 @@ class StandInTranslator:
 
 @dataclass
 class Line:
+    """A translated line: its source words, and the warnings about its translation."""
+
     words: list
     warnings: list = field(default_factory=list)
 
 
-def notes(capsys, lines):
-    found = _LineNotes(StandInTranslator())
+def print_notes(capsys, lines):
+    """Print what `translate` says about lines of the file `text`; return its lines on stderr."""
+    notes = _LineNotes(StandInTranslator())
     for number, line in enumerate(lines, 1):
-        found.add(f"text:{number}", line)
-    found.print_summary()
+        notes.add(f"text:{number}", line)
+    notes.print_summary()
     return capsys.readouterr().err.splitlines()
 
 
 @pytest.mark.parametrize(
-    ("warned", "more"),
-    [(0, []), (1, []), (5, []), (6, ["1 more such"]), (1205, ["1,200 more such"])],
+    ("warning_count", "last_lines"),
+    [
+        (0, []),
+        (1, []),
+        (5, []),
+        (6, ["bleuprint: warning: and 1 more such lines"]),
+        (1205, ["bleuprint: warning: and 1,200 more such lines"]),
+    ],
 )
-def test_five_warnings_are_printed_and_the_others_counted(capsys, warned, more):
-    lines = [Line(["known"]), *[Line(["known"], ["cut off"])] * warned]
-    said = notes(capsys, lines)
-    printed = [f"bleuprint: warning: text:{n}: cut off" for n in range(2, 2 + min(warned, 5))]
-    assert said == printed + [f"bleuprint: warning: and {text} lines" for text in more]
+def test_five_warnings_are_printed_and_the_others_counted(capsys, warning_count, last_lines):
+    """The first line has no warning, so that warnings begin with line 2."""
+    lines = [Line(["known"])]
+    lines += [Line(["known"], ["cut off"])] * warning_count
+
+    printed_lines = print_notes(capsys, lines)
+
+    printed_warnings = min(warning_count, 5)
+    numbers = range(2, 2 + printed_warnings)
+    warnings = [f"bleuprint: warning: text:{number}: cut off" for number in numbers]
+    assert printed_lines == warnings + last_lines
 
 
 def test_each_warning_of_a_line_is_printed(capsys):
-    said = notes(capsys, [Line(["known"], ["cut off", "in pieces"])])
-    assert said == [
+    line = Line(["known"], ["cut off", "in pieces"])
+
+    assert print_notes(capsys, [line]) == [
         "bleuprint: warning: text:1: cut off",
         "bleuprint: warning: text:1: in pieces",
     ]
 
 
-def test_without_a_line_that_is_said(capsys):
-    (said,) = notes(capsys, [])
-    assert said.startswith("bleuprint: note: no input. Pass FILE")
+def test_an_empty_input_is_noted(capsys):
+    (note,) = print_notes(capsys, [])
+
+    assert note.startswith("bleuprint: note: no input. Pass FILE")
 
 
-def test_without_anything_to_say_nothing_is_said(capsys):
-    assert notes(capsys, [Line(["known"]), Line([])]) == []
+def test_a_known_word_and_an_empty_line_get_no_note(capsys):
+    assert print_notes(capsys, [Line(["known"]), Line([])]) == []
 
 
 @pytest.mark.parametrize(
-    ("longer", "said"),
+    ("long_line_count", "text"),
     [(1, "1 line is far longer"), (2, "2 lines are far longer"), (1000, "1,000 lines are")],
 )
-def test_the_first_of_far_longer_lines_is_named(capsys, longer, said):
-    lines = [Line(["known"] * 3), *[Line(["known"] * 4)] * longer]
-    (note,) = notes(capsys, lines)
-    assert note.startswith(f"bleuprint: note: text:2: {said}")
+def test_lines_far_longer_than_the_training_text_are_counted_and_the_first_is_named(
+    capsys, long_line_count, text
+):
+    short_line = Line(["known"] * 3)
+    long_line = Line(["known"] * 4)
+
+    (note,) = print_notes(capsys, [short_line] + [long_line] * long_line_count)
+
+    assert note.startswith(f"bleuprint: note: text:2: {text}")
 
 
 def test_unknown_words_are_counted_over_all_lines(capsys):
-    (note,) = notes(capsys, [Line(["known", "new"]), Line(["new", "other"])])
+    lines = [Line(["known", "new"]), Line(["new", "other"])]
+
+    (note,) = print_notes(capsys, lines)
+
     assert note == "bleuprint: note: {'new': 2, 'other': 1} of 4 are unknown"
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch):
-    """A function: the arguments of a translation with a beam of 4, some of them changed."""
+def arguments(tmp_path, monkeypatch):
+    """Return a function that makes the arguments of `translate`, given those that matter.
+
+    The system decodes with a beam of 4. The corpus translates English to German, and with the
+    direction en-fr English to French. The current folder is tmp_path.
+    """
     monkeypatch.chdir(tmp_path)
-    decode = SimpleNamespace(beam=4)
-    pairs = {None: ("en", "de"), "en-fr": ("en", "fr")}
+    system = SimpleNamespace(decode=SimpleNamespace(beam=4))
+    languages = {None: ("en", "de"), "en-fr": ("en", "fr")}
     corpus = SimpleNamespace(
-        language_pair=lambda _, direction: SimpleNamespace(languages=pairs[direction])
+        language_pair=lambda _, direction: SimpleNamespace(languages=languages[direction])
     )
-    settings = SimpleNamespace(
-        system_on=lambda *_: SimpleNamespace(decode=decode), corpus=lambda _: corpus
-    )
+    settings = SimpleNamespace(system_on=lambda *_: system, corpus=lambda _: corpus)
     monkeypatch.setattr(translate, "load_settings", lambda: settings)
     monkeypatch.setattr(translate.options, "trained_run", lambda *_: "run")
-    defaults = {"system": "small", "corpus": "news", "direction": None, "beam": None}
-    defaults |= {"n_best": None}
 
-    def arguments(**changes):
-        return Namespace(**{**defaults, "files": [], "alignment": None, **changes})
+    def make_arguments(**changes):
+        arguments = {
+            "system": "small",
+            "corpus": "news",
+            "direction": None,
+            "beam": None,
+            "n_best": None,
+            "files": [],
+            "alignment": None,
+        }
+        arguments.update(changes)
+        return Namespace(**arguments)
 
-    return arguments
+    return make_arguments
 
 
 @pytest.mark.parametrize("n_best", [None, 1, 4])
-def test_as_many_outputs_as_the_beam_can_be_asked_for(given, n_best):
-    chosen = _check_arguments(given(n_best=n_best))
-    assert chosen.run == "run"
-    assert chosen.decode.beam == 4
+def test_a_beam_of_4_allows_up_to_4_outputs(arguments, n_best):
+    checked = _check_arguments(arguments(n_best=n_best))
+
+    assert checked.run == "run"
+    assert checked.decode.beam == 4
 
 
-def test_the_languages_are_those_of_the_direction(given):
-    assert _check_arguments(given()).languages == ("en", "de")
-    assert _check_arguments(given(direction="en-fr")).languages == ("en", "fr")
+@pytest.mark.parametrize(
+    ("direction", "languages"), [(None, ("en", "de")), ("en-fr", ("en", "fr"))]
+)
+def test_a_direction_determines_the_languages(arguments, direction, languages):
+    assert _check_arguments(arguments(direction=direction)).languages == languages
 
 
-def test_more_outputs_than_the_beam_are_refused(given):
+def test_more_outputs_than_the_beam_of_4_are_refused(arguments):
     with pytest.raises(UserError, match=r"^--n-best 5 is beyond the beam of 4$"):
-        _check_arguments(given(n_best=5))
+        _check_arguments(arguments(n_best=5))
 
 
-def test_every_file_must_be_there(given, tmp_path):
+def test_files_that_exist_are_accepted(arguments, tmp_path):
+    (tmp_path / "text").touch()
+
+    assert _check_arguments(arguments(files=["text"]))
+
+
+@pytest.mark.parametrize("name", ["nowhere", "folder"])
+def test_a_missing_file_or_a_folder_is_named(arguments, tmp_path, name):
     (tmp_path / "text").touch()
     (tmp_path / "folder").mkdir()
-    assert _check_arguments(given(files=["text"]))
-    for wrong in ("nowhere", "folder"):
-        with pytest.raises(UserError, match=f"^{wrong}: "):
-            _check_arguments(given(files=["text", wrong]))
+
+    with pytest.raises(UserError, match=f"^{name}: "):
+        _check_arguments(arguments(files=["text", name]))
 
 
-def test_alignments_do_not_replace_a_text(given, tmp_path):
+@pytest.mark.parametrize("name", ["links", "new"])
+def test_alignments_are_written_to_an_old_or_a_new_file(arguments, tmp_path, name):
+    for existing in ("a", "b", "links"):
+        (tmp_path / existing).touch()
+
+    assert _check_arguments(arguments(files=["a", "b"], alignment=name))
+
+
+@pytest.mark.parametrize("name", ["a", "b", "link_to_b"])
+def test_alignments_do_not_overwrite_a_text_to_translate(arguments, tmp_path, name):
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()
-    (tmp_path / "links").touch()
-    (tmp_path / "same").symlink_to("b")
-    assert _check_arguments(given(files=["a", "b"], alignment="links"))
-    assert _check_arguments(given(files=["a", "b"], alignment="new"))
-    for text in ("a", "b", "same"):
-        with pytest.raises(UserError, match=f"^--alignment {text}: is the text to translate$"):
-            _check_arguments(given(files=["a", "b"], alignment=text))
+    (tmp_path / "link_to_b").symlink_to("b")
+
+    with pytest.raises(UserError, match=f"^--alignment {name}: is the text to translate$"):
+        _check_arguments(arguments(files=["a", "b"], alignment=name))
 
 
-def test_a_closed_standard_output_is_refused(given, monkeypatch):
+def test_a_closed_standard_output_is_refused(arguments, monkeypatch):
     monkeypatch.setattr(translate, "is_stdout_closed", lambda: True)
     with pytest.raises(UserError, match=r"^standard output is closed$"):
-        _check_arguments(given())
+        _check_arguments(arguments())

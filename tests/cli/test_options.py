@@ -9,12 +9,13 @@ import params
 from bleuprint.cli.main import command_parser
 from bleuprint.cli.options import chosen_search
 
-CELL = {"system": "small", "corpus": "news", "seed": None}
-SEARCH = {**CELL, "direction": None, "beam": None}
-OF_RUN = "--system small --corpus news"
+RUN_VALUES = {"system": "small", "corpus": "news", "seed": None}
+SEARCH_VALUES = {**RUN_VALUES, "direction": None, "beam": None}
+RUN_OPTIONS = "--system small --corpus news"
 
-# What a command line gives; `computes`: whether the process starts again with torch's settings.
-GIVEN = {
+# What each command line is parsed to. `computes`: whether the process starts again, with the
+# settings of torch.
+VALUES_BY_LINE = {
     "check": {"computes": False, "schema": False},
     "check --schema": {"computes": False, "schema": True},
     "plan": {"computes": False},
@@ -51,14 +52,15 @@ GIVEN = {
         "languages": ["de", "en"],
         "columns": ["2", "German"],
     },
-    f"translate {OF_RUN}": {
-        **SEARCH,
+    f"translate {RUN_OPTIONS}": {
+        **SEARCH_VALUES,
         "computes": True,
         "files": [],
         "alignment": None,
         "n_best": None,
     },
-    f"translate a b {OF_RUN} --seed 7 --direction en-de --beam 9 --alignment links --n-best 3": {
+    f"translate a b {RUN_OPTIONS} --seed 7 --direction en-de --beam 9 --alignment links "
+    "--n-best 3": {
         "computes": True,
         "files": ["a", "b"],
         "system": "small",
@@ -69,8 +71,8 @@ GIVEN = {
         "alignment": "links",
         "n_best": 3,
     },
-    f"serve {OF_RUN}": {**SEARCH, "computes": True, "port": 8000},
-    f"serve {OF_RUN} --seed 7 --direction en-de --beam 9 --port 0": {
+    f"serve {RUN_OPTIONS}": {**SEARCH_VALUES, "computes": True, "port": 8000},
+    f"serve {RUN_OPTIONS} --seed 7 --direction en-de --beam 9 --port 0": {
         "computes": True,
         "system": "small",
         "corpus": "news",
@@ -81,13 +83,13 @@ GIVEN = {
     },
     "ui": {"computes": False, "port": 5000},
     "ui --port 65535": {"computes": False, "port": 65_535},
-    f"export folder {OF_RUN}": {
-        **CELL,
+    f"export folder {RUN_OPTIONS}": {
+        **RUN_VALUES,
         "computes": False,
         "folder": "folder",
         "precision": "float32",
     },
-    f"export folder {OF_RUN} --seed 7 --precision int8": {
+    f"export folder {RUN_OPTIONS} --seed 7 --precision int8": {
         "computes": False,
         "folder": "folder",
         "system": "small",
@@ -122,22 +124,26 @@ GIVEN = {
 }
 
 
-def test_each_command_is_tried():
+def test_the_table_has_a_line_for_each_command():
     _, commands = command_parser()
-    assert {line.split()[0] for line in GIVEN} == {*commands.choices}
+    commands_in_table = {line.split()[0] for line in VALUES_BY_LINE}
+    assert commands_in_table == set(commands.choices)
 
 
-@pytest.mark.parametrize("line", GIVEN)
-def test_what_a_command_line_gives(line):
+@pytest.mark.parametrize(("line", "values"), VALUES_BY_LINE.items(), ids=VALUES_BY_LINE)
+def test_a_command_line_is_parsed_to_its_values(line, values):
     parser, _ = command_parser()
-    given = vars(parser.parse_args(line.split()))
-    assert callable(given.pop("command"))
-    assert given.pop("name") == line.split()[0]
-    assert given == GIVEN[line]
+
+    parsed = vars(parser.parse_args(line.split()))
+
+    # Each command has also the function that runs it, and its name.
+    assert callable(parsed.pop("command"))
+    assert parsed.pop("name") == line.split()[0]
+    assert parsed == values
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("inspect news --pairs 0", "argument --pairs: '0' is not a whole number from 1"),
         ("inspect news --samples 0", "argument --samples: '0' is not a whole number from 1 to 5"),
@@ -145,15 +151,18 @@ def test_what_a_command_line_gives(line):
         ("inspect news --seed -1", "argument --seed: '-1' is not a whole number from 0"),
         ("compare a b --sentences 0", "argument --sentences: '0' is not a whole number from 1"),
         (
-            f"translate {OF_RUN} --n-best 0",
+            f"translate {RUN_OPTIONS} --n-best 0",
             "argument --n-best: '0' is not a whole number from 1",
         ),
-        (f"translate {OF_RUN} --beam 0", "argument --beam: '0' is not a whole number from 1 to"),
-        (f"serve {OF_RUN} --seed 1.5", "argument --seed: invalid int value: '1.5'"),
+        (
+            f"translate {RUN_OPTIONS} --beam 0",
+            "argument --beam: '0' is not a whole number from 1 to",
+        ),
+        (f"serve {RUN_OPTIONS} --seed 1.5", "argument --seed: invalid int value: '1.5'"),
         ("serve --corpus news", "the following arguments are required: --system"),
         ("export folder --system small", "the following arguments are required: --corpus"),
         (
-            f"export folder {OF_RUN} --precision int4",
+            f"export folder {RUN_OPTIONS} --precision int4",
             "argument --precision: invalid choice: 'int4'",
         ),
         ("new-corpus", "the following arguments are required: FILE"),
@@ -161,82 +170,118 @@ def test_what_a_command_line_gives(line):
         ("sync --begin", "argument --begin: expected at least one argument"),
     ],
 )
-def test_a_wrong_value_is_refused(capsys, line, said):
+def test_a_wrong_value_is_refused(capsys, line, message):
     parser, _ = command_parser()
-    with pytest.raises(SystemExit) as end:
+
+    with pytest.raises(SystemExit) as exit_info:
         parser.parse_args(line.split())
-    assert end.value.code == 2
-    assert said in capsys.readouterr().err
+
+    assert exit_info.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.fixture
-def calls(monkeypatch):
-    """A function that replaces another one by its name; returns the calls, and the result."""
+def replace_function(monkeypatch):
+    """Return a function that replaces a function of the package by one that records its calls.
 
-    def record(name, result=None):
-        made = []
+    It takes the name of the function to replace and a result, and returns the list of calls, each
+    a tuple of arguments.
+    """
 
-        def called(*arguments):
-            made.append(arguments)
+    def replace_by_recorder(name, result=None):
+        calls = []
+
+        def record_call(*arguments):
+            calls.append(arguments)
             return result
 
-        monkeypatch.setattr(name, called)
-        return made
+        monkeypatch.setattr(name, record_call)
+        return calls
 
-    return record
+    return replace_by_recorder
 
 
-def run(line):
+def run_command(line):
+    """Run a command line, without `bleuprint`, in this process."""
     parser, _ = command_parser()
-    given = parser.parse_args(line.split())
-    given.command(given)
+    arguments = parser.parse_args(line.split())
+    arguments.command(arguments)
 
 
-def test_a_release_is_of_the_system_and_corpus_that_are_named(calls, tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def release_folder(tmp_path, monkeypatch):
+    """Change to a folder in which `folder` has two files, of 1.5 and 2 MB."""
     monkeypatch.chdir(tmp_path)
     Path("folder/models").mkdir(parents=True)
     Path("folder/README.md").write_bytes(bytes(1_500_000))
     Path("folder/models/model").write_bytes(bytes(2_000_000))
-    calls("bleuprint.cli.models.load_settings", "settings")
-    released = calls("bleuprint.pipeline.release.release")
-    run("release folder --system small --corpus news")
-    assert released == [("settings", Path("folder"), "small", "news")]
-    said = capsys.readouterr().out
-    assert said.startswith("folder: 2 files, 4 MB; README.md describes them\n")
-    assert said.endswith("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY\n")
 
 
-def test_an_export_has_the_precision_that_is_named(calls):
-    calls("bleuprint.cli.models.load_settings", "settings")
-    calls("bleuprint.cli.options.trained_run", "run")
-    exported = calls("bleuprint.serving.export.export")
-    run(f"export folder {OF_RUN} --precision int8")
-    assert exported == [("settings", "run", Path("folder"), "int8")]
+@pytest.mark.usefixtures("release_folder")
+def test_release_packs_the_system_and_corpus_of_the_options(replace_function):
+    replace_function("bleuprint.cli.models.load_settings", "settings")
+    release_calls = replace_function("bleuprint.pipeline.release.release")
+
+    run_command("release folder --system small --corpus news")
+
+    assert release_calls == [("settings", Path("folder"), "small", "news")]
 
 
-def test_a_server_has_the_search_the_port_and_the_direction_that_are_named(calls):
-    calls("bleuprint.cli.models.load_settings", "settings")
-    calls("bleuprint.cli.options.chosen_search", "decode")
-    calls("bleuprint.cli.options.trained_run", "run")
-    chosen = calls("bleuprint.cli.options.chosen_languages", ("de", "en"))
-    served = calls("bleuprint.serving.server.serve")
-    run(f"serve {OF_RUN} --port 8001 --direction de-en")
-    assert served == [("run", "decode", 8001, ("de", "en"))]
-    ((settings, given),) = chosen
-    assert (settings, given.direction) == ("settings", "de-en")
+@pytest.mark.usefixtures("release_folder")
+def test_release_prints_the_size_of_the_folder_and_how_to_check_it(replace_function, capsys):
+    replace_function("bleuprint.cli.models.load_settings", "settings")
+    replace_function("bleuprint.pipeline.release.release")
+
+    run_command("release folder --system small --corpus news")
+
+    output = capsys.readouterr().out
+    # 1.5 and 2 MB are 3.5, rounded to 4.
+    assert output.startswith("folder: 2 files, 4 MB; README.md describes them\n")
+    assert output.endswith("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY\n")
 
 
-def test_a_comparison_has_the_corpus_and_the_sentences_that_are_named(calls):
-    calls("bleuprint.report.terminal.show")
-    compared = calls("bleuprint.report.compare.compare", [])
-    run("compare tiny small --corpus news --sentences 3")
-    assert compared == [("tiny", "small", "news", 3)]
+def test_export_uses_the_precision_of_the_options(replace_function):
+    replace_function("bleuprint.cli.models.load_settings", "settings")
+    replace_function("bleuprint.cli.options.trained_run", "run")
+    export_calls = replace_function("bleuprint.serving.export.export")
+
+    run_command("export folder --system small --corpus news --precision int8")
+
+    assert export_calls == [("settings", "run", Path("folder"), "int8")]
 
 
-@pytest.mark.parametrize(("beam", "expected"), [("", 1), ("--beam 3", 3)])
-def test_a_beam_that_is_given_replaces_the_one_of_the_system(tmp_path, beam, expected):
+def test_serve_uses_the_search_the_port_and_the_direction_of_the_options(replace_function):
+    replace_function("bleuprint.cli.models.load_settings", "settings")
+    replace_function("bleuprint.cli.options.chosen_search", "decode")
+    replace_function("bleuprint.cli.options.trained_run", "run")
+    language_calls = replace_function("bleuprint.cli.options.chosen_languages", ("de", "en"))
+    serve_calls = replace_function("bleuprint.serving.server.serve")
+
+    run_command("serve --system small --corpus news --port 8001 --direction de-en")
+
+    assert serve_calls == [("run", "decode", 8001, ("de", "en"))]
+    ((settings, arguments),) = language_calls
+    assert settings == "settings"
+    assert arguments.direction == "de-en"
+
+
+def test_compare_uses_the_corpus_and_the_number_of_sentences_of_the_options(replace_function):
+    replace_function("bleuprint.report.terminal.show")
+    compare_calls = replace_function("bleuprint.report.compare.compare", [])
+
+    run_command("compare tiny small --corpus news --sentences 3")
+
+    assert compare_calls == [("tiny", "small", "news", 3)]
+
+
+@pytest.mark.parametrize(("option", "expected_beam"), [("", 1), ("--beam 3", 3)])
+def test_the_option_beam_replaces_the_beam_of_the_system(tmp_path, option, expected_beam):
+    """The system `base` has a beam of 1 in params.yaml."""
     parser, _ = command_parser()
-    given = parser.parse_args(f"translate --system base --corpus own {beam}".split())
+    arguments = parser.parse_args(f"translate --system base --corpus own {option}".split())
     settings = params.read(tmp_path)
+
+    search = chosen_search(settings, arguments)
+
     system = settings.system_settings("base")
-    assert chosen_search(settings, given) == replace(system.decode, beam=expected)
+    assert search == replace(system.decode, beam=expected_beam)
