@@ -15,16 +15,17 @@ from checks import SCORE, SETTINGS, keeps, keeps_side
 from corpora import TORTURE
 
 
-def never(_):
+def fail_if_tokenized(_sentence):
+    """Stand in for a tokenizer where a check must decide without one."""
     raise AssertionError("tokenized")
 
 
-def test_all_checks_are_tried_here():
+def test_these_tests_have_settings_for_each_check():
     assert list(CHECKS) == list(SETTINGS)
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kept"),
+    ("source", "target", "is_kept"),
     [
         ("Copyright 2010", "Copyright 2010", False),
         ("COPYRIGHT  2010.", "Copyright 2010", False),
@@ -34,12 +35,12 @@ def test_all_checks_are_tried_here():
         ("!", "!", False),
     ],
 )
-def test_identical(source, target, kept):
-    assert keeps("identical", source, target) is kept
+def test_the_check_identical_drops_copies_whatever_their_case_and_spaces(source, target, is_kept):
+    assert keeps("identical", source, target) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kept"),
+    ("source", "target", "is_kept"),
     [
         ("a b", "a b c d", True),
         ("a", "a b", False),
@@ -48,15 +49,17 @@ def test_identical(source, target, kept):
         ("a \u200b c d e", "a b", True),
     ],
 )
-def test_length_in_tokens(source, target, kept):
+def test_the_check_length_keeps_sides_of_2_to_4_tokens(source, target, is_kept):
     tokenize = tokenizer_for("en", Tokenize("none", False, False, False)).tokenize
-    assert keeps("length", source, target, tokenize=tokenize) is kept
+    assert keeps("length", source, target, tokenize=tokenize) is is_kept
 
 
-def test_length_does_not_tokenize_what_has_too_many_words():
-    huge = "word " * 2_000_000
-    assert not keeps("length", huge, "a b", tokenize=never)
-    assert not keeps("length", "a b", huge, tokenize=never)
+def test_a_side_with_too_many_words_is_dropped_before_it_is_tokenized():
+    """A tokenizer takes long for millions of words."""
+    huge_side = "word " * 2_000_000
+
+    assert not keeps("length", huge_side, "a b", tokenize=fail_if_tokenized)
+    assert not keeps("length", "a b", huge_side, tokenize=fail_if_tokenized)
 
 
 WORDS = st.text(
@@ -65,44 +68,66 @@ WORDS = st.text(
 
 
 @given(WORDS, WORDS, st.sampled_from(["moses", "characters", "none"]), st.integers(1, 8))
-def test_length_is_as_if_all_were_tokenized(source, target, by, most):
-    tokenize = tokenizer_for("de", Tokenize(by, False, False, False)).tokenize
-    plain = all(1 <= len(tokenize(side)) <= most for side in (source, target))
-    assert keeps("length", source, target, tokenize=tokenize, min=1, max=most) == plain
+def test_length_decides_as_if_all_sides_were_tokenized(source, target, tokenizer, max_tokens):
+    """The check skips the tokenizer where the number of characters or words decides."""
+    tokenize = tokenizer_for("de", Tokenize(tokenizer, False, False, False)).tokenize
+    has_allowed_lengths = all(1 <= len(tokenize(side)) <= max_tokens for side in (source, target))
+
+    is_kept = keeps("length", source, target, tokenize=tokenize, min=1, max=max_tokens)
+
+    assert is_kept == has_allowed_lengths
 
 
 @given(WORDS, WORDS, st.integers(1, 8), st.sampled_from([1.0, 1.5, 3.0]))
-def test_bounds_of_lengths_change_no_decision(source, target, most, ratio):
+def test_bounds_of_token_counts_change_no_decision(source, target, max_tokens, max_ratio):
+    """Bounds save the tokenizer's time; a pair with bounds must be judged like one without."""
     tokenize = tokenizer_for("de", Tokenize()).tokenize
-    bounds = token_bounds(source, Tokenize()), token_bounds(target, Tokenize())
-    for check in CHECKS["length"](max=most), CHECKS["length_ratio"](max=ratio):
-        plain = Candidate(Pair(source, target), ("de", "de"), (tokenize, tokenize))
-        assert check.keeps(replace(plain, bounds=bounds)) == check.keeps(plain)
+    candidate = Candidate(Pair(source, target), ("de", "de"), (tokenize, tokenize))
+    bounds = (token_bounds(source, Tokenize()), token_bounds(target, Tokenize()))
+    candidate_with_bounds = replace(candidate, bounds=bounds)
+
+    for check in (CHECKS["length"](max=max_tokens), CHECKS["length_ratio"](max=max_ratio)):
+        assert check.keeps(candidate_with_bounds) == check.keeps(candidate)
 
 
-def test_what_bounds_decide_is_not_tokenized():
-    pair = Candidate(Pair("a b c", "a, b."), ("en", "de"), (never, never), bounds=((3, 7), (4, 6)))
-    assert CHECKS["length"](max=7, min=3).keeps(pair)
-    assert CHECKS["length_ratio"](max=2.4).keeps(pair)
+def test_pairs_that_the_bounds_of_token_counts_decide_are_not_tokenized():
+    source_bounds = (3, 7)  # from 3 to 7 tokens
+    target_bounds = (4, 6)
+    candidate = Candidate(
+        Pair("a b c", "a, b."),
+        ("en", "de"),
+        (fail_if_tokenized, fail_if_tokenized),
+        bounds=(source_bounds, target_bounds),
+    )
+
+    assert CHECKS["length"](min=3, max=7).keeps(candidate)
+    # The ratio is at most 7 / 4 = 1.75 or 6 / 3 = 2.
+    assert CHECKS["length_ratio"](max=2.4).keeps(candidate)
 
 
 @pytest.mark.parametrize(
-    ("shorter", "longer", "kept"),
+    ("shorter", "longer", "is_kept"),
     [(2, 3, True), (20, 30, True), (20, 31, False), (1, 1, True), (1, 2, False), (0, 1, False)],
 )
-def test_ratio(shorter, longer, kept):
-    sides = "w " * shorter, "w " * longer
-    assert keeps("length_ratio", *sides) is kept
-    assert keeps("length_ratio", *reversed(sides)) is kept
+def test_the_longer_side_has_at_most_1_5_times_the_tokens_of_the_shorter(shorter, longer, is_kept):
+    shorter_side = "w " * shorter
+    longer_side = "w " * longer
+
+    assert keeps("length_ratio", shorter_side, longer_side, max=1.5) is is_kept
+    assert keeps("length_ratio", longer_side, shorter_side, max=1.5) is is_kept
 
 
-def test_ratio_at_a_bound_that_is_no_binary_fraction():
-    assert keeps("length_ratio", "w " * 45, "w " * 63, max=1.4)  # 1.4 * 45 falls short of 63
+def test_a_ratio_of_exactly_the_maximum_is_kept_despite_rounding():
+    """1.4 * 45 is 63, but 62.99999999999999 in floating point."""
+    assert keeps("length_ratio", "w " * 45, "w " * 63, max=1.4)
+
+
+def test_a_ratio_slightly_above_the_maximum_is_dropped():
     assert not keeps("length_ratio", "w " * 100, "w " * 111, max=1.1)
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kept"),
+    ("source", "target", "is_kept"),
     [
         ("w1 w2 w3", "v3 v2 v1", True),
         ("w1 w2 w3", "v7 v8 v6", False),
@@ -110,14 +135,24 @@ def test_ratio_at_a_bound_that_is_no_binary_fraction():
         ("", "v1", False),
     ],
 )
-def test_alignment_score(source, target, kept):
-    assert keeps("word_alignment", source, target) is kept
+def test_word_alignment_keeps_pairs_whose_words_translate_each_other(source, target, is_kept):
+    """The translation table knows that w1 is v1, w2 is v2 and so on."""
+    assert keeps("word_alignment", source, target, min=0.5) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("w1 w2 w3", "v3 v2 v1"), ("w1 w2 w3", "v7 v8 v6"), ("w1", "v1"), ("", "v1")],
+)
+def test_word_alignment_keeps_all_pairs_at_its_lowest_minimum_and_none_at_its_highest(
+    source, target
+):
     assert keeps("word_alignment", source, target, min=-3.0)
     assert not keeps("word_alignment", source, target, min=10.0)
 
 
 @pytest.mark.parametrize(
-    ("sentence", "kept"),
+    ("sentence", "is_kept"),
     [
         ("w" * 10, True),
         ("w" * 11, False),
@@ -126,19 +161,19 @@ def test_alignment_score(source, target, kept):
         ("\u200b".join("w" * 20), True),
     ],
 )
-def test_long_word(sentence, kept):
-    assert keeps_side("long_word", sentence, "de") is kept
+def test_a_word_of_more_than_10_visible_characters_is_dropped(sentence, is_kept):
+    assert keeps_side("long_word", sentence, "de") is is_kept
 
 
 @pytest.mark.parametrize(
-    ("length", "most", "kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
+    ("length", "max_length", "is_kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
 )
-def test_a_long_word_is_as_long_as_the_setting_allows(length, most, kept):
-    assert keeps_side("long_word", f"a {'w' * length}", "de", max=most) is kept
+def test_a_long_word_is_as_long_as_the_setting_allows(length, max_length, is_kept):
+    assert keeps_side("long_word", f"a {'w' * length}", "de", max=max_length) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("sentence", "least", "kept"),
+    ("sentence", "min_share", "is_kept"),
     [
         ("abc 1", 0.75, True),
         ("abc 12", 0.75, False),
@@ -147,12 +182,12 @@ def test_a_long_word_is_as_long_as_the_setting_allows(length, most, kept):
         ("1234", 0.0, True),
     ],
 )
-def test_the_share_of_letters_is_at_least_the_setting(sentence, least, kept):
-    assert keeps_side("alphabet_ratio", sentence, "de", min=least) is kept
+def test_the_share_of_letters_is_at_least_the_setting(sentence, min_share, is_kept):
+    assert keeps_side("alphabet_ratio", sentence, "de", min=min_share) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("sentence", "least", "kept"),
+    ("sentence", "min_share", "is_kept"),
     [
         ("abc ж", 0.75, True),
         ("ab ж", 0.75, False),
@@ -161,12 +196,12 @@ def test_the_share_of_letters_is_at_least_the_setting(sentence, least, kept):
         ("жж", 0.0, True),
     ],
 )
-def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, least, kept):
-    assert keeps_side("character_score", sentence, "de", min=least) is kept
+def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, min_share, is_kept):
+    assert keeps_side("character_score", sentence, "de", min=min_share) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("sentence", "kept"),
+    ("sentence", "is_kept"),
     [
         ("ab 12", True),
         ("ab 123", False),
@@ -179,12 +214,12 @@ def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, le
         ("می\u200cخ 123", True),
     ],
 )
-def test_alphabetic(sentence, kept):
-    assert keeps_side("alphabet_ratio", sentence, "de") is kept
+def test_at_least_half_of_the_characters_must_be_letters(sentence, is_kept):
+    assert keeps_side("alphabet_ratio", sentence, "de") is is_kept
 
 
 @pytest.mark.parametrize(
-    ("sentence", "language", "kept"),
+    ("sentence", "language", "is_kept"),
     [
         ("Я не говорю по-немецки.", "ru", True),
         ("Übergrößenträger ÄÖÜ äöüß", "de", True),
@@ -205,21 +240,27 @@ def test_alphabetic(sentence, kept):
         ("Αυτή είναι", "en", False),
     ],
 )
-def test_script(sentence, language, kept):
-    assert keeps_side("character_score", sentence, language) is kept
+def test_most_letters_must_belong_to_the_scripts_of_the_language(sentence, language, is_kept):
+    assert keeps_side("character_score", sentence, language) is is_kept
 
 
-def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
+def test_scripts_are_known_for_each_language_that_can_be_identified():
+    """py3langid's label `zxx` means text without a language."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+
     assert set(SCRIPTS) == set(identifier.labels) - {"zxx"}
-    for script in {script for scripts in SCRIPTS.values() for script in scripts}:
-        regex.compile(rf"\p{{scx={script}}}")
+
+
+@pytest.mark.parametrize("language", SCRIPTS)
+def test_the_scripts_of_a_language_have_names_of_unicode(language):
+    for script in SCRIPTS[language]:
+        regex.compile(rf"\p{{scx={script}}}")  # Unknown names raise an error.
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kept"),
+    ("source", "target", "is_kept"),
     [
         ("3 apples", "4 Äpfel", False),
         ("3 apples", "drei Äpfel", False),
@@ -318,13 +359,13 @@ def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
         (", ".join(["1.5"] * 12) + ", 3.10", ", ".join(["1,5"] * 12) + ", 10/4", False),
     ],
 )
-def test_numbers(source, target, kept):
-    assert keeps("numerals", source, target) is kept
-    assert keeps("numerals", target, source) is kept
+def test_both_sides_must_contain_the_same_numbers(source, target, is_kept):
+    assert keeps("numerals", source, target) is is_kept
+    assert keeps("numerals", target, source) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kept"),
+    ("source", "target", "is_kept"),
     [
         ("One. Two.", "Eins, zwei.", False),
         ("One.", "Eins", False),
@@ -342,47 +383,52 @@ def test_numbers(source, target, kept):
         ("What? A book.", "यह एक किताब है। क्या।", False),
     ],
 )
-def test_terminal_punctuation(source, target, kept):
-    assert keeps("terminal_punctuation", source, target) is kept
-    assert keeps("terminal_punctuation", target, source) is kept
+def test_both_sides_must_end_as_many_sentences_in_the_same_way(source, target, is_kept):
+    assert keeps("terminal_punctuation", source, target) is is_kept
+    assert keeps("terminal_punctuation", target, source) is is_kept
 
 
-def test_a_greek_question_ends_in_a_semicolon():
+@pytest.mark.parametrize(("target_language", "is_kept"), [("el", True), ("de", False)])
+def test_a_semicolon_ends_a_question_in_greek_alone(target_language, is_kept):
     check = CHECKS["terminal_punctuation"]()
-    for languages, kept in ((("en", "el"), True), (("en", "de"), False)):
-        assert check.keeps(Candidate(Pair("How?", "Πώς;"), languages, (str.split, list))) is kept
+    pair = Pair("How?", "Πώς;")
+
+    candidate = Candidate(pair, ("en", target_language), (str.split, list))
+
+    assert check.keeps(candidate) is is_kept
 
 
 SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
 
 
 @given(SIDES, SIDES)
-def test_checks_answer_for_any_two_sides(source, target):
-    for name, given_settings in SETTINGS.items():
-        candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
-        assert CHECKS[name](**given_settings).keeps(candidate) in (True, False)
+def test_each_check_answers_true_or_false_for_any_two_sides(source, target):
+    candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
+    for name, settings in SETTINGS.items():
+        assert CHECKS[name](**settings).keeps(candidate) in (True, False)
 
 
 @given(SIDES, SIDES)
-def test_a_check_answers_the_same_again(source, target):
+def test_a_check_gives_the_same_answer_twice(source, target):
     candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
-    for name, given_settings in SETTINGS.items():
-        check = CHECKS[name](**given_settings)
-        first = check.keeps(candidate)
-        assert isinstance(first, bool), name
-        assert check.keeps(candidate) is first, name
+    for name, settings in SETTINGS.items():
+        check = CHECKS[name](**settings)
+        first_answer = check.keeps(candidate)
+        assert isinstance(first_answer, bool), name
+        assert check.keeps(candidate) is first_answer, name
 
 
-@pytest.mark.parametrize(("score", "kept"), [(1.5, True), (1.4999, False), (1.5001, True)])
-def test_a_pair_whose_score_is_the_least_one_is_kept(score, kept):
+@pytest.mark.parametrize(("score", "is_kept"), [(1.5, True), (1.4999, False), (1.5001, True)])
+def test_word_alignment_keeps_a_pair_whose_score_is_exactly_the_minimum(score, is_kept):
     check = CHECKS["word_alignment"](min=1.5)
-    assert check.keeps(SimpleNamespace(alignment_score=score)) is kept
+
+    assert check.keeps(SimpleNamespace(alignment_score=score)) is is_kept
 
 
-def test_no_pairs_have_no_languages():
+def test_language_id_accepts_an_empty_batch():
     assert CHECKS["language_id"](min_odds=10.0).keeps_each([]) == []
 
 
-def test_word_translations_are_learned_for_one_check():
-    needing = [name for name, check in CHECKS.items() if check.needs_translations]
-    assert needing == ["word_alignment"]
+def test_only_word_alignment_needs_a_translation_table():
+    checks = [name for name, check in CHECKS.items() if check.needs_translations]
+    assert checks == ["word_alignment"]

@@ -19,9 +19,9 @@ from root import ROOT
 
 PARAMS = (ROOT / "params.yaml").read_text()
 # The rules of the first corpus.
-FILTER = re.search(r"^    filter:\n( {6}.*\n)+", PARAMS, re.MULTILINE)
+FIRST_FILTER = re.search(r"^    filter:\n( {6}.*\n)+", PARAMS, re.MULTILINE)
 
-NO_QUESTIONS = """
+NO_QUESTIONS_RULE = """
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -38,7 +38,7 @@ class NoQuestions(Check):
         return all(side.count("?") < self.marks for side in candidate.pair)
 """
 
-JUDGE = """
+PRINT_DECISIONS = """
 from pathlib import Path
 
 from bleuprint.text.parallel import Pair
@@ -53,18 +53,21 @@ for pair in (Pair("Why?", "Warum?"), Pair("Why??", "Warum?"), Pair("So.", "So.")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Rules:
+    """The cleaning and filtering rules of a corpus, by their names in params.yaml."""
+
     clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)]
     filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)]
 
 
-def chosen(tmp_path, clean="{}", filter="{}"):
+def load_rules(tmp_path, clean="{}", filter="{}"):
+    """Write rules to line 1 (clean) and line 2 (filter) of rules.yaml, and load them."""
     path = tmp_path / "rules.yaml"
     path.write_text(f"clean: {clean}\nfilter: {filter}\n")
-    return validate_document(Chosen, load_located_yaml(path), path)
+    return validate_document(Rules, load_located_yaml(path), path)
 
 
-def test_rules_by_name_in_the_order_in_which_they_run():
+def test_edits_run_in_this_order():
     assert list(EDITS) == [
         "entities",
         "html_tags",
@@ -73,6 +76,9 @@ def test_rules_by_name_in_the_order_in_which_they_run():
         "non_printing",
         "punctuation",
     ]
+
+
+def test_checks_run_in_this_order():
     assert list(CHECKS) == [
         "identical",
         "length",
@@ -87,40 +93,49 @@ def test_rules_by_name_in_the_order_in_which_they_run():
     ]
 
 
-def test_the_order_in_the_settings_does_not_matter(tmp_path):
-    rules = chosen(
-        tmp_path, "{punctuation: {}, entities: {}}", "{numerals: {}, length_ratio: {max: 2}}"
+def test_rules_run_in_their_fixed_order_whatever_the_order_in_the_settings(tmp_path):
+    rules = load_rules(
+        tmp_path,
+        clean="{punctuation: {}, entities: {}}",
+        filter="{numerals: {}, length_ratio: {max: 2}}",
     )
-    assert [rule.name() for rule in rules.clean] == ["entities", "punctuation"]
+
+    assert [edit.name() for edit in rules.clean] == ["entities", "punctuation"]
     assert rules.filter == (CHECKS["length_ratio"](max=2.0), CHECKS["numerals"]())
 
 
-def test_lengths_that_no_pair_has_are_named_with_their_place(tmp_path):
+def test_a_minimum_length_above_the_maximum_is_refused_with_its_line(tmp_path):
     message = f"^{tmp_path}/rules.yaml:2: filter.length: min 9 is above max 8"
     with pytest.raises(UserError, match=message):
-        chosen(tmp_path, filter="{length: {min: 9, max: 8}}")
+        load_rules(tmp_path, filter="{length: {min: 9, max: 8}}")
 
 
-@pytest.mark.parametrize("name", ["character_score", "language_id"])
-def test_a_language_that_a_rule_does_not_know_is_named(name):
+@pytest.mark.parametrize("rule_name", ["character_score", "language_id"])
+def test_a_rule_refuses_a_language_that_it_does_not_support(rule_name):
+    """Klingon (tlh) is unknown to the rules that depend on the language; German (de) is known."""
+    CHECKS[rule_name].check_language("de")
+
     with pytest.raises(
-        ValueError, match=rf"^rule {name} does not support language 'tlh'; it supports: "
+        ValueError, match=rf"^rule {rule_name} does not support language 'tlh'; it supports: "
     ):
-        CHECKS[name].check_language("tlh")
-    CHECKS[name].check_language("de")
+        CHECKS[rule_name].check_language("tlh")
 
 
 @pytest.fixture
-def copied(tmp_path):
-    """A copy of the package, a params.yaml, and a way to run Python on them."""
+def run_with_rule(tmp_path):
+    """Return a function that runs Python on a copy of the package with one more rule.
+
+    Args of that function: the code of the rule, the settings `filter` of the corpus, and the
+    arguments of Python. It returns the process that has ended.
+    """
     package = tmp_path / "bleuprint"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bleuprint.__file__).parent, package, ignore=ignored)
     (tmp_path / "corpora").symlink_to(ROOT / "corpora")
 
-    def run(rule, filter, *arguments):
+    def run(rule, filter_settings, *arguments):
         (package / "rules" / "mine.py").write_text(rule)
-        params = PARAMS.replace(FILTER[0], f"    filter: {filter}\n")
+        params = PARAMS.replace(FIRST_FILTER[0], f"    filter: {filter_settings}\n")
         (tmp_path / "params.yaml").write_text(params)
         return subprocess.run(
             [sys.executable, *arguments],
@@ -133,76 +148,132 @@ def copied(tmp_path):
     return run
 
 
-def test_the_rule_in_the_documentation_does_what_it_says(copied):
-    text = (ROOT / "docs" / "preparation.md").read_text()
-    rule = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    done = copied(rule, "{questions: {apart: 0}, length_ratio: {max: 3}}", "-c", JUDGE)
-    assert done.stdout.splitlines() == [
+def test_the_rule_in_the_documentation_drops_pairs_with_unequal_question_marks(run_with_rule):
+    """PRINT_DECISIONS prints the rules, then whether the last one keeps three pairs.
+
+    They are: Why? / Warum?; Why?? / Warum?; So. / So.
+    """
+    documentation = (ROOT / "docs" / "preparation.md").read_text()
+    rule = re.search(r"```python\n(.*?)```", documentation, re.DOTALL)[1]
+    filter_settings = "{questions: {apart: 0}, length_ratio: {max: 3}}"
+
+    process = run_with_rule(rule, filter_settings, "-c", PRINT_DECISIONS)
+
+    assert process.stdout.splitlines() == [
         "['length_ratio', 'questions'] Questions(apart=0)",
         "True",
         "False",
         "True",
-    ], done.stderr
+    ], process.stderr
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old_code", "new_code", "message"),
     [
-        ("(Check):", "(Check)", "11: expected ':'"),
-        ("(Check):", "(Chek):", "11: NameError: name 'Chek' is not defined"),
-        ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
-        ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
-        ("keeps(", "keep(", "10: NoQuestions has no method keeps; the name of a base class begins"),
-        ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
+        pytest.param("(Check):", "(Check)", "11: expected ':'", id="syntax"),
+        pytest.param(
+            "(Check):", "(Chek):", "11: NameError: name 'Chek' is not defined", id="base class"
+        ),
+        pytest.param(
+            "@dataclass(frozen=True)\n",
+            "",
+            "10: NoQuestions needs @dataclass(frozen=True) above it",
+            id="no dataclass",
+        ),
+        pytest.param(
+            "(frozen=True)",
+            "",
+            "10: TypeError: cannot inherit non-frozen dataclass from a frozen",
+            id="not frozen",
+        ),
+        pytest.param(
+            "keeps(",
+            "keep(",
+            "10: NoQuestions has no method keeps; the name of a base class begins",
+            id="no method",
+        ),
+        pytest.param(
+            "from typing",
+            "from typin",
+            "3: ModuleNotFoundError: No module named 'typin'",
+            id="import",
+        ),
     ],
 )
-def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, message):
-    assert NO_QUESTIONS.count(old) == 1
-    rule = NO_QUESTIONS.replace(old, new)
-    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("bleuprint: error: /") and f"/rules/mine.py:{message}" in line
-    assert done.returncode == 1
+def test_a_mistake_in_a_rules_code_is_one_line_with_its_place(
+    run_with_rule, old_code, new_code, message
+):
+    assert NO_QUESTIONS_RULE.count(old_code) == 1
+    rule = NO_QUESTIONS_RULE.replace(old_code, new_code)
+
+    process = run_with_rule(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
+
+    (error_line,) = process.stderr.splitlines()
+    assert error_line.startswith("bleuprint: error: /")
+    assert f"/rules/mine.py:{message}" in error_line
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old_code", "new_code", "message"),
     [
-        ("candidate.pair", "candidate.pair[5]", r"/rules/mine\.py:15: IndexError: tuple index"),
-        ("self, candidate: Candidate", "self", r"/corpus/filter\.py:\d+: TypeError: NoQ"),
+        pytest.param(
+            "candidate.pair",
+            "candidate.pair[5]",
+            r"/rules/mine\.py:15: IndexError: tuple index",
+            id="error in the rule",
+        ),
+        pytest.param(
+            "self, candidate: Candidate",
+            "self",
+            r"/corpus/filter\.py:\d+: TypeError: NoQ",
+            id="error in its call",
+        ),
     ],
 )
-def test_a_rule_that_fails_at_a_pair_is_one_line(copied, old, new, message):
-    rule = NO_QUESTIONS.replace(old, new)
-    assert rule != NO_QUESTIONS
+def test_a_rule_that_fails_for_a_pair_is_one_line_with_its_place_and_the_pair(
+    run_with_rule, old_code, new_code, message
+):
+    rule = NO_QUESTIONS_RULE.replace(old_code, new_code)
+    assert rule != NO_QUESTIONS_RULE
     command = ("-m", "bleuprint", "inspect", "phrasebook-en-de")
-    done = copied(rule, "{no_questions: {marks: 2}}", *command)
-    *_, line = done.stderr.splitlines()
-    assert line.startswith("bleuprint: error: /") and "Traceback" not in done.stderr
-    assert re.search(rf"{message}.*, at '\w", line)
-    assert done.returncode == 1
+
+    process = run_with_rule(rule, "{no_questions: {marks: 2}}", *command)
+
+    last_line = process.stderr.splitlines()[-1]
+    assert last_line.startswith("bleuprint: error: /")
+    assert re.search(rf"{message}.*, at '\w", last_line)
+    assert "Traceback" not in process.stderr
+    assert process.returncode == 1
 
 
-def test_what_rules_are_built_upon_is_no_rule(copied):
-    above, _, keeps = NO_QUESTIONS.replace("NoQuestions", "_Marks").partition("    def ")
-    rule = f"{above}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {keeps}"
-    done = copied(rule, "{no_questions: {marks: 2}, length_ratio: {max: 3}}", "-c", JUDGE)
-    assert done.stdout.startswith("['length_ratio', 'no_questions'] NoQuestions(marks=2)"), (
-        done.stderr
-    )
+def test_a_base_class_whose_name_begins_with_an_underscore_is_no_rule(run_with_rule):
+    """The class of NO_QUESTIONS_RULE is split into _Marks, with its field, and NoQuestions."""
+    code = NO_QUESTIONS_RULE.replace("NoQuestions", "_Marks")
+    base_class, _, method = code.partition("    def ")
+    rule = f"{base_class}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {method}"
+    filter_settings = "{no_questions: {marks: 2}, length_ratio: {max: 3}}"
+
+    process = run_with_rule(rule, filter_settings, "-c", PRINT_DECISIONS)
+
+    expected = "['length_ratio', 'no_questions'] NoQuestions(marks=2)"
+    assert process.stdout.startswith(expected), process.stderr
 
 
-def test_two_rules_of_one_name(copied):
-    twice = NO_QUESTIONS.replace("NoQuestions", "LongWord")
-    done = copied(twice, "{length_ratio: {max: 3}}", "-m", "bleuprint", "check")
-    assert done.stderr == (
+def test_two_rules_with_the_same_name_are_refused(run_with_rule):
+    """There is a rule LongWord in bleuprint.rules.lengths already."""
+    rule = NO_QUESTIONS_RULE.replace("NoQuestions", "LongWord")
+
+    process = run_with_rule(rule, "{length_ratio: {max: 3}}", "-m", "bleuprint", "check")
+
+    assert process.stderr == (
         "bleuprint: error: two rules are called 'long_word': LongWord in "
         "bleuprint.rules.lengths and LongWord in bleuprint.rules.mine\n"
     )
-    assert done.returncode == 1
+    assert process.returncode == 1
 
 
-def test_an_edit_that_returns_nothing_is_named():
+def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
     class Forgetful(Edit):
         def edit(self, sentence, language):  # noqa: ARG002
             sentence.strip()
@@ -212,7 +283,7 @@ def test_an_edit_that_returns_nothing_is_named():
 
 
 @pytest.mark.parametrize(
-    ("chosen_filter", "problem"),
+    ("filter_settings", "problem"),
     [
         ("{length: {min: 0, max: 9}}", "length.min: 0 is out of range: at least 1"),
         ("{length: {max: 0}}", "length.max: 0 is out of range: at least 1"),
@@ -230,32 +301,42 @@ def test_an_edit_that_returns_nothing_is_named():
         ("{lenght: {max: 9}}", "lenght: unknown key; did you mean 'length'?"),
     ],
 )
-def test_a_mistake_in_the_settings_of_a_rule_is_named_with_its_place(
-    tmp_path, chosen_filter, problem
+def test_a_mistake_in_the_settings_of_a_rule_is_refused_with_its_line(
+    tmp_path, filter_settings, problem
 ):
     with pytest.raises(UserError) as error:
-        chosen(tmp_path, filter=chosen_filter)
+        load_rules(tmp_path, filter=filter_settings)
     assert str(error.value).startswith(f"{tmp_path}/rules.yaml:2: filter.{problem}")
 
 
-def test_settings_at_the_ends_of_their_ranges_are_accepted(tmp_path):
-    rules = chosen(
-        tmp_path,
-        filter="{length: {min: 1, max: 1}, length_ratio: {max: 1}, long_word: {max: 1}, "
-        "alphabet_ratio: {min: 0}, character_score: {min: 1}, language_id: {min_odds: 2.01}, "
-        "word_alignment: {min: 10}}",
-    )
-    assert len(rules.filter) == 7
+@pytest.mark.parametrize(
+    "rule_settings",
+    [
+        "length: {min: 1, max: 1}",
+        "length_ratio: {max: 1}",
+        "long_word: {max: 1}",
+        "alphabet_ratio: {min: 0}",
+        "character_score: {min: 1}",
+        "language_id: {min_odds: 2.01}",
+        "word_alignment: {min: 10}",
+    ],
+)
+def test_a_setting_at_the_end_of_its_range_is_accepted(tmp_path, rule_settings):
+    rules = load_rules(tmp_path, filter=f"{{{rule_settings}}}")
+
+    assert len(rules.filter) == 1
 
 
-def test_a_form_that_unicode_does_not_have_is_named(tmp_path):
+def test_an_unknown_form_of_unicode_is_refused(tmp_path):
     with pytest.raises(UserError) as error:
-        chosen(tmp_path, clean="{unicode: {form: nfc}}")
+        load_rules(tmp_path, clean="{unicode: {form: nfc}}")
+
     expected = f"{tmp_path}/rules.yaml:1: clean.unicode.form: 'nfc' is not one of NFC, NFKC"
     assert str(error.value) == expected
 
 
-def test_most_rules_are_for_any_language():
-    for kind in {**EDITS, **CHECKS}.values():
-        if kind.name() not in ("character_score", "language_id"):
-            kind.check_language("tlh")
+def test_all_rules_but_two_support_any_language():
+    """Klingon (tlh) stands for a language that no list contains."""
+    for rule in [*EDITS.values(), *CHECKS.values()]:
+        if rule.name() not in ("character_score", "language_id"):
+            rule.check_language("tlh")
