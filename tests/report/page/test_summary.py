@@ -18,94 +18,161 @@ from bleuprint.report.page.summary import summary
 from bleuprint.report.score_frame import score_frame
 from pages import page_of
 
-CORPORA = "news-en-de", "news-en-fr"
-REFERENCES = "4e" * 32
+# The sum of the references of all rows.
+REFERENCES_SHA256 = "4e" * 32
 
 
-def record(corpus, system, bleu, p=None, **more):
-    tested = {} if p is None else result_rows.against("base", p)
-    return result_rows.record(system, corpus, "first", bleu, **{**tested, **more})
+def record(corpus, system, bleu, p_value=None, **changes):
+    """Make the record of a system, tested against the system `base` if it has a p-value."""
+    tested = {} if p_value is None else result_rows.against("base", p_value)
+    tested.update(changes)
+    return result_rows.record(system, corpus, "first", bleu, **tested)
 
 
-def found(*rows, deviations=None):
+def findings(*rows, deviations=None):
+    """Return what the summary says of the best system of each test set.
+
+    Args:
+        rows: The records.
+        deviations: The standard deviation over seeds, by the sum of the references, if known.
+    """
     scores = score_frame(result_rows.frame(*rows))
-    return [f"{each.title}. {each.text}" for each in best_systems(scores, deviations or {})]
+    texts = []
+    for finding in best_systems(scores, deviations or {}):
+        texts.append(f"{finding.title}. {finding.text}")
+    return texts
 
 
-def rows(p, better=3.0, second=None):
-    """The second corpus has another difference, and another p if `second` is given."""
-    return [
-        *(record(corpus, "base", 20.0) for corpus in CORPORA),
-        record(CORPORA[0], "big", 22.0, p),
-        record(CORPORA[1], "big", 20.0 + better, p if second is None else second),
-    ]
+def test_a_significant_difference_is_reported_for_its_test_set():
+    (text,) = findings(
+        record("news-en-de", "base", 20.0), record("news-en-de", "big", 22.0, p_value=0.001)
+    )
 
-
-def test_each_test_set_has_a_finding():
-    first, second = found(*rows(0.001, second=0.2))
-    assert first == (
+    assert text == (
         "news-en-de: big is 2.0 BLEU better than base in these two trainings. Significant over the "
         "test lines (p=0.001); how much another seed would change it is not known."
     )
-    assert second == (
+
+
+def test_a_difference_that_is_not_significant_is_called_uncertain():
+    (text,) = findings(
+        record("news-en-fr", "base", 20.0), record("news-en-fr", "big", 23.0, p_value=0.2)
+    )
+
+    assert text == (
         "news-en-fr: big is best, but perhaps not better than base. 3.0 BLEU above the baseline in "
         "these two trainings: not significant (p=0.200): this test does not tell them apart."
     )
-    first, second = found(*rows(0.001, better=-3.0))
-    assert second.startswith("news-en-fr: no system is better than the baseline base. BLEU 20.0")
 
 
-def test_the_better_system_has_a_cost():
-    twice = record(CORPORA[0], "big", 22.0, 0.001, training_flops=2e10)
-    (text,) = found(record(CORPORA[0], "base", 20.0, training_flops=1e10), twice)
+def test_a_baseline_that_no_system_beats_is_reported():
+    (text,) = findings(
+        record("news-en-fr", "base", 20.0), record("news-en-fr", "big", 17.0, p_value=0.001)
+    )
+
+    assert text.startswith("news-en-fr: no system is better than the baseline base. BLEU 20.0")
+
+
+def test_each_test_set_has_a_finding():
+    first, second = findings(
+        record("news-en-de", "base", 20.0),
+        record("news-en-fr", "base", 20.0),
+        record("news-en-de", "big", 22.0, p_value=0.001),
+        record("news-en-fr", "big", 23.0, p_value=0.2),
+    )
+
+    assert first.startswith("news-en-de: big is 2.0 BLEU better than base")
+    assert second.startswith("news-en-fr: big is best, but perhaps not better than base.")
+
+
+def test_the_finding_says_how_much_more_the_better_system_costs():
+    base = record("news-en-de", "base", 20.0, training_flops=1e10)
+    big = record("news-en-de", "big", 22.0, p_value=0.001, training_flops=2e10)
+
+    (text,) = findings(base, big)
+
     assert text.endswith(" Training big costs 2 times the FLOPs of base.")
 
 
-def test_a_metric_that_contradicts_bleu_is_named():
-    base = record(CORPORA[0], "base", 20.0)
-    (text,) = found(base, record(CORPORA[0], "big", 22.0, 0.001, chrf2=33.0))
+def test_a_metric_that_contradicts_a_significant_difference_is_named():
+    """chrF2 of the baseline is 40.0, 20 above its BLEU."""
+    base = record("news-en-de", "base", 20.0)
+    big = record("news-en-de", "big", 22.0, p_value=0.001, chrf2=33.0)
+
+    (text,) = findings(base, big)
+
     assert text.endswith(" Metrics that favor the baseline: chrF2 -7.0‡.")
-    (text,) = found(base, record(CORPORA[0], "big", 22.0, 0.2, chrf2=33.0))
-    assert "favor" not in text  # not significant either
 
 
-def test_one_system_has_nothing_to_be_compared_with():
-    (text,) = found(record("news-en-de", "base", 20.0))
+def test_a_metric_that_is_not_significantly_worse_is_not_named():
+    base = record("news-en-de", "base", 20.0)
+    big = record("news-en-de", "big", 22.0, p_value=0.2, chrf2=33.0)
+
+    (text,) = findings(base, big)
+
+    assert "favor" not in text
+
+
+def test_an_only_system_is_reported_without_comparison():
+    (text,) = findings(record("news-en-de", "base", 20.0))
+
     assert text == "news-en-de: base is the only system. BLEU 20.0 [19.0, 22.0]"
 
 
-# 1.96 x sqrt(2) = 2.77 times the deviation
 @pytest.mark.parametrize(
-    ("deviation", "expected"),
+    ("deviation", "verdict", "is_chance"),
     [
-        (0.7, "and beyond seed variance, as estimated from reports/ ("),
-        (0.8, "but within seed variance, as estimated from reports/ ("),
+        pytest.param(0.7, "and beyond seed variance", False, id="1.9 of 2.0 BLEU"),
+        pytest.param(0.8, "but within seed variance", True, id="2.2 of 2.0 BLEU"),
     ],
 )
-def test_what_other_seeds_would_do_is_said_if_it_is_known(deviation, expected):
-    text, _ = found(*rows(0.001), deviations={REFERENCES: deviation})
-    assert f"Significant over the test lines (p=0.001), {expected}" in text
-    assert f"({2.772 * deviation:.1f} BLEU)" in text
-    assert text.endswith(": it may be chance.") == (deviation == 0.8)
-
-
-# the error of a difference is 0.5: 95 % of its noise is within 0.98
-@pytest.mark.parametrize(("better", "noise"), [(1.0, "and beyond"), (0.96, "but within")])
-def test_of_several_seeds_the_difference_is_of_systems(better, noise):
-    (text,) = found(
-        *(record("news-en-de", "base", 20.0 + s / 10, seed=s) for s in range(3)),
-        *(
-            record("news-en-de", "big", 20.0 + s / 9 + better, 0.01, seed=s, lines=500)
-            for s in range(3)
-        ),
+def test_a_difference_is_compared_with_the_seed_variance_of_committed_reports(
+    deviation, verdict, is_chance
+):
+    """Two trainings that differ in their seed alone differ by less than this in 95 % of cases."""
+    (text,) = findings(
+        record("news-en-de", "base", 20.0),
+        record("news-en-de", "big", 22.0, p_value=0.001),
+        deviations={REFERENCES_SHA256: deviation},
     )
+
+    seed_variance = 1.96 * 2**0.5 * deviation
+    assert (
+        f"Significant over the test lines (p=0.001), {verdict}, as estimated from reports/ "
+        f"({seed_variance:.1f} BLEU)"
+    ) in text
+    assert text.endswith(": it may be chance.") == is_chance
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"),
+    [
+        pytest.param(1.0, "and beyond", id="larger than 0.98"),
+        pytest.param(0.96, "but within", id="smaller than 0.98"),
+    ],
+)
+def test_systems_with_several_seeds_are_compared_by_their_means(difference, verdict):
+    """The standard error of each difference over the test lines is 0.5, so 95 % lie within 0.98."""
+    rows = []
+    for seed in range(3):
+        rows.append(record("news-en-de", "base", 20.0 + seed / 10, seed=seed))
+    for seed in range(3):
+        bleu = 20.0 + seed / 9 + difference
+        rows.append(record("news-en-de", "big", bleu, p_value=0.01, seed=seed, lines=500))
+
+    (text,) = findings(*rows)
+
     assert "big is 1.0 BLEU better than base. Significant over 3 seeds (p<0.001), " in text
-    assert f"{noise} the sampling error of 500 test lines (1.0 BLEU)" in text
+    assert f"{verdict} the sampling error of 500 test lines (1.0 BLEU)" in text
 
 
-def test_translations_made_elsewhere_are_no_trainings():
-    made = record("news-en-de", "online", 25.0, 0.001, about="A service.")
-    (text,) = found(record("news-en-de", "base", 20.0), made, deviations={REFERENCES: 9.0})
+def test_an_external_system_is_compared_without_seed_variance():
+    """Its translations come from a file, so there is no training that another seed would change."""
+    base = record("news-en-de", "base", 20.0)
+    online = record("news-en-de", "online", 25.0, p_value=0.001, about="A service.")
+
+    (text,) = findings(base, online, deviations={REFERENCES_SHA256: 9.0})
+
     assert text == (
         "news-en-de: online (external) is 5.0 BLEU better than base in these two "
         "translations. Significant over the test lines (p=0.001)."
@@ -223,7 +290,9 @@ def test_scores_are_drawn_to_scale(tree):
 
 def test_of_seeds_the_deviation_is_drawn(tree):
     """22.5 ± 3 / sqrt(2), from 20 to 25."""
-    made = [record("news-en-de", "base", bleu, seed=s) for s, bleu in enumerate((21.0, 24.0), 1)]
+    made = [
+        record("news-en-de", "base", bleu, seed=seed) for seed, bleu in enumerate((21.0, 24.0), 1)
+    ]
     settings = replace(tree[0], seeds=(1, 2))
     body = summary(ReportContext(settings, result_rows.frame(*made), tree[1])).body
     ends = [(22.5 + side * 3 / 2**0.5 - 20) / 5 for side in (-1, 1)]
