@@ -71,6 +71,7 @@ def density_of(files: Iterable[Path]) -> Density:
 
 
 def _code_lines(text: str, tree: ast.Module) -> int:
+    """Count the lines of a file without blank lines, comments and docstrings."""
     docstring_lines = set[int]()
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
@@ -111,6 +112,7 @@ def _maps_a_lambda(node: ast.AST) -> bool:
 
 
 def _is_nested(comprehension: _COMPREHENSIONS) -> bool:
+    """Return whether a comprehension has several `for`, or contains another one."""
     if len(comprehension.generators) > 1:
         return True
     below = list(ast.walk(comprehension))[1:]

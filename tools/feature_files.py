@@ -173,22 +173,23 @@ def files_that_name(feature: Feature, root: Path) -> dict[Path, str]:
         root: The project's root.
 
     Returns:
-        One of the names found, by file; paths are relative to `root`.
+        One of the names that each file contains, by file; paths are relative to `root`.
     """
     own_modules = feature.own_modules(root)
     imports = {_import_name(path) for path in own_modules if path.parts[0] != "stages"}
-    found = {}
+    name_by_file = {}
     for path in _code_files(root):
         if path in own_modules:
             continue
         for name in _names_of(root / path):
             if name in imports or feature.pattern.search(_words(name)):
-                found[path] = name
+                name_by_file[path] = name
                 break
-    return found
+    return name_by_file
 
 
 def _code_files(root: Path) -> list[Path]:
+    """Return the files of the pipeline, the package and the stages, relative to the root."""
     files = [root / "dvc.yaml", root / "Snakefile"]
     for folder, pattern in (("src", "*.py"), ("src", "*.j2"), ("stages", "*.py")):
         files += (root / folder).rglob(pattern)
@@ -207,6 +208,7 @@ def _words(name: str) -> str:
 
 
 def _names_of(path: Path) -> Iterator[str]:
+    """Return the names that a file contains, as its type requires."""
     if path.name == "dvc.yaml":
         return _names_of_yaml(YAML(typ="safe").load(path))
     if path.name == "Snakefile":
@@ -316,12 +318,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Count the files that name each feature.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="the project's root")
     parser.add_argument("--list", action="store_true", help="print the files and a name in each")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     for title, feature in FEATURES.items():
-        own_modules = feature.own_modules(given.folder)
-        files = files_that_name(feature, given.folder)
+        own_modules = feature.own_modules(arguments.folder)
+        files = files_that_name(feature, arguments.folder)
         print(f"{title}: {len(files)} files outside {len(own_modules)} own modules")
-        if given.list:
+        if arguments.list:
             for path, name in files.items():
                 print(f"  {path.as_posix()}: {name}")
 

@@ -19,6 +19,6 @@ def git(folder: Path, *arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
     if done.returncode != 0:
         command = " ".join(["git", *arguments])
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        raise UserError(f"{folder}: `{command}` failed: {said}")
+        output = " ".join(done.stderr.decode(errors="replace").split())
+        raise UserError(f"{folder}: `{command}` failed: {output}")
     return done.stdout.decode().strip()

@@ -144,8 +144,10 @@ def explain(quoted: QuotedNumber, root: Path) -> bool:
         print(f"  not in the reports of {', '.join(quoted.recipes)}")
         return False
     best = max(candidates, key=lambda figure: figure.fit(quoted))
-    more = f" ({len(candidates) - 1} more are printed alike)" if len(candidates) > 1 else ""
-    print(f"  {report_of(best.recipe, root).relative_to(root)}: {best.entry}{more}")
+    other_figures = (
+        f" ({len(candidates) - 1} more are printed alike)" if len(candidates) > 1 else ""
+    )
+    print(f"  {report_of(best.recipe, root).relative_to(root)}: {best.entry}{other_figures}")
     print(f"  commit {best.commit}; trained in {best.minutes:.0f} minutes")
     print(f"  git checkout {best.commit} && make recipe NAME={best.recipe} && make reproduce")
     return True
@@ -158,8 +160,8 @@ def figures_of(recipe: str, root: Path) -> Iterator[Figure]:
     rows = rows[(rows.group == "") & rows.about.isna()]
     commit = ""
     minutes = 0.0
-    for place, runs in rows.groupby(["system", "corpus", "test", "metric"]):
-        system, corpus, test, metric = place
+    for group_key, runs in rows.groupby(["system", "corpus", "test", "metric"]):
+        system, corpus, test, metric = group_key
         commit = ", ".join(sorted(set(runs.commit.dropna().str[:10])))
         minutes = runs.train_seconds.sum() / 60
         for name, text in _printed_scores(runs, metric).items():

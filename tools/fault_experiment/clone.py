@@ -90,9 +90,9 @@ class Clone:
             for path in root.glob("src/_*_native*"):
                 shutil.copy(path, partial / "src")
             partial.rename(self.folder)
-        found = git(self.folder, "rev-parse", "HEAD")
-        if found != commit:
-            commits = f"commit {found[:10]}, not {commit[:10]}"
+        cloned_commit = git(self.folder, "rev-parse", "HEAD")
+        if cloned_commit != commit:
+            commits = f"commit {cloned_commit[:10]}, not {commit[:10]}"
             raise UserError(f"{self.folder} is a clone of {commits}: remove it")
         git(self.folder, "checkout", "--quiet", "--", ".")
 
@@ -103,16 +103,17 @@ class Clone:
             fault: The fault.
             rounds: The rounds of tests to run.
         """
-        began = time.monotonic()
+        start_seconds = time.monotonic()
         path = self.folder / fault.path
         source = path.read_text("utf-8")
         tests = select_tests(self.folder, fault.path)
         _write_module(path, with_fault(source, fault))
         try:
-            outcome = self._outcome(fault, {each: tests[each] for each in rounds})
+            tests_by_round = {round_name: tests[round_name] for round_name in rounds}
+            outcome = self._outcome(fault, tests_by_round)
         finally:
             _write_module(path, source)
-        return replace(outcome, seconds=round(time.monotonic() - began, 1))
+        return replace(outcome, seconds=round(time.monotonic() - start_seconds, 1))
 
     def _outcome(self, fault: Fault, tests: dict[Round, list[str]]) -> Outcome:
         """Run the tests against the fault that is in its file."""

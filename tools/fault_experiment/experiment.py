@@ -68,7 +68,11 @@ class Experiment:
             self._try_new_faults(pool, count)
             self._repeat_falsely_caught(pool, PACKAGE_ROUNDS)
             survivors = self._with_result("survived")
-            unfinished = [drawn for drawn in survivors if self._round(drawn) != Round.ELSEWHERE]
+            unfinished = [
+                drawn_fault
+                for drawn_fault in survivors
+                if self._round(drawn_fault) != Round.ELSEWHERE
+            ]
             self._try_all(pool, unfinished, (Round.ELSEWHERE,))
             self._repeat_falsely_caught(pool, tuple(Round))
 
@@ -87,9 +91,14 @@ class Experiment:
             faults = draw_faults(root, files[package], f"{self._seed} {package}")
             draws[package] = _numbered(package, faults)
         lacking = quotas
-        while batch := _next_batch(draws, lacking):
+        while True:
+            batch = _next_batch(draws, lacking)
+            if not batch:
+                break
             self._drawn += batch
-            untried = [drawn for drawn in batch if drawn not in self.results.trials]
+            untried = [
+                drawn_fault for drawn_fault in batch if drawn_fault not in self.results.trials
+            ]
             self._try_all(pool, untried, PACKAGE_ROUNDS)
             lacking = self._lacking(quotas)
         self._lacking_at_the_end = lacking
@@ -101,9 +110,9 @@ class Experiment:
             quotas: The number of counted faults that each package is to have.
         """
         lacking = dict(quotas)
-        for drawn in self._drawn:
-            if self.results.trials[drawn].is_counted:
-                lacking[drawn.package] -= 1
+        for drawn_fault in self._drawn:
+            if self.results.trials[drawn_fault].is_counted:
+                lacking[drawn_fault.package] -= 1
         return lacking
 
     def _repeat_falsely_caught(self, pool: ThreadPoolExecutor, rounds: tuple[Round, ...]) -> None:
@@ -113,9 +122,11 @@ class Experiment:
         """
         while True:
             caught = self._with_result("caught")
-            self._check_without_fault({self._test(drawn) for drawn in caught})
+            self._check_without_fault({self._test(drawn_fault) for drawn_fault in caught})
             failing_tests = self.results.failing_tests
-            falsely_caught = [drawn for drawn in caught if self._test(drawn) in failing_tests]
+            falsely_caught = [
+                drawn_fault for drawn_fault in caught if self._test(drawn_fault) in failing_tests
+            ]
             if not falsely_caught:
                 return
             self._try_all(pool, falsely_caught, rounds)
@@ -138,17 +149,17 @@ class Experiment:
         rounds: tuple[Round, ...],
     ) -> None:
         """Try faults, as many at a time as there are clones."""
-        trials = [pool.submit(self._try_fault, drawn, rounds) for drawn in faults]
+        trials = [pool.submit(self._try_fault, drawn_fault, rounds) for drawn_fault in faults]
         for trial in trials:
             trial.result()
 
-    def _try_fault(self, drawn: DrawnFault, rounds: tuple[Round, ...]) -> None:
+    def _try_fault(self, drawn_fault: DrawnFault, rounds: tuple[Round, ...]) -> None:
         """Try a fault, keep the result and print it."""
         with self._clone() as clone:
-            source = (clone.folder / drawn.fault.path).read_text("utf-8")
-            outcome = clone.try_fault(drawn.fault, rounds)
-        self.results.add_trial(drawn, outcome, source)
-        print(_describe(drawn.fault, outcome), flush=True)
+            source = (clone.folder / drawn_fault.fault.path).read_text("utf-8")
+            outcome = clone.try_fault(drawn_fault.fault, rounds)
+        self.results.add_trial(drawn_fault, outcome, source)
+        print(_describe(drawn_fault.fault, outcome), flush=True)
 
     @contextmanager
     def _clone(self) -> Iterator[Clone]:
@@ -161,16 +172,20 @@ class Experiment:
 
     def _with_result(self, result: str) -> list[DrawnFault]:
         """Return the drawn faults whose last trial has a result."""
-        return [drawn for drawn in self._drawn if self._outcome(drawn).result == result]
+        return [
+            drawn_fault
+            for drawn_fault in self._drawn
+            if self._outcome(drawn_fault).result == result
+        ]
 
-    def _outcome(self, drawn: DrawnFault) -> Outcome:
-        return self.results.trials[drawn].outcome
+    def _outcome(self, drawn_fault: DrawnFault) -> Outcome:
+        return self.results.trials[drawn_fault].outcome
 
-    def _round(self, drawn: DrawnFault) -> str:
-        return self._outcome(drawn).round
+    def _round(self, drawn_fault: DrawnFault) -> str:
+        return self._outcome(drawn_fault).round
 
-    def _test(self, drawn: DrawnFault) -> str:
-        return self._outcome(drawn).test
+    def _test(self, drawn_fault: DrawnFault) -> str:
+        return self._outcome(drawn_fault).test
 
     def summary(self) -> str:
         """Return the survivors as diffs, tables of all results, and how many faults are lacking."""
@@ -218,15 +233,15 @@ def _next_batch(
         for package, number in lacking.items():
             if turn >= number:
                 continue
-            drawn = next(draws[package], None)
-            if drawn is not None:
-                batch.append(drawn)
+            drawn_fault = next(draws[package], None)
+            if drawn_fault is not None:
+                batch.append(drawn_fault)
     return batch
 
 
 def _describe(fault: Fault, outcome: Outcome) -> str:
     """Say in one line what became of a fault."""
-    place = f"{fault.path}:{fault.line}: {fault.kind}"
+    fault_name = f"{fault.path}:{fault.line}: {fault.kind}"
     if outcome.result != "caught":
-        return f"{outcome.result}: {place}, {outcome.seconds:.0f} s"
-    return f"caught: {place}, by {outcome.test} in {outcome.seconds:.0f} s: {outcome.message}"
+        return f"{outcome.result}: {fault_name}, {outcome.seconds:.0f} s"
+    return f"caught: {fault_name}, by {outcome.test} in {outcome.seconds:.0f} s: {outcome.message}"

@@ -39,7 +39,7 @@ def is_another_program(source: str, fault: Fault) -> bool:
     faulty = with_fault(source, fault)
     try:
         with warnings.catch_warnings():
-            # such as `is` with a literal
+            # A fault may cause warnings, such as for `is` with a literal.
             warnings.simplefilter("ignore", SyntaxWarning)
             compile(faulty, fault.path, "exec")
     except SyntaxError:

@@ -111,6 +111,12 @@ class _Finder(ast.NodeVisitor):
     """
 
     def __init__(self, path: str, source: str) -> None:
+        """Prepare a visit.
+
+        Args:
+            path: The path of the file, which the faults name.
+            source: The text of the file.
+        """
         self.faults = list[Fault]()
         self._path = path
         # Bytes, since syntax trees count columns in bytes of UTF-8.
@@ -153,10 +159,10 @@ class _Finder(ast.NodeVisitor):
         if not self._is_in_f_string:
             return True
         try:
-            found = ast.parse(self._text(node), mode="eval").body
+            parsed = ast.parse(self._text(node), mode="eval").body
         except SyntaxError:
             return False
-        return ast.unparse(found) == ast.unparse(node)
+        return ast.unparse(parsed) == ast.unparse(node)
 
     def _add(self, kind: str, start: int, end: int, replacement: str) -> None:
         """Add a fault that replaces the bytes from `start` to before `end`."""
@@ -185,23 +191,23 @@ class _Finder(ast.NodeVisitor):
         pattern, replacement = operator
         after_left = self._end_byte(left)
         between = self._content[after_left : self._start_byte(right)].decode(errors="replace")
-        found = re.search(pattern, between)
+        match = re.search(pattern, between)
         # A comment between the operands may contain the operator as well.
-        if found is None or "#" in between:
+        if match is None or "#" in between:
             return
-        self._add(kind, after_left + found.start(), after_left + found.end(), replacement)
+        self._add(kind, after_left + match.start(), after_left + match.end(), replacement)
 
-    def _add_swap(self, kind: str, one: ast.expr, other: ast.expr) -> None:
-        """Add a fault that exchanges two expressions, of which `one` comes first."""
-        if ast.dump(one) == ast.dump(other):
+    def _add_swap(self, kind: str, first: ast.expr, second: ast.expr) -> None:
+        """Add a fault that exchanges two expressions, in the order of the text."""
+        if ast.dump(first) == ast.dump(second):
             return
-        between = self._content[self._end_byte(one) : self._start_byte(other)].decode()
-        swapped = f"{self._text(other)}{between}{self._text(one)}"
-        self._add(kind, self._start_byte(one), self._end_byte(other), swapped)
+        between = self._content[self._end_byte(first) : self._start_byte(second)].decode()
+        swapped = f"{self._text(second)}{between}{self._text(first)}"
+        self._add(kind, self._start_byte(first), self._end_byte(second), swapped)
 
-    def _add_dropped(self, what: str, node: ast.stmt) -> None:
+    def _add_dropped(self, statement_kind: str, node: ast.stmt) -> None:
         """Add a fault that replaces a statement by `pass`."""
-        self._add(f"dropped {what}", self._start_byte(node), self._end_byte(node), "pass")
+        self._add(f"dropped {statement_kind}", self._start_byte(node), self._end_byte(node), "pass")
 
     # Functions, classes, and what is left as it is
 
@@ -212,7 +218,12 @@ class _Finder(ast.NodeVisitor):
         self._visit_function(node)
 
     def _visit_function(self, node: Function) -> None:
-        is_kernel = any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
+        """Visit the default values and the body of a function.
+
+        Functions in functions belong to the scope of the outermost one.
+        """
+        decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+        is_kernel = "triton.jit" in decorators
         if node.name == "__repr__" or is_kernel:
             return
         self._enclosing_names.append(node.name)
@@ -234,6 +245,7 @@ class _Finder(ast.NodeVisitor):
             self._scopes.pop()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """Visit the body of a class; a protocol has no code that runs."""
         if any(ast.unparse(base).startswith("Protocol") for base in node.bases):
             return
         self._enclosing_names.append(node.name)
@@ -358,6 +370,7 @@ class _Finder(ast.NodeVisitor):
     # Expressions
 
     def visit_Compare(self, node: ast.Compare) -> None:
+        """Change each operator of a comparison, of which `a < b < c` has two."""
         operands = [node.left, *node.comparators]
         if self._is_where_it_says(node):
             for (left, right), operator in zip(pairwise(operands), node.ops, strict=True):
@@ -368,18 +381,21 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        """Exchange `and` and `or`."""
         if self._is_where_it_says(node):
             for left, right in pairwise(node.values):
                 self._add_operator("and/or", left, right, LOGIC[type(node.op)])
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
+        """Change an arithmetic operator, unless an operand is a literal string."""
         is_text = any(_is_text(operand) for operand in (node.left, node.right))
         if not is_text and type(node.op) in ARITHMETIC and self._is_where_it_says(node):
             self._add_operator("arithmetic", node.left, node.right, ARITHMETIC[type(node.op)])
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        """Drop a `not` or a minus sign."""
         start = self._start_byte(node)
         if self._is_where_it_says(node):
             if isinstance(node.op, ast.Not):
@@ -391,10 +407,12 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
+        """Change a number by one, or a fraction by a factor of two, or negate True and False."""
         value = node.value
         if not self._is_where_it_says(node):
             return
-        start, end = self._start_byte(node), self._end_byte(node)
+        start = self._start_byte(node)
+        end = self._end_byte(node)
         if isinstance(value, bool):
             self._add("true/false", start, end, str(not value))
         elif isinstance(value, int):
@@ -406,15 +424,17 @@ class _Finder(ast.NodeVisitor):
             self._add("number", start, end, str(value / 2 if value else 0.5))
 
     def visit_Call(self, node: ast.Call) -> None:
+        """Exchange neighboring arguments, and remember the key of `mapping.get("key")`."""
         self._called.add(node.func)
         name = ast.unparse(node.func).rpartition(".")[2]
         if name not in KEPT_ARGUMENTS and self._is_where_it_says(node):
-            for one, other in pairwise(node.args):
-                if not isinstance(one, ast.Starred) and not isinstance(other, ast.Starred):
-                    self._add_swap("swapped arguments", one, other)
-            for first, second in pairwise(node.keywords):
-                if first.arg is not None and second.arg is not None:
-                    self._add_swap("swapped arguments", first.value, second.value)
+            for first, second in pairwise(node.args):
+                if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
+                    self._add_swap("swapped arguments", first, second)
+            for keyword, next_keyword in pairwise(node.keywords):
+                # `**options` has no name.
+                if keyword.arg is not None and next_keyword.arg is not None:
+                    self._add_swap("swapped arguments", keyword.value, next_keyword.value)
         if name == "get" and isinstance(node.func, ast.Attribute) and node.args:
             self._note_key(node.func.value, node.args[0])
         self.generic_visit(node)
@@ -440,6 +460,7 @@ class _Finder(ast.NodeVisitor):
             uses.append(_NameUse(key.value, key, ".".join(self._enclosing_names)))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        """Remember that an attribute of an object is read; modules are left out."""
         owner = ast.unparse(node.value)
         is_imported = owner.partition(".")[0] in self._imported_names
         is_read = isinstance(node.ctx, ast.Load)

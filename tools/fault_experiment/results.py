@@ -39,9 +39,15 @@ class DrawnFault:
 
 @dataclass(frozen=True)
 class Trial:
-    """A drawn fault, what the tests said of it, and the fault as a diff."""
+    """A fault that was tried.
 
-    drawn: DrawnFault
+    Attributes:
+        drawn_fault: The fault and its place in the draw.
+        outcome: What the tests said of it.
+        diff: The fault as a unified diff.
+    """
+
+    drawn_fault: DrawnFault
     outcome: Outcome
     diff: str
 
@@ -89,10 +95,15 @@ class Results:
             self._append(header)
 
     def _read(self, commit: str) -> None:
+        """Read the file of results: a header, then a line for each trial or check of tests.
+
+        Raises:
+            UserError: The file contains results of another commit.
+        """
         header, *lines = self._path.read_text("utf-8").splitlines()
-        found = json.loads(header)["commit"]
-        if found != commit:
-            commits = f"commit {found[:10]}, not {commit[:10]}"
+        file_commit = json.loads(header)["commit"]
+        if file_commit != commit:
+            commits = f"commit {file_commit[:10]}, not {commit[:10]}"
             raise UserError(f"{self._path} contains results of {commits}: remove it")
         for line in lines:
             record = json.loads(line)
@@ -101,28 +112,31 @@ class Results:
                 self.failing_tests.update(record["failing_tests"])
                 continue
             fault = Fault(**record["fault"])
-            drawn = DrawnFault(record["package"], record["number"], fault)
-            self.trials[drawn] = Trial(drawn, Outcome(**record["outcome"]), record["diff"])
+            drawn_fault = DrawnFault(record["package"], record["number"], fault)
+            self.trials[drawn_fault] = Trial(
+                drawn_fault, Outcome(**record["outcome"]), record["diff"]
+            )
 
     def _append(self, record: dict[str, object]) -> None:
+        """Append a record to the file of results, as one line of JSON."""
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    def add_trial(self, drawn: DrawnFault, outcome: Outcome, source: str) -> None:
+    def add_trial(self, drawn_fault: DrawnFault, outcome: Outcome, source: str) -> None:
         """Add a trial, which replaces an earlier one of the same fault.
 
         Args:
-            drawn: The fault.
+            drawn_fault: The fault.
             outcome: What the tests said of it.
             source: The text of its file without the fault.
         """
-        trial = Trial(drawn, outcome, _diff(source, drawn.fault))
-        self.trials[drawn] = trial
+        trial = Trial(drawn_fault, outcome, _diff(source, drawn_fault.fault))
+        self.trials[drawn_fault] = trial
         self._append(
             {
-                "package": drawn.package,
-                "number": drawn.number,
-                "fault": asdict(drawn.fault),
+                "package": drawn_fault.package,
+                "number": drawn_fault.number,
+                "fault": asdict(drawn_fault.fault),
                 "outcome": asdict(outcome),
                 "diff": trial.diff,
             }
@@ -141,12 +155,12 @@ class Results:
         parts = list[str]()
         for trial in counted:
             if trial.outcome.result != "caught":
-                title = f"{trial.outcome.result}: {trial.drawn.fault.kind}"
+                title = f"{trial.outcome.result}: {trial.drawn_fault.fault.kind}"
                 parts.append(f"{title}\n{trial.diff}")
         for test in sorted(self.failing_tests):
             parts.append(f"fails without a fault: {test}")
-        parts.append(_table(counted, "package", lambda trial: trial.drawn.package))
-        parts.append(_table(counted, "kind", lambda trial: trial.drawn.fault.kind))
+        parts.append(_table(counted, "package", lambda trial: trial.drawn_fault.package))
+        parts.append(_table(counted, "kind", lambda trial: trial.drawn_fault.fault.kind))
         if any(trial.outcome.result == "time limit" for trial in counted):
             parts.append(TIME_LIMIT_NOTE)
         broken = len(trials) - len(counted)
@@ -155,7 +169,8 @@ class Results:
 
 
 def _place_in_draw(trial: Trial) -> tuple[str, int]:
-    return trial.drawn.package, trial.drawn.number
+    """Return the key by which trials are sorted."""
+    return trial.drawn_fault.package, trial.drawn_fault.number
 
 
 def _diff(source: str, fault: Fault) -> str:
@@ -189,6 +204,7 @@ def _table(trials: list[Trial], title: str, name_of: Callable[[Trial], str]) -> 
 
 
 def _table_row(name: str, trials: list[Trial]) -> str:
+    """Return one row of a table: the number of all trials, and of those in each column."""
     counts = [len(trials)]
     for column in COLUMNS:
         counts.append(sum(trial.column == column for trial in trials))

@@ -49,7 +49,7 @@ class Named:
 
 
 def faulty_lines(kind: str) -> list[str]:
-    """The lines that faults of one kind change, as they are then."""
+    """Return the lines that faults of one kind change, with the fault in them."""
     lines = list[str]()
     for fault in faults_in("module.py", SOURCE):
         if fault.kind == kind:
@@ -143,7 +143,7 @@ def test_what_is_drawn_are_other_valid_programs_one_in_each_function() -> None:
     assert len({fault.function for fault in faults}) == len(faults)
     for fault in faults:
         assert is_another_program(source, fault)
-        # the rest of the file keeps its form
+        # The rest of the file keeps its form.
         faulty = with_fault(source, fault)
         assert faulty.startswith(source.encode()[: fault.start].decode())
         assert faulty.endswith(source.encode()[fault.end :].decode())
@@ -220,7 +220,7 @@ def test_always_fails():
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A committed project with one module, of which one function has tests."""
+    """Return a committed project with one module, of which one function has tests."""
     root = tmp_path_factory.mktemp("project")
     files = {
         "src/toy/__init__.py": "",
@@ -241,18 +241,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def the_fault(kind: str, function: str) -> Fault:
-    path = "src/toy/bounds/clamping.py"
-    found = [
-        fault
-        for fault in faults_in(path, MODULE)
-        if fault.kind == kind and fault.function == function
-    ]
-    return found[0]
+    """Return the first fault of a kind in a function of `MODULE`."""
+    for fault in faults_in("src/toy/bounds/clamping.py", MODULE):
+        if fault.kind == kind and fault.function == function:
+            return fault
+    raise AssertionError(f"{function} has no fault of kind {kind}")
 
 
 @pytest.fixture(autouse=True)
 def fast_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The project's tests need no plugin, and loading all takes seconds."""
+    """Load no plugins of pytest: the project's tests need none, and loading takes seconds."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
@@ -304,9 +302,9 @@ def test_an_untested_fault_survives_although_another_test_fails_without_it(
     experiment = Experiment(project, tmp_path, 1, "toy")
     experiment.run(4, jobs=2, seconds_per_run=60)
     results = dict[str, tuple[str, str]]()
-    for drawn, trial in experiment.results.trials.items():
+    for drawn_fault, trial in experiment.results.trials.items():
         test = trial.outcome.test.rpartition("::")[2]
-        results[drawn.fault.function] = (trial.outcome.result, test)
+        results[drawn_fault.fault.function] = (trial.outcome.result, test)
     assert results["middle"] == ("caught", "test_in_a_process")
     assert results["unused"] == ("survived", "")
     assert "fails without a fault: tests/bounds/test_clamping.py::test_always_fails" in (
@@ -319,8 +317,8 @@ def test_the_summary_says_how_many_faults_could_not_be_drawn(project: Path, tmp_
     experiment.run(5, jobs=1, seconds_per_run=60)
     # The module has three functions, of which each gets one fault.
     assert len(experiment.results.trials) == 3
-    said = "not drawn, since each function had one fault already: 2 in bounds"
-    assert experiment.summary().splitlines()[-1] == said
+    last_line = "not drawn, since each function had one fault already: 2 in bounds"
+    assert experiment.summary().splitlines()[-1] == last_line
 
 
 def test_all_tests_of_a_file_that_cannot_be_collected_fail_without_a_fault(clone: Clone) -> None:
@@ -356,7 +354,7 @@ def test_toy():
 
 @pytest.fixture
 def outcome_of(clone: Clone) -> Iterator[Callable[[str], Outcome]]:
-    """A function: what becomes of a fault if a test does something as soon as it sees it."""
+    """Return a function that tries a fault with a test, given what the test does if it fails."""
     tests = clone.folder / "tests/bounds/test_clamping.py"
 
     def outcome_of(consequence: str) -> Outcome:
@@ -395,7 +393,7 @@ def test_a_fault_with_which_a_test_ends_pytest_is_caught(
 
 
 def test_the_limit_of_a_test_is_recognized_in_what_pytest_prints(tmp_path: Path) -> None:
-    # as Python's faulthandler prints it after 400 seconds
+    # Python's faulthandler prints this after 400 seconds.
     output = (
         "tests/test_a.py::test_one PASSED [ 50%]\n"
         "tests/test_a.py::test_two Timeout (0:06:40)!\n"
@@ -416,12 +414,12 @@ def test_the_tables_tell_who_caught_a_fault(tmp_path: Path) -> None:
         Outcome("broken", Round.NAMED),
     ]
     for number, outcome in enumerate(outcomes):
-        drawn = DrawnFault("bounds", number, the_fault("dropped guard", "clamp"))
-        results.add_trial(drawn, outcome, MODULE)
+        drawn_fault = DrawnFault("bounds", number, the_fault("dropped guard", "clamp"))
+        results.add_trial(drawn_fault, outcome, MODULE)
     lines = results.summary().splitlines()
     header = "| package | faults | caught | caught elsewhere | survived | time limit |"
-    place = lines.index(header)
-    assert lines[place + 1 : place + 4] == [
+    header_index = lines.index(header)
+    assert lines[header_index + 1 : header_index + 4] == [
         "|---|---:|---:|---:|---:|---:|",
         "| bounds | 4 | 2 | 1 | 1 | 0 |",
         "| all | 4 | 2 | 1 | 1 | 0 |",
@@ -431,8 +429,8 @@ def test_the_tables_tell_who_caught_a_fault(tmp_path: Path) -> None:
 
 def test_the_summary_says_how_time_limits_count(tmp_path: Path) -> None:
     results = Results(tmp_path / "faults-1.jsonl", 1, "a" * 40)
-    drawn = DrawnFault("bounds", 0, the_fault("dropped guard", "clamp"))
-    results.add_trial(drawn, Outcome("time limit", Round.ELSEWHERE), MODULE)
+    drawn_fault = DrawnFault("bounds", 0, the_fault("dropped guard", "clamp"))
+    results.add_trial(drawn_fault, Outcome("time limit", Round.ELSEWHERE), MODULE)
     lines = results.summary().splitlines()
     assert lines.count("| bounds | 1 | 0 | 0 | 0 | 1 |") == 1
     (note,) = [line for line in lines if line.startswith("time limit: pytest")]
@@ -451,5 +449,5 @@ def test_results_of_another_commit_are_refused(project: Path, tmp_path: Path) ->
 def test_an_error_of_git_says_what_git_said(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         git(tmp_path, "rev-parse", "HEAD")
-    said = f"{tmp_path}: `git rev-parse HEAD` failed: fatal: not a git repository"
-    assert str(caught.value).startswith(said)
+    message = f"{tmp_path}: `git rev-parse HEAD` failed: fatal: not a git repository"
+    assert str(caught.value).startswith(message)
