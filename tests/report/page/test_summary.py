@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -181,74 +180,129 @@ def test_an_external_system_is_compared_without_seed_variance():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Settings, and a folder with filtering and corpus statistics."""
+    """Return settings, and a folder with filtering and corpus statistics."""
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, ("base", "big"), {"news-en-de": ("first",)})
     trees.write_texts(root, settings)
     return settings, root
 
 
-def warned(tree, *rows, change=None, **settings):
-    """The cautions by the first words of their titles."""
-    context = ReportContext(replace(tree[0], **settings), result_rows.frame(*rows), tree[1])
-    if change:
-        change(context)
-    return {each.title.split(":")[0].split(",")[0]: each.text for each in cautions(context)}
+def caution_texts(tree, *rows, kept_pairs=None, **settings):
+    """Return the texts of the summary's cautions by the beginning of their titles.
+
+    Args:
+        tree: The settings and the folder of the project.
+        rows: The records.
+        kept_pairs: The number of training pairs of news-en-de; 9,993 if omitted.
+        settings: The settings to change.
+    """
+    usual_settings, root = tree
+    context = ReportContext(replace(usual_settings, **settings), result_rows.frame(*rows), root)
+    if kept_pairs is not None:
+        counts = context.pair_counts["news-en-de"]
+        context.pair_counts["news-en-de"] = replace(counts, kept=kept_pairs)
+    texts = {}
+    for caution in cautions(context):
+        title = caution.title.split(":")[0].split(",")[0]
+        texts[title] = caution.text
+    return texts
 
 
 @pytest.mark.parametrize(
     ("bleu", "lines", "expected"),
-    [(15.0, 200, []), (14.9, 200, ["Low scores"]), (15.0, 199, ["Few test lines"])],
+    [
+        pytest.param(15.0, 200, [], id="enough"),
+        pytest.param(14.9, 200, ["Low scores"], id="BLEU below 15"),
+        pytest.param(15.0, 199, ["Few test lines"], id="less than 200 lines"),
+    ],
 )
-def test_low_scores_and_few_lines_come_first(tree, bleu, lines, expected):
-    found = warned(tree, record("news-en-de", "base", bleu, lines=lines))
-    assert [*found] == [*expected, "Few sentence pairs to train on"]
+def test_low_scores_and_few_test_lines_are_the_first_caution(tree, bleu, lines, expected):
+    texts = caution_texts(tree, record("news-en-de", "base", bleu, lines=lines))
+
+    assert list(texts) == [*expected, "Few sentence pairs to train on"]
 
 
-def test_pairs_errors_unseen_words_and_overlap_are_said(tree):
-    def more(context):
-        context.pair_counts["news-en-de"] = replace(context.pair_counts["news-en-de"], kept=10_000)
+def unseen_words(count):
+    """Return the metric that counts words the training text lacks; 1,200 other words are seen."""
+    entry = result_rows.measured("word_accuracy", 0, units=count)
+    return {("word_accuracy", "count 0"): entry}
 
-    def unseen(words):  # beside 1,200 that are seen
-        return {("word_accuracy", "count 0"): result_rows.measured("word_accuracy", 0, units=words)}
 
-    row = partial(record, "news-en-de", "base", 20.0)
-    found = warned(
-        tree, row(**{"any error": 100, "repetition": 60, "numbers": 50}, metrics=unseen(64))
-    )
-    assert found["Few sentence pairs to train on"] == "9,993 of news-en-de"
-    assert found["Many lines with output errors"] == (
+@pytest.fixture(scope="module")
+def texts_of_a_poor_corpus(tree):
+    """Return the cautions on 9,993 training pairs, errors in 10 % of lines and 64 unseen words."""
+    errors = {"any error": 100, "repetition": 60, "numbers": 50}
+    row = record("news-en-de", "base", 20.0, **errors, metrics=unseen_words(64))
+    return caution_texts(tree, row)
+
+
+def test_few_training_pairs_are_counted(texts_of_a_poor_corpus):
+    assert texts_of_a_poor_corpus["Few sentence pairs to train on"] == "9,993 of news-en-de"
+
+
+def test_many_output_errors_are_named_with_the_most_frequent_one(texts_of_a_poor_corpus):
+    assert texts_of_a_poor_corpus["Many lines with output errors"] == (
         "10% of base on news-en-de, first, mostly repetition"
     )
-    assert found["Words of the references that the training text lacks"] == (
-        "5% of news-en-de, first"
-    )
-    assert not warned(tree, row(**{"any error": 99}, metrics=unseen(63)), change=more)
+
+
+def test_unseen_words_are_reported_as_a_share(texts_of_a_poor_corpus):
+    title = "Words of the references that the training text lacks"
+    assert texts_of_a_poor_corpus[title] == "5% of news-en-de, first"
+
+
+def test_there_is_no_caution_just_below_each_limit(tree):
+    """The limits are 10,000 pairs, errors in 10 % of 1,000 lines, and 5 % of unseen words."""
+    row = record("news-en-de", "base", 20.0, **{"any error": 99}, metrics=unseen_words(63))
+
+    assert caution_texts(tree, row, kept_pairs=10_000) == {}
+
+
+def test_a_corpus_that_is_not_decontaminated_may_have_too_high_scores(tree):
+    """Decontamination removes test sentences from the training text."""
     corpus = tree[0].corpora["news-en-de"]
-    unsearched = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
-    found = warned(tree, row(), change=more, corpora={"news-en-de": unsearched})
-    assert found == {"Scores may be too high": "news-en-de"}
-    texts = {
-        part: replace(text, source=File(url="copy:train.src"), target=File(url="copy:train.tgt"))
-        for part, text in corpus.files.train.items()
-    }
-    generated = replace(corpus, files=replace(corpus.files, train=texts))
-    found = warned(tree, row(), change=more, corpora={"news-en-de": generated})
-    assert found == {"Generated text": "news-en-de"}
+    corpus = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
+    row = record("news-en-de", "base", 20.0)
+
+    texts = caution_texts(tree, row, kept_pairs=10_000, corpora={"news-en-de": corpus})
+
+    assert texts == {"Scores may be too high": "news-en-de"}
+
+
+def test_a_corpus_of_generated_text_is_named(tree):
+    """Files whose addresses begin with `copy:` are generated."""
+    corpus = tree[0].corpora["news-en-de"]
+    train = {}
+    for part, text in corpus.files.train.items():
+        source = File(url="copy:train.src")
+        target = File(url="copy:train.tgt")
+        train[part] = replace(text, source=source, target=target)
+    corpus = replace(corpus, files=replace(corpus.files, train=train))
+    row = record("news-en-de", "base", 20.0)
+
+    texts = caution_texts(tree, row, kept_pairs=10_000, corpora={"news-en-de": corpus})
+
+    assert texts == {"Generated text": "news-en-de"}
 
 
 @pytest.mark.parametrize(
-    ("systems", "end"), [(6, "s6 on news-en-de, first, mostly repetition"), (7, "and 1 more")]
+    ("systems", "last_entry"),
+    [
+        pytest.param(6, "10% of s6 on news-en-de, first, mostly repetition", id="six systems"),
+        pytest.param(7, "and 1 more", id="seven systems"),
+    ],
 )
-def test_of_many_places_six_are_named(tree, systems, end):
-    rows = [
-        record("news-en-de", f"s{number}", 20.0, **{"any error": 100, "repetition": 60})
-        for number in range(1, systems + 1)
-    ]
-    places = warned(tree, *rows)["Many lines with output errors"].split("; ")
-    assert len(places) == systems
-    assert places[5] == "10% of s6 on news-en-de, first, mostly repetition"
-    assert places[-1].endswith(end)
+def test_a_caution_names_six_systems_and_counts_the_rest(tree, systems, last_entry):
+    errors = {"any error": 100, "repetition": 60}
+    rows = []
+    for number in range(1, systems + 1):
+        rows.append(record("news-en-de", f"s{number}", 20.0, **errors))
+
+    entries = caution_texts(tree, *rows)["Many lines with output errors"].split("; ")
+
+    assert len(entries) == systems
+    assert entries[5] == "10% of s6 on news-en-de, first, mostly repetition"
+    assert entries[-1].endswith(last_entry)
 
 
 def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
@@ -258,43 +312,71 @@ def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
     assert list(cautions(context)) == []
 
 
-def test_misaligned_lines_and_overlaps_are_said(tree):
-    misfits = {"train": (Misfit(10, 81, 1),), "test.first": (Misfit(1, 500, None),)}
+@pytest.fixture
+def texts_with_findings(tree):
+    """Return the cautions on a corpus with misaligned lines and test sentences in another set."""
+    _, root = tree
+    misaligned = {"train": (Misfit(10, 81, 1),), "test.first": (Misfit(1, 500, None),)}
     overlap = Overlap("first", "valid", 3, 200)
-    folder = tree[1] / "data" / "test_stats" / "news-en-de"
-    SetFindings(misfits, (overlap,)).write(folder)
-    try:
-        found = warned(tree, record("news-en-de", "base", 20.0))
-    finally:
-        (folder / FINDINGS).unlink()
-    assert found["Lines that do not fit their translations"] == (
+    folder = root / "data" / "test_stats" / "news-en-de"
+    SetFindings(misaligned, (overlap,)).write(folder)
+    yield caution_texts(tree, record("news-en-de", "base", 20.0))
+    (folder / FINDINGS).unlink()
+
+
+def test_misaligned_lines_are_named(texts_with_findings):
+    assert texts_with_findings["Lines that do not fit their translations"] == (
         "news-en-de, train: lines 10 to 81 fit the target 1 line later; "
         "news-en-de, test.first: lines 1 to 500 do not fit at all"
     )
-    assert found["Test sentences in another held-out set"] == (
+
+
+def test_test_sentences_in_the_validation_set_are_counted(texts_with_findings):
+    assert texts_with_findings["Test sentences in another held-out set"] == (
         "3 of 200 sentences of test set first are in the validation set (news-en-de)"
     )
 
 
-def test_scores_are_drawn_to_scale(tree):
-    """base: 20 [19, 22], big: 27 [26, 29]; between multiples of five, 15 and 30."""
-    made = [record("news-en-de", "base", 20.0), record("news-en-de", "big", 27.0, 0.2)]
-    section = summary(ReportContext(tree[0], result_rows.frame(*made), tree[1]))
-    drawn = re.findall(r'x1="(.*?)%" x2="(.*?)%"', section.body)
-    assert drawn == [("26.7", "46.7"), ("73.3", "93.3")]
-    table, *_ = page_of(section).tables["summary"]
+@pytest.fixture
+def summary_of_two_systems(tree):
+    """Return the summary of base with BLEU 20 [19, 22] and big with BLEU 27 [26, 29]."""
+    settings, root = tree
+    base = record("news-en-de", "base", 20.0)
+    big = record("news-en-de", "big", 27.0, p_value=0.2)
+    return summary(ReportContext(settings, result_rows.frame(base, big), root))
+
+
+def test_intervals_are_drawn_to_a_scale_between_multiples_of_five(summary_of_two_systems):
+    """The scale reaches from 15 to 30, so 19 is at (19 - 15) / 15 = 26.7 %."""
+    intervals = re.findall(r'x1="(.*?)%" x2="(.*?)%"', summary_of_two_systems.body)
+
+    assert intervals == [("26.7", "46.7"), ("73.3", "93.3")]
+
+
+def test_the_table_of_scores_names_the_test_set_the_scale_and_the_baseline(
+    summary_of_two_systems,
+):
+    table, *_ = page_of(summary_of_two_systems).tables["summary"]
+
     assert table.rows[0][:2] == ["news-en-de, test set first (1,000 sentences)", "15 30"]
     assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]"
     assert table.marks == ["group", "baseline", ""]
 
 
-def test_of_seeds_the_deviation_is_drawn(tree):
-    """22.5 ± 3 / sqrt(2), from 20 to 25."""
-    made = [
-        record("news-en-de", "base", bleu, seed=seed) for seed, bleu in enumerate((21.0, 24.0), 1)
+def test_the_deviation_over_seeds_is_drawn_as_the_interval(tree):
+    """Two seeds have BLEU 21 and 24: 22.5 with a deviation of 3 / sqrt(2), between 20 and 25."""
+    settings, root = tree
+    rows = [
+        record("news-en-de", "base", 21.0, seed=1),
+        record("news-en-de", "base", 24.0, seed=2),
     ]
-    settings = replace(tree[0], seeds=(1, 2))
-    body = summary(ReportContext(settings, result_rows.frame(*made), tree[1])).body
-    ends = [(22.5 + side * 3 / 2**0.5 - 20) / 5 for side in (-1, 1)]
-    (drawn,) = re.findall(r'x1="(.*?)%" x2="(.*?)%".*cx="50.0%"', body)
-    assert list(drawn) == [f"{100 * end:.1f}" for end in ends]
+    context = ReportContext(replace(settings, seeds=(1, 2)), result_rows.frame(*rows), root)
+
+    body = summary(context).body
+
+    deviation = 3 / 2**0.5
+    start_percent = 100 * (22.5 - deviation - 20) / 5
+    end_percent = 100 * (22.5 + deviation - 20) / 5
+    ((start, end),) = re.findall(r'x1="(.*?)%" x2="(.*?)%".*cx="50.0%"', body)
+    assert start == f"{start_percent:.1f}"
+    assert end == f"{end_percent:.1f}"
