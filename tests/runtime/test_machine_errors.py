@@ -19,34 +19,51 @@ from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.streams import STDOUT
 
 
-def of(number, file=None):
-    """The line of an OSError, after what the system calls it."""
-    line = describe_machine_error(OSError(number, os.strerror(number), file and str(file)))
-    assert line is not None and "\n" not in line
-    said, _, rest = line.partition(": ")
-    assert said == os.strerror(number)
-    return rest
+def message_after_name(number, file=None):
+    """Return the line that describes an OSError, after the system's name for the error.
+
+    Args:
+        number: The number of the error, such as errno.ENOSPC.
+        file: The file that the error names, or None.
+    """
+    filename = None if file is None else str(file)
+    line = describe_machine_error(OSError(number, os.strerror(number), filename))
+    assert line is not None
+    assert "\n" not in line
+    name, _, message = line.partition(": ")
+    assert name == os.strerror(number)
+    return message
 
 
-def test_a_full_disk_names_file_folder_and_free_space(tmp_path, monkeypatch):
+@pytest.mark.parametrize("names_file", [True, False])
+def test_a_full_disk_names_file_folder_and_free_space(tmp_path, monkeypatch, names_file):
+    """Without a file, the folder is the current one."""
     monkeypatch.chdir(tmp_path)
-    free = shutil.disk_usage(tmp_path).free / 1e9
-    for file, named in ((tmp_path / "missing" / "file", f"{tmp_path}/missing/file: "), (None, "")):
-        said = re.fullmatch(
-            rf"{named}([\d,.]+) GB free in {tmp_path}: make room there, .*", of(errno.ENOSPC, file)
-        )
-        assert said and abs(float(said[1].replace(",", "")) - free) < 5
+    free_gb = shutil.disk_usage(tmp_path).free / 1e9
+    file = tmp_path / "missing" / "file" if names_file else None
+    prefix = f"{tmp_path}/missing/file: " if names_file else ""
+
+    message = message_after_name(errno.ENOSPC, file)
+
+    match = re.fullmatch(rf"{prefix}([\d,.]+) GB free in {tmp_path}: make room there, .*", message)
+    assert match
+    reported_gb = float(match[1].replace(",", ""))
+    assert abs(reported_gb - free_gb) < 5  # Other programs write meanwhile.
 
 
-def test_limits_are_named(tmp_path):
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    said = of(errno.EMFILE, tmp_path / "x")
-    assert said == f"{tmp_path}/x: this process may open {soft}: ulimit -n {hard} allows the most"
+def test_too_many_open_files_names_the_limit_and_the_highest_allowed_one(tmp_path):
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    message = message_after_name(errno.EMFILE, tmp_path / "x")
+
+    assert message == (
+        f"{tmp_path}/x: this process may open {soft_limit}: ulimit -n {hard_limit} allows the most"
+    )
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOENT])
-def test_others_name_the_file(tmp_path, number):
-    assert of(number, tmp_path / "file") == f"{tmp_path}/file"
+def test_other_errors_name_the_file_alone(tmp_path, number):
+    assert message_after_name(number, tmp_path / "file") == f"{tmp_path}/file"
 
 
 @pytest.mark.parametrize(
@@ -61,12 +78,15 @@ def test_others_name_the_file(tmp_path, number):
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
     ],
 )
-def test_exhausted_memory_says_what_is_needed_and_what_there_is(error, monkeypatch):
+def test_exhausted_memory_says_what_is_needed_and_what_the_machine_has(error, monkeypatch):
+    """Python, torch, oneDNN, CUDA, C++ and the loader of libraries all say it differently."""
     monkeypatch.setattr(machine_errors, "needed_memory_gb", 32)
-    said = describe_machine_error(error)
-    assert said is not None
-    assert said.startswith(f"out of memory ({type(error).__name__}")
-    assert "dvc.yaml counts on 32 GB for this stage; this machine has " in said
+
+    message = describe_machine_error(error)
+
+    assert message is not None
+    assert message.startswith(f"out of memory ({type(error).__name__}")
+    assert "dvc.yaml counts on 32 GB for this stage; this machine has " in message
 
 
 @pytest.mark.parametrize(
@@ -76,55 +96,81 @@ def test_bugs_are_not_errors_of_the_machine(error):
     assert describe_machine_error(error) is None
 
 
-def test_an_error_before_main_is_one_line_too():
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))"
-    program = f"{limit}\nimport bleuprint.runtime.errors\nbytes(3 * 10**9)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("bleuprint: error: out of memory (MemoryError): this machine has")
+def test_exhausted_memory_before_main_is_one_line():
+    """The process may use 2 GB and asks for 3 GB while its modules are still loaded."""
+    program = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))
+import bleuprint.runtime.errors
+bytes(3 * 10**9)
+"""
+
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert process.returncode == 1
+    assert process.stderr.count("\n") == 1
+    assert process.stderr.startswith(
+        "bleuprint: error: out of memory (MemoryError): this machine has"
+    )
 
 
-def test_memory_names_the_limit_of_the_process(monkeypatch):
+def test_a_memory_limit_of_the_process_is_described(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2_500_000_000, -1))
+
     assert ", and this process may use 2.5 GB (ulimit -v)" in machine_errors.describe_memory()
 
 
-def test_memory_that_cannot_be_asked_for_is_exhausted(monkeypatch):
-    def exhausted():
+def test_memory_is_described_even_if_measuring_it_needs_too_much(monkeypatch):
+    def run_out_of_memory():
         raise MemoryError
 
-    monkeypatch.setattr(psutil, "virtual_memory", exhausted)
+    monkeypatch.setattr(psutil, "virtual_memory", run_out_of_memory)
+
     assert machine_errors.describe_memory() == "this process can have no more"
 
 
-def test_what_the_stage_needs_is_named_where_it_is_known(monkeypatch):
+def test_without_a_known_need_only_the_memory_of_the_machine_is_described():
     assert machine_errors.describe_memory().startswith("this machine has ")
+
+
+def test_the_memory_that_a_stage_needs_is_described(monkeypatch):
     monkeypatch.setattr(machine_errors, "needed_memory_gb", 2.5)
-    said = "dvc.yaml counts on 2.5 GB for this stage; this machine has "
-    assert machine_errors.describe_memory().startswith(said)
+
+    description = machine_errors.describe_memory()
+
+    assert description.startswith("dvc.yaml counts on 2.5 GB for this stage; this machine has ")
 
 
-@pytest.mark.parametrize("is_file", [True, False])
-def test_a_full_disk_behind_standard_output_is_that_of_its_file(tmp_path, monkeypatch, is_file):
+def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: str(tmp_path / "output"))
+
+    message = message_after_name(errno.ENOSPC, STDOUT)
+
+    assert f"free in {tmp_path}: make room there" in message
+    assert message != STDOUT
+
+
+def test_a_full_pipe_or_device_names_standard_output_alone(monkeypatch):
     """A pipe or device has no disk."""
-    file = str(tmp_path / "output") if is_file else ""
-    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: file)
-    said = of(errno.ENOSPC, STDOUT)
-    assert (f"free in {tmp_path}: make room there" in said) == is_file
-    assert (said == STDOUT) == (not is_file)
+    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: "")
+
+    assert message_after_name(errno.ENOSPC, STDOUT) == STDOUT
 
 
 def test_a_closed_descriptor_without_a_name_is_a_bug():
-    closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
-    assert describe_machine_error(closed) is None
-    assert of(errno.EBADF, STDOUT) == STDOUT
+    error = OSError(errno.EBADF, os.strerror(errno.EBADF))
+    assert describe_machine_error(error) is None
+
+
+def test_a_closed_standard_output_is_an_error_of_the_machine():
+    assert message_after_name(errno.EBADF, STDOUT) == STDOUT
 
 
 @pytest.mark.parametrize(
     ("count", "text"),
     [(1, "1e-06 MB"), (12_345_678, "12.3 MB"), (999e6, "999 MB"), (1e9, "1.0 GB")],
 )
-def test_sizes(count, text):
+def test_sizes_have_three_digits_in_megabytes_and_one_decimal_in_gigabytes(count, text):
     assert machine_errors.format_bytes(count) == text
 
 
@@ -136,8 +182,14 @@ def membership(tmp_path):
     return path
 
 
-def oom_counts(membership, groups, monkeypatch):
-    """Have the counts of OOM kills read as at the start of a process; return their file."""
+def replace_oom_counts(membership, groups, monkeypatch):
+    """Count OOM kills as if this process had just started; return the file that counts them.
+
+    Args:
+        membership: The file that names the control groups of the process.
+        groups: The folder of control groups.
+        monkeypatch: Replaces the counts.
+    """
     counts = machine_errors._oom_counts(membership, groups)
     monkeypatch.setattr(machine_errors, "_OOM_COUNTS", counts)
     monkeypatch.setattr(machine_errors, "_OOM_KILLS_BEFORE", machine_errors._oom_kills(counts))
@@ -147,50 +199,61 @@ def oom_counts(membership, groups, monkeypatch):
 def test_an_oom_kill_is_this_jobs_if_its_own_control_group_counts_it(
     tmp_path, membership, monkeypatch
 ):
-    (machine := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
-    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine)
-    own = tmp_path / "groups" / "user.slice" / "job-7.scope" / "memory.events"
-    own.parent.mkdir(parents=True)
-    own.write_text("low 0\noom 1\noom_kill 1\noom_group_kill 0\n")
-    assert oom_counts(membership, tmp_path / "groups", monkeypatch) == own
-    machine.write_text("nr_free_pages 7\noom_kill 4\n")  # the process of another job
+    """The kernel counts kills for lack of memory (OOM) per machine and per control group."""
+    machine_counts = tmp_path / "vmstat"
+    machine_counts.write_text("nr_free_pages 7\noom_kill 3\n")
+    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine_counts)
+    group_counts = tmp_path / "groups" / "user.slice" / "job-7.scope" / "memory.events"
+    group_counts.parent.mkdir(parents=True)
+    group_counts.write_text("low 0\noom 1\noom_kill 1\noom_group_kill 0\n")
+    assert replace_oom_counts(membership, tmp_path / "groups", monkeypatch) == group_counts
+
+    machine_counts.write_text("nr_free_pages 7\noom_kill 4\n")  # the process of another job
     assert machine_errors.explain_kill() == ""
-    own.write_text("low 0\noom 2\noom_kill 2\noom_group_kill 0\n")
+
+    group_counts.write_text("low 0\noom 2\noom_kill 2\noom_group_kill 0\n")
     assert machine_errors.explain_kill().startswith(
         ", by the kernel for lack of memory: this machine has "
     )
-    own.unlink()
+
+    group_counts.unlink()
     assert machine_errors.explain_kill() == ""
 
 
 def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
     tmp_path, membership, monkeypatch
 ):
-    (machine := tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 3\n")
-    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine)
-    assert oom_counts(membership, tmp_path / "groups", monkeypatch) == machine
+    """Without a control group, the count of the whole machine is all that is known."""
+    machine_counts = tmp_path / "vmstat"
+    machine_counts.write_text("nr_free_pages 7\noom_kill 3\n")
+    monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine_counts)
+    assert replace_oom_counts(membership, tmp_path / "groups", monkeypatch) == machine_counts
     assert machine_errors.explain_kill() == ""
-    machine.write_text("nr_free_pages 7\noom_kill 4\n")
+
+    machine_counts.write_text("nr_free_pages 7\noom_kill 4\n")
     assert machine_errors.explain_kill().startswith(
         "; the kernel killed a process on this machine for lack of memory: this machine has "
     )
-    machine.unlink()
+
+    machine_counts.unlink()
     assert machine_errors.explain_kill() == ""
 
 
 @pytest.mark.parametrize("size", [17, 40, "half"])
-def test_a_compiled_module_that_was_cut_is_named(tmp_path, monkeypatch, size):
-    """Python reads it for ever, as written on a full disk."""
-    (tmp_path / "cut_module.py").write_text(
-        "value = [1, 2, 3]\n\n\ndef add(a, b):\n    return a + b\n"
-    )
-    compiled = Path(py_compile.compile(str(tmp_path / "cut_module.py")))
+def test_a_truncated_compiled_module_is_named_and_can_be_removed(tmp_path, monkeypatch, size):
+    """A full disk truncates .pyc files, which Python does not write again by itself."""
+    source = tmp_path / "cut_module.py"
+    source.write_text("value = [1, 2, 3]\n\n\ndef add(a, b):\n    return a + b\n")
+    compiled = Path(py_compile.compile(str(source)))
     content = compiled.read_bytes()
-    compiled.write_bytes(content[: len(content) // 2 if size == "half" else size])
+    kept_bytes = len(content) // 2 if size == "half" else size
+    compiled.write_bytes(content[:kept_bytes])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "cut_module", raising=False)
+
     with pytest.raises((EOFError, ValueError, TypeError)) as raised:
         importlib.import_module("cut_module")
+
     expected = f"{compiled} is damaged, as by a full disk: remove it, then run this again"
     assert describe_machine_error(raised.value) == expected
     compiled.unlink()
@@ -198,5 +261,6 @@ def test_a_compiled_module_that_was_cut_is_named(tmp_path, monkeypatch, size):
     monkeypatch.delitem(sys.modules, "cut_module")
 
 
-def test_other_errors_with_that_word_are_bugs():
+def test_an_error_about_marshal_outside_an_import_is_a_bug():
+    """Python's errors about truncated .pyc files contain the word marshal."""
     assert describe_machine_error(ValueError("marshal")) is None
