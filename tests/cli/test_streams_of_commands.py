@@ -46,29 +46,37 @@ def test_what_cannot_be_printed_is_an_error_in_one_line(command, streams, status
 
 
 @pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full", "<&-", "2> >(true)"])
-def test_results_are_printed_whatever_becomes_of_messages(toy, tmp_path, streams):
-    """A text of notes and warnings: a word that is unknown, a line without a translation."""
+def test_translations_are_printed_even_if_messages_cannot_be(toy, tmp_path, streams):
+    """The text causes notes and warnings: an unknown word, and lines without a translation."""
     text = tmp_path / "text"
     text.write_text("ba be\n\nzzz\n" + "be " * 300 + "\n")
-    expected = shell(f"{TRANSLATE} {text}", toy)
-    assert expected[0] == 0 and "not in the training text" in expected[2]
-    status, output, error = shell(f"{TRANSLATE} {text} {streams}", toy)
-    assert (status, output) == (0, expected[1])
-    assert error == (expected[2] if streams == "<&-" else "")
+    expected_status, expected_output, expected_messages = shell(f"{TRANSLATE} {text}", toy)
+    assert expected_status == 0
+    assert "not in the training text" in expected_messages
+
+    status, output, messages = shell(f"{TRANSLATE} {text} {streams}", toy)
+
+    assert status == 0
+    assert output == expected_output
+    # Only a closed standard input leaves a place to print messages.
+    assert messages == (expected_messages if streams == "<&-" else "")
 
 
-def test_stages_work_without_any_stream(toy, tmp_path):
+def test_a_stage_works_without_any_standard_stream(toy, tmp_path):
     root = shutil.copytree(toy, tmp_path / "toy", symlinks=True)
     hypotheses = root / "results" / "micro" / "toy" / "1" / "hypotheses" / "test.x.en"
-    expected = hypotheses.read_bytes()
+    expected_hypotheses = hypotheses.read_bytes()
     hypotheses.unlink()
-    command = f"{sys.executable} stages/translate.py micro toy 1 <&- >&- 2>&-"
-    assert shell(command, root) == (0, "", "")
-    assert hypotheses.read_bytes() == expected
+    close_all_streams = "<&- >&- 2>&-"
+
+    result = shell(f"{sys.executable} stages/translate.py micro toy 1 {close_all_streams}", root)
+
+    assert result == (0, "", "")
+    assert hypotheses.read_bytes() == expected_hypotheses
 
 
 @pytest.mark.parametrize(
-    ("streams", "said"),
+    ("redirection", "message"),
     [
         (">&-", "bleuprint: error: standard output is closed\n"),
         ("<&-", "bleuprint: error: standard input is closed\n"),
@@ -77,9 +85,11 @@ def test_stages_work_without_any_stream(toy, tmp_path):
         (">/dev/full", FULL),
     ],
 )
-def test_the_stream_that_fails_is_named(toy, streams, said):
-    status, _, error = shell(f"{TRANSLATE} {streams}", toy, b"ba be\n")
-    assert (status, error.splitlines(keepends=True)[-1]) == (1, said)
+def test_the_last_message_names_the_stream_or_file_that_fails(toy, redirection, message):
+    status, _, messages = shell(f"{TRANSLATE} {redirection}", toy, b"ba be\n")
+
+    assert status == 1
+    assert messages.splitlines(keepends=True)[-1] == message
 
 
 STARTS = {

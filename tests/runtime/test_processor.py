@@ -42,41 +42,53 @@ CPU implementer\t: 0x41
 
 
 @pytest.mark.parametrize(
-    ("text", "is_intel", "has_bfloat16"),
+    ("cpuinfo", "is_intel", "has_bfloat16"),
     [
-        (XEON, True, True),
-        (XEON.replace("avx512_bf16 ", ""), True, True),  # by AMX
-        (XEON.replace("amx_bf16 amx_tile ", ""), True, True),  # by AVX-512
-        (EPYC, False, False),
-        (GRAVITON, False, False),
+        pytest.param(XEON, True, True, id="Xeon"),
+        pytest.param(XEON.replace("avx512_bf16 ", ""), True, True, id="Xeon with AMX alone"),
+        pytest.param(
+            XEON.replace("amx_bf16 amx_tile ", ""), True, True, id="Xeon with AVX-512 alone"
+        ),
+        pytest.param(EPYC, False, False, id="EPYC"),
+        pytest.param(GRAVITON, False, False, id="Graviton"),
     ],
 )
-def test_a_processor_is_what_linux_says(tmp_path, text, is_intel, has_bfloat16):
-    (tmp_path / "cpuinfo").write_text(text)
-    found = processor.read_processor(tmp_path / "cpuinfo")
-    assert (found.is_intel, found.has_bfloat16) == (is_intel, has_bfloat16)
-    assert found.cores == len(os.sched_getaffinity(0))
+def test_vendor_and_bfloat16_are_read_from_cpuinfo(tmp_path, cpuinfo, is_intel, has_bfloat16):
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+
+    read = processor.read_processor(tmp_path / "cpuinfo")
+
+    assert read.is_intel == is_intel
+    assert read.has_bfloat16 == has_bfloat16
+    assert read.cores == len(os.sched_getaffinity(0))
 
 
-def test_a_machine_that_says_nothing_is_of_no_vendor(tmp_path):
-    found = processor.read_processor(tmp_path / "missing")
-    assert (found.vendor, found.flags) == ("", frozenset())
+def test_without_cpuinfo_vendor_and_flags_are_empty(tmp_path):
+    read = processor.read_processor(tmp_path / "missing")
+
+    assert read.vendor == ""
+    assert read.flags == frozenset()
 
 
 @needs_programs("lscpu")
-def test_this_machine_is_of_the_vendor_that_lscpu_finds():
-    found = subprocess.run(["lscpu", "--json"], capture_output=True, check=True)
-    fields = {each["field"]: each["data"] for each in json.loads(found.stdout)["lscpu"]}
-    assert processor.THIS.vendor == fields.get("Vendor ID:", "")
-    flags = fields.get("Flags:", "") if processor.THIS.is_x86 else ""  # Arm has other fields
+def test_vendor_and_flags_of_this_machine_are_those_of_lscpu():
+    process = subprocess.run(["lscpu", "--json"], capture_output=True, check=True)
+    data_by_field = {}
+    for entry in json.loads(process.stdout)["lscpu"]:
+        data_by_field[entry["field"]] = entry["data"]
+    # On Arm, /proc/cpuinfo has no field of this name.
+    flags = data_by_field.get("Flags:", "") if processor.THIS.is_x86 else ""
+
+    assert processor.THIS.vendor == data_by_field.get("Vendor ID:", "")
     assert processor.THIS.flags == frozenset(flags.split())
 
 
-@pytest.mark.parametrize("each", [AMD, INTEL, OLD_AMD, OLD_INTEL])
-def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, each):
-    monkeypatch.setattr(processor, "THIS", each)
+@pytest.mark.parametrize("this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL])
+def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, this_processor):
+    monkeypatch.setattr(processor, "THIS", this_processor)
     monkeypatch.delenv("BLEUPRINT_WORKERS", raising=False)
-    assert environment.worker_count() == each.cores
+
+    assert environment.worker_count() == this_processor.cores
 
 
 @pytest.mark.parametrize(
@@ -97,5 +109,5 @@ def test_which_architectures_are_x86(architecture, is_x86):
     ],
 )
 def test_which_processors_multiply_in_bfloat16(flags, has_bfloat16):
-    found = replace(processor.THIS, flags=frozenset(flags))
-    assert found.has_bfloat16 == has_bfloat16
+    with_flags = replace(processor.THIS, flags=frozenset(flags))
+    assert with_flags.has_bfloat16 == has_bfloat16
