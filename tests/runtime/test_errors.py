@@ -19,8 +19,8 @@ from bleuprint.runtime.streams import STDOUT
 
 
 @pytest.fixture
-def ended(monkeypatch):
-    """A function that runs `main` as a command does; it returns the exit status."""
+def exit_status(monkeypatch):
+    """Return a function that runs `main` as a command does and returns its exit status."""
     monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
     monkeypatch.delenv(LAUNCHER_VARIABLE, raising=False)
     # streams and signals are pytest's
@@ -44,7 +44,9 @@ def ended(monkeypatch):
     return run
 
 
-def failing(error):
+def raise_in_main(error):
+    """Return a function `main` that raises an error."""
+
     def main():
         raise error
 
@@ -52,7 +54,7 @@ def failing(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (UserError("a.txt: line 3: 'x'\nis bad"), 1, "error: a.txt: line 3: 'x' is bad\n"),
         (Unreachable("host: no answer"), 1, "error: host: no answer\n"),
@@ -63,35 +65,37 @@ def failing(error):
         (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: No such file: a.txt\n"),
     ],
 )
-def test_an_error_ends_a_command_with_its_status_and_one_line(ended, capsys, error, status, said):
-    assert ended(failing(error)) == status
-    assert capsys.readouterr() == ("", f"bleuprint: {said}")
+def test_an_error_ends_a_command_with_its_status_and_one_line(
+    exit_status, capsys, error, status, message
+):
+    assert exit_status(raise_in_main(error)) == status
+    assert capsys.readouterr() == ("", f"bleuprint: {message}")
 
 
-def test_a_bug_keeps_its_traceback(ended, capsys):
-    assert ended(failing(KeyError("no such key"))) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("Traceback ")
-    assert said.endswith("KeyError: 'no such key'\n")
+def test_a_bug_keeps_its_traceback(exit_status, capsys):
+    assert exit_status(raise_in_main(KeyError("no such key"))) == 1
+    messages = capsys.readouterr().err
+    assert messages.startswith("Traceback ")
+    assert messages.endswith("KeyError: 'no such key'\n")
 
 
-def test_nobody_reads_the_output_any_more(ended, capsys):
-    assert ended(failing(BrokenPipeError(32, "Broken pipe", STDOUT))) == 141
+def test_a_pipe_that_nobody_reads_ends_a_command_silently_with_status_141(exit_status, capsys):
+    assert exit_status(raise_in_main(BrokenPipeError(32, "Broken pipe", STDOUT))) == 141
     assert capsys.readouterr() == ("", "")
 
 
-def test_success_is_status_0_and_calls_what_waits_for_it(ended, monkeypatch):
+def test_a_command_that_succeeds_calls_the_functions_in_at_success(exit_status, monkeypatch):
     called = []
     monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
-    assert ended(lambda: called.append("main")) == 0
+    assert exit_status(lambda: called.append("main")) == 0
     assert called == ["main", "after"]
 
 
 @pytest.mark.parametrize("error", [UserError("bad"), SystemExit(2)])
-def test_a_command_that_fails_calls_nothing_after_it(ended, monkeypatch, error):
+def test_a_command_that_fails_calls_no_function_in_at_success(exit_status, monkeypatch, error):
     called = []
     monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
-    status = ended(failing(error))
+    status = exit_status(raise_in_main(error))
     assert called == []
     # argparse exits by itself
     assert status == (2 if isinstance(error, SystemExit) else 1)
@@ -99,26 +103,28 @@ def test_a_command_that_fails_calls_nothing_after_it(ended, monkeypatch, error):
 
 @pytest.mark.parametrize("is_launched", [True, False])
 def test_a_launched_process_leaves_its_message_to_the_launcher(
-    ended, capsys, tmp_path, monkeypatch, is_launched
+    exit_status, capsys, tmp_path, monkeypatch, is_launched
 ):
     """Under torchrun alone, it is printed as well."""
     path = tmp_path / "error.json"
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
     if is_launched:
         monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
-    assert ended(failing(UserErrors(["first", "second"]))) == 1
+    assert exit_status(raise_in_main(UserErrors(["first", "second"]))) == 1
     record = json.loads(path.read_text())
     assert (record["message"], record["status"]) == ("first; second", 1)
-    said = capsys.readouterr().err
-    assert said == ("" if is_launched else "bleuprint: error: first\nbleuprint: error: second\n")
+    messages = capsys.readouterr().err
+    assert messages == (
+        "" if is_launched else "bleuprint: error: first\nbleuprint: error: second\n"
+    )
 
 
 def test_a_message_that_cannot_be_left_to_the_launcher_is_printed(
-    ended, capsys, tmp_path, monkeypatch
+    exit_status, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "missing" / "error.json"))
     monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
-    assert ended(failing(UserError("bad"))) == 1
+    assert exit_status(raise_in_main(UserError("bad"))) == 1
     assert capsys.readouterr().err == "bleuprint: error: bad\n"
 
 

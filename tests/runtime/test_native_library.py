@@ -14,17 +14,20 @@ from requirements import needs_programs
 from root import ROOT
 
 pytestmark = needs_programs("g++")
-GOOD = f'extern "C" int native_version() {{ return {VERSION}; }}\n'
+VALID_SOURCE = f'extern "C" int native_version() {{ return {VERSION}; }}\n'
 
 
 @pytest.fixture
-def build(tmp_path, monkeypatch):
-    """A function that compiles a library, with its checksum, and puts it in place of ours."""
+def build_library(tmp_path, monkeypatch):
+    """Return a function that compiles a library and its checksum, which the package then loads.
+
+    It takes the source and returns the path of the library.
+    """
     path = tmp_path / "_bleuprint_native.so"
     monkeypatch.setattr(native, "find_spec", lambda _: SimpleNamespace(origin=str(path)))
     native.library.cache_clear()
 
-    def made(source):
+    def compile_library(source):
         (tmp_path / "x.cpp").write_text(source)
         command = ["g++", "-shared", "-fPIC", "-o", path, tmp_path / "x.cpp"]
         subprocess.run(command, check=True)
@@ -32,61 +35,65 @@ def build(tmp_path, monkeypatch):
         path.with_name(f"{path.name}.sha256").write_text(f"{digest}\n")
         return path
 
-    yield made
+    yield compile_library
     native.library.cache_clear()
 
 
-def test_the_library_that_was_built_is_used(build, capsys):
-    build(GOOD)
+def test_the_library_that_was_built_is_used(build_library, capsys):
+    build_library(VALID_SOURCE)
     assert native.library().native_version() == VERSION
     assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
 
 
-def test_the_version_is_that_of_the_sources(build, capsys):
+def test_the_version_is_that_of_the_sources(build_library, capsys):
     """Otherwise every library is left out, and all that compares with it is skipped."""
-    build((ROOT / "src" / "bleuprint" / "native" / "version.cpp").read_text())
+    build_library((ROOT / "src" / "bleuprint" / "native" / "version.cpp").read_text())
     assert native.library().native_version() == VERSION
     assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
 
 
-def empty(path):
+def empty_file(path):
     path.write_bytes(b"")
 
 
-def cut(path):
+def truncate(path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 3])
 
 
-def one_bit(path):
+def flip_one_bit(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-def foreign(path):
+def make_foreign(path):
     """Its machine in the ELF header becomes AArch64 (183)."""
     content = bytearray(path.read_bytes())
     content[18] = 183
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [empty, cut, one_bit, foreign])
-def test_another_file_is_not_loaded(build, capsys, damage):
-    path = build(GOOD)
+@pytest.mark.parametrize("damage", [empty_file, truncate, flip_one_bit, make_foreign])
+def test_a_library_that_differs_from_its_checksum_is_not_loaded(build_library, capsys, damage):
+    path = build_library(VALID_SOURCE)
     damage(path)
+
     assert native.library() is None
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith(f"bleuprint: note: {path}: is not the library that was built here")
-    assert native.library() is None and capsys.readouterr().err == ""
+
+    note = capsys.readouterr().err
+    assert note.count("\n") == 1
+    assert note.startswith(f"bleuprint: note: {path}: is not the library that was built here")
     assert native.unavailable_reason().startswith(f"{path}: is not the library")
+    # The note is printed once.
+    assert native.library() is None
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        (GOOD + "extern int nowhere; int *there = &nowhere;\n", "does not load ("),
+        (VALID_SOURCE + "extern int nowhere; int *there = &nowhere;\n", "does not load ("),
         ("int other;\n", "does not load ("),
         (
             'extern "C" int native_version() { return 1; }\n',
@@ -94,24 +101,28 @@ def test_another_file_is_not_loaded(build, capsys, damage):
         ),
     ],
 )
-def test_a_library_that_does_not_fit_is_left_out(build, capsys, source, reason):
-    path = build(source)
+def test_a_library_that_does_not_fit_is_left_out(build_library, capsys, source, reason):
+    path = build_library(source)
     assert native.library() is None
     assert f"note: {path}: {reason}" in capsys.readouterr().err
 
 
-def test_a_foreign_library_without_a_checksum_is_left_out(build, capsys):
-    path = build(GOOD)
+def test_a_foreign_library_without_a_checksum_is_left_out(build_library, capsys):
+    path = build_library(VALID_SOURCE)
     path.with_name(f"{path.name}.sha256").unlink()
-    foreign(path)
+    make_foreign(path)
     assert native.library() is None
     assert f"{path}: does not load (" in capsys.readouterr().err
 
 
-def test_without_a_library_set_up_says_so(monkeypatch, capsys):
+def test_without_a_library_no_note_is_printed_but_the_reason_is_known(monkeypatch, capsys):
+    """`make setup` prints the reason."""
     monkeypatch.setattr(native, "find_spec", lambda _: None)
     native.library.cache_clear()
-    assert native.library() is None and capsys.readouterr().err == ""
+
+    assert native.library() is None
+    assert capsys.readouterr().err == ""
+
     native.library.cache_clear()
     assert native.unavailable_reason().startswith("no C++ functions were built")
 
