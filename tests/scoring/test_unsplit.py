@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import params
 from bleuprint.scoring.bleu_ceiling import ceiling_notes_before_run
 from bleuprint.scoring.unsplit import lacks_words
@@ -23,23 +25,67 @@ SPLIT = {
 }
 
 
-def test_texts_that_13a_does_not_split():
-    assert [language for language in TEXTS if lacks_words([TEXTS[language]], language)] == [*TEXTS]
-    assert not [language for language in SPLIT if lacks_words([SPLIT[language]], language)]
-    # languages for which another tokenizer is chosen, and lines of single words
-    assert not lacks_words([TEXTS["ii"]], "zh") and not lacks_words([TEXTS["shn"]], "my")
-    assert not lacks_words(["Haus", "Donaudampfschiff", "Tür"], "de") and not lacks_words([], "de")
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_text_without_spaces_lacks_words(language):
+    """13a, the usual tokenizer of BLEU, splits words at spaces and punctuation."""
+    assert lacks_words([TEXTS[language]], language)
 
 
-def test_check_notes_references_at_hand(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    settings = params.read(tmp_path)
+@pytest.mark.parametrize("language", SPLIT)
+def test_a_text_with_spaces_has_words(language):
+    assert not lacks_words([SPLIT[language]], language)
+
+
+@pytest.mark.parametrize(("text", "language"), [(TEXTS["ii"], "zh"), (TEXTS["shn"], "my")])
+def test_a_language_with_a_tokenizer_of_its_own_does_not_lack_words(text, language):
+    """BLEU splits Chinese and Burmese into characters."""
+    assert not lacks_words([text], language)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["Haus", "Donaudampfschiff", "Tür"], id="lines of one word"),
+        pytest.param([], id="no lines"),
+    ],
+)
+def test_a_text_that_needs_no_spaces_does_not_lack_words(lines):
+    assert not lacks_words(lines, "de")
+
+
+def write_inputs(line):
+    """Write 20 times the same line to both sides of the training text."""
     Path("inputs").mkdir()
-    for line in (ENGLISH, TEXTS["ii"]):
-        assert not any("spaces" in note for note in ceiling_notes_before_run(settings))
-        for name in ("a.de", "a.no"):
-            Path("inputs", name).write_text(f"{line}\n" * 20)
-    assert [note for note in ceiling_notes_before_run(settings) if "spaces" in note] == [
+    for name in ("a.de", "a.no"):
+        Path("inputs", name).write_text(f"{line}\n" * 20)
+
+
+def notes_on_spaces(settings):
+    """Return the notes of `bleuprint check` that mention spaces."""
+    return [note for note in ceiling_notes_before_run(settings) if "spaces" in note]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return the settings of a project in the current folder, whose inputs are missing."""
+    monkeypatch.chdir(tmp_path)
+    return params.read(tmp_path)
+
+
+def test_check_has_no_note_on_missing_references(project):
+    assert notes_on_spaces(project) == []
+
+
+def test_check_has_no_note_on_references_with_spaces(project):
+    write_inputs(ENGLISH)
+
+    assert notes_on_spaces(project) == []
+
+
+def test_check_notes_references_without_spaces(project):
+    write_inputs(TEXTS["ii"])
+
+    assert notes_on_spaces(project) == [
         "corpora.own: held-out has hardly any spaces in 'no', at which BLEU (13a) splits words: it "
         "will be near 0; compare systems by chrF2"
     ]

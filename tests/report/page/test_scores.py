@@ -70,18 +70,20 @@ def test_a_row_has_the_scores_and_the_cost(tree):
     assert table.rows[0][0] == "wmt14-en-de, test set newstest2014 (1,000 sentences)"
 
 
-def test_what_is_not_significant_is_said_so(tree):
-    """Two systems are tested: 0.03 is significant, but not after Holm's doubling."""
-    found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
-    page = page_with(tree, *found)
+def test_a_difference_is_marked_by_its_significance_after_holms_correction(tree):
+    """Two systems are tested, so the smaller p is doubled: 0.03 is significant alone, 0.06 not."""
+    base = record("base", 20.0)
+    big = record("big", 21.0, 0.03)
+    odd = record("odd", 19.8, 0.41)
+
+    page = page_with(tree, base, big, odd)
+
     table, *_ = page.tables["summary"]
     assert table.row("big")["Δ BLEU"] == "+1.0† p=0.030"
     assert table.row("odd")["Δ BLEU"] == "-0.2 n.s. p=0.410"
     assert table.marks[-3:] == ["baseline", "", ""]
-    assert (
-        "significant alone (p=0.030), not corrected for all systems (p=0.060)"
-        in (page.sections["summary"])
-    )
+    explanation = "significant alone (p=0.030), not corrected for all systems (p=0.060)"
+    assert explanation in page.sections["summary"]
 
 
 def test_published_rows_are_marked(tree):
