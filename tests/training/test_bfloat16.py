@@ -26,7 +26,8 @@ IDS = list(range(4, 20))
 PAIRS = PairIds([IDS, IDS[:9]], [IDS[::-1], IDS[3:14]])
 
 
-def made(precision):
+def make_model_and_optimizer(precision):
+    """Make an untrained model with an optimizer that copies its weights to this precision."""
     torch.manual_seed(1)
     model = Transformer(systems.model(dropout=0.0), 24, 24).train()
     settings: Train = systems.train(precision=precision)
@@ -35,35 +36,55 @@ def made(precision):
     return model, optimizer
 
 
-def test_the_gradient_is_that_of_float32_but_for_rounding():
+def test_loss_and_gradient_in_bfloat16_are_near_those_in_float32():
     batch = Batch.from_ids(PAIRS)
-    results = []
+    losses = {}
+    gradients = {}
     for precision in ("float32", "bfloat16"):
-        model, optimizer = made(precision)
+        model, optimizer = make_model_and_optimizer(precision)
         loss = batch_loss(model, batch, 0.1)
         loss.backward()
+        # Only products are computed in bfloat16.
         assert loss.dtype == optimizer.gradient.dtype == torch.float32
-        results.append((loss.item(), optimizer.gradient))
-    (loss, gradient), (rounded_loss, rounded) = results
-    assert rounded_loss == pytest.approx(loss, rel=0.005) and rounded_loss != loss
-    assert torch.cosine_similarity(gradient, rounded, dim=0) > 0.999
+        losses[precision] = loss.item()
+        gradients[precision] = optimizer.gradient
+
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.005)
+    assert losses["bfloat16"] != losses["float32"]
+    similarity = torch.cosine_similarity(gradients["float32"], gradients["bfloat16"], dim=0)
+    assert similarity > 0.999
 
 
-def test_each_product_takes_the_copy_and_each_update_renews_it():
-    model, optimizer = made("bfloat16")
-    taken = []
+def test_inputs_and_outputs_of_each_linear_layer_are_bfloat16():
+    model, _ = make_model_and_optimizer("bfloat16")
+    dtypes = set()
+
+    def record_dtypes(_, inputs, output):
+        dtypes.update(tensor.dtype for tensor in inputs)
+        dtypes.add(output.dtype)
+
     for layer in model.modules():
         if isinstance(layer, Linear):
-            layer.register_forward_hook(lambda _, inputs, output: taken.append((*inputs, output)))
+            layer.register_forward_hook(record_dtypes)
     batch_loss(model, Batch.from_ids(PAIRS), 0.1).backward()
-    assert {tensor.dtype for pair in taken for tensor in pair} == {torch.bfloat16}
-    before = [layer.copies[0].clone() for layer in model.modules() if isinstance(layer, Linear)]
-    optimizer.step(0.1, optimizer.grad_norm())
+
+    assert dtypes == {torch.bfloat16}
+
+
+def test_an_update_copies_the_changed_weights_to_bfloat16():
+    """Products use a copy of the weights; the weights themselves stay in float32."""
+    model, optimizer = make_model_and_optimizer("bfloat16")
     layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
-    for layer, old in zip(layers, before, strict=True):
-        weight, bias = layer.copies
-        assert torch.equal(weight, layer.weight.bfloat16()) and not torch.equal(weight, old)
-        assert bias is None or torch.equal(bias, layer.bias.bfloat16())
+    old_copies = [layer.copies[0].clone() for layer in layers]
+    batch_loss(model, Batch.from_ids(PAIRS), 0.1).backward()
+
+    optimizer.step(0.1, optimizer.grad_norm())
+
+    for layer, old_copy in zip(layers, old_copies, strict=True):
+        weight_copy, bias_copy = layer.copies
+        assert torch.equal(weight_copy, layer.weight.bfloat16())
+        assert not torch.equal(weight_copy, old_copy)
+        assert bias_copy is None or torch.equal(bias_copy, layer.bias.bfloat16())
 
 
 @pytest.mark.parametrize("this", [OLD_AMD, OLD_INTEL])

@@ -25,61 +25,111 @@ LOCAL = LocalUpdate(
 )
 
 
-def step(precision, **settings):
+def train_step(precision, **settings):
+    """Make a training step of an untrained model with this precision."""
     torch.manual_seed(1)
     model = Transformer(systems.model(), 11, 11)
     return TrainStep(model, systems.train(precision=precision, **settings), 1, ALONE)
 
 
-def test_updates_are_those_of_float32_but_for_rounding():
-    float32, float16 = step("float32"), step("float16")
+def test_float16_updates_have_the_loss_and_gradient_norm_of_float32_updates():
+    float32 = train_step("float32")
+    float16 = train_step("float16")
+
     for number in range(1, 21):
-        expected, found = (
-            each.read_stats(each.update(number, LOCAL)) for each in (float32, float16)
-        )
-        assert found.loss == pytest.approx(expected.loss, rel=0.02) and found.loss != expected.loss
-        assert found.grad_norm == pytest.approx(expected.grad_norm, rel=0.1)
-    assert float16.optimizer.loss_scale.value == 2**16
+        expected = float32.read_stats(float32.update(number, LOCAL))
+        stats = float16.read_stats(float16.update(number, LOCAL))
+        assert stats.loss == pytest.approx(expected.loss, rel=0.02)
+        assert stats.loss != expected.loss  # It is rounded, so it was computed in float16.
+        assert stats.grad_norm == pytest.approx(expected.grad_norm, rel=0.1)
+
+    initial_scale = 2**16
+    assert float16.optimizer.loss_scale.value == initial_scale
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_overflow_halves_the_scale_and_leaves_the_weights(optimizer):
-    made = step("float16", optimizer=Optimizer(name=optimizer), ema=0.5)
-    first = made.read_stats(made.update(1, LOCAL))
-    before = {name: each.clone() for name, each in made.optimizer.state_dict().items()}
-    weights = made.optimizer.weights.clone()
-    made.optimizer.loss_scale.value.fill_(2.0**60)
-    skipped = made.read_stats(made.update(2, LOCAL))
-    assert torch.equal(made.optimizer.weights, weights)
-    assert made.optimizer.loss_scale.value == 2.0**59
-    kept = [name for name in before if name.startswith(("exp_avg", "step", "momentum_buffer"))]
-    assert len(kept) > 1
-    assert all(torch.equal(made.optimizer.state_dict()[name], before[name]) for name in kept)
-    assert skipped.grad_norm == first.grad_norm and math.isfinite(skipped.loss)
-    made.optimizer.loss_scale.value.fill_(1024.0)
-    made.read_stats(made.update(3, LOCAL))
-    assert not torch.equal(made.optimizer.weights, weights)
+def test_an_update_whose_gradient_overflows_halves_the_scale_and_changes_nothing_else(optimizer):
+    """The loss is multiplied by a scale, so that small gradients are not rounded to 0."""
+    step = train_step("float16", optimizer=Optimizer(name=optimizer), ema=0.5)
+    first = step.read_stats(step.update(1, LOCAL))
+    state = {name: tensor.clone() for name, tensor in step.optimizer.state_dict().items()}
+    weights = step.optimizer.weights.clone()
+    step.optimizer.loss_scale.value.fill_(2.0**60)  # so that the gradient overflows
+
+    skipped = step.read_stats(step.update(2, LOCAL))
+
+    assert step.optimizer.loss_scale.value == 2.0**59
+    assert torch.equal(step.optimizer.weights, weights)
+    moments = [name for name in state if name.startswith(("exp_avg", "step", "momentum_buffer"))]
+    assert len(moments) > 1
+    for name in moments:
+        assert torch.equal(step.optimizer.state_dict()[name], state[name])
+    assert skipped.grad_norm == first.grad_norm  # the norm of the last update that counted
+    assert math.isfinite(skipped.loss)
 
 
-def test_what_is_not_a_matter_of_the_scale_is_an_error():
-    made = step("float16")
-    pending = made.update(1, LOCAL)
-    for norm, scale in ((math.inf, 1.0), (2.0, 1e-5)):
-        figures = torch.tensor([30.0, norm, scale], dtype=torch.float64)
-        assert made.read_stats(dataclasses.replace(pending, figures=figures)).loss == 30
-    figures = torch.tensor([30.0, math.inf, 1e-5], dtype=torch.float64)
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_updates_go_on_after_an_overflow(optimizer):
+    step = train_step("float16", optimizer=Optimizer(name=optimizer), ema=0.5)
+    step.read_stats(step.update(1, LOCAL))
+    step.optimizer.loss_scale.value.fill_(2.0**60)
+    step.read_stats(step.update(2, LOCAL))
+    weights = step.optimizer.weights.clone()
+
+    step.optimizer.loss_scale.value.fill_(1024.0)
+    step.read_stats(step.update(3, LOCAL))
+
+    assert not torch.equal(step.optimizer.weights, weights)
+
+
+@pytest.mark.parametrize(
+    ("grad_norm", "scale"),
+    [
+        pytest.param(math.inf, 1.0, id="overflow, and the scale can be halved"),
+        pytest.param(2.0, 1e-5, id="a small scale without overflow"),
+    ],
+)
+def test_an_overflow_or_a_small_scale_alone_is_not_an_error(grad_norm, scale):
+    step = train_step("float16")
+    pending = step.update(1, LOCAL)
+    figures = torch.tensor([30.0, grad_norm, scale], dtype=torch.float64)
+
+    stats = step.read_stats(dataclasses.replace(pending, figures=figures))
+
+    assert stats.loss == 30
+
+
+def test_an_overflow_in_spite_of_a_small_scale_is_an_error():
+    step = train_step("float16")
+    pending = step.update(1, LOCAL)
+    loss_norm_and_scale = torch.tensor([30.0, math.inf, 1e-5], dtype=torch.float64)
+
+    # The message has the mean loss of the 27 tokens: 30 / 27 = 1.11.
     with pytest.raises(UserError, match=r"loss of update 1 is 1\.1\d*, its gradient's norm inf"):
-        made.read_stats(dataclasses.replace(pending, figures=figures))
+        step.read_stats(dataclasses.replace(pending, figures=loss_norm_and_scale))
+
+
+def test_a_loss_that_is_nan_is_an_error_at_any_scale():
+    step = train_step("float16")
+    step.update(1, LOCAL)
     with torch.no_grad():
-        made.model.encoder[0].feed_forward.fc1.bias.fill_(math.inf)
-    made.optimizer.load_state_dict({})  # renews the copies
+        step.model.encoder[0].feed_forward.fc1.bias.fill_(math.inf)
+    step.optimizer.load_state_dict({})  # copies the weights to float16 again
+
     with pytest.raises(UserError, match="loss of update 2 is nan"):
-        made.read_stats(made.update(2, LOCAL))
+        step.read_stats(step.update(2, LOCAL))
 
 
 def test_the_scale_is_doubled_after_2000_updates_without_overflow():
-    scale, found = LossScale(torch.device("cpu")), []
-    for number in range(1, 4002):
-        scale.update(torch.tensor(float(number == 500)))
-        found.append(math.log2(scale.value))
-    assert [found[at - 1] for at in (499, 500, 2499, 2500, 4001)] == [16, 15, 15, 16, 16]
+    scale = LossScale(torch.device("cpu"))
+    exponents = {}
+    for update in range(1, 4002):
+        has_overflow = update == 500
+        scale.update(torch.tensor(float(has_overflow)))
+        exponents[update] = math.log2(scale.value)
+
+    assert exponents[499] == 16
+    assert exponents[500] == 15  # halved by the overflow
+    assert exponents[2499] == 15
+    assert exponents[2500] == 16  # doubled after 2,000 updates
+    assert exponents[4001] == 16
