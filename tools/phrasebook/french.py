@@ -21,7 +21,8 @@ IMPERFECT = {
     "être": ("étais", "étais", "était", "étions", "étaient"),
     "avoir": ("avais", "avais", "avait", "avions", "avaient"),
 }
-# What starts with the sound of a vowel: all words with h in the lexicon, and no number of these.
+# Words that start with these letters start with the sound of a vowel; every h of the lexicon is
+# silent. Two numbers are exceptions.
 VOWELS = tuple("aâàeéèêiîoôœuh")
 NOT_ELIDING = ("huit", "onze")
 CONTRACTIONS = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}

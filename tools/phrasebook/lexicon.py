@@ -145,9 +145,10 @@ class Verb(NamedTuple):
         subject: The classes of nouns that can be its subject; `object` and `place` likewise. The
             first place may start with a relation, as in `to:city`; `!` ends the last one if the
             verb requires a place.
-        traits: What else matters for the sentences with this verb. `state`: no progressive; `past`:
-            no duration; `inf:de`: an infinitive follows, in French with `de`; `that`: a clause
-            follows; `to`: with a recipient.
+        traits: What else matters for the sentences with this verb. `state`: no progressive, and no
+            past without the trait `past`; `past` alone: it happens at once, so no progressive
+            either; `inf:de`: an infinitive follows, in French with `de`; `that`: a clause follows;
+            `to`: with a recipient.
     """
 
     en: str
