@@ -10,14 +10,14 @@ OTHER = ["Der Hund schläft.", "Die Katze ist wach.", "Es regnet heute.", "Wir g
 
 @pytest.fixture
 def warnings(tmp_path):
-    """A function: the warnings by their text, with the share in percent and the line count."""
+    """Return a function that returns the percentage and the lines of each warning by its text."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
 
-    def warnings(translations, sources=(), references=()):
-        found = file_warnings(translations, sources, references, corpus)
-        return {each["group"]: (each["value"], each["units"]) for each in found}
+    def warnings_on_files(translations, sources=(), references=()):
+        entries = file_warnings(translations, sources, references, corpus)
+        return {entry["group"]: (entry["value"], entry["units"]) for entry in entries}
 
-    return warnings
+    return warnings_on_files
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,20 @@ def test_translations_that_equal_another_file(warnings, equal_lines, expected, o
     assert warnings(translations, **{other: OTHER}) == named
 
 
-def test_spaces_make_no_difference(warnings):
-    spaced = [line.replace(" ", "  ") for line in OTHER]
-    assert list(warnings(spaced, references=OTHER)) == [
+def test_translations_equal_the_references_whatever_their_spaces(warnings):
+    two_spaces = [line.replace(" ", "  ") for line in OTHER]
+
+    assert list(warnings(two_spaces, references=OTHER)) == [
         "all translations are identical to the references"
     ]
 
 
-def test_files_of_other_lengths_are_not_compared(warnings):
-    assert warnings(OTHER, sources=OTHER[:3], references=[*OTHER, "Noch einer."]) == {}
+def test_files_with_other_numbers_of_lines_are_not_compared(warnings):
+    a_line_less = OTHER[:3]
+    a_line_more = [*OTHER, "Noch einer."]
+
+    assert warnings(OTHER, sources=a_line_less, references=a_line_more) == {}
+
+
+def test_empty_files_have_no_warnings(warnings):
     assert warnings([], sources=[], references=[]) == {}

@@ -9,14 +9,23 @@ from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREE
 from measuring import texts_of
 
 
-def test_a_share_is_of_the_lines_that_count_and_0_of_none():
-    assert percentage(np.array([[1, 4], [0, 0], [1, 1]])).tolist() == [25.0, 0.0, 100.0]
+def test_a_percentage_counts_the_lines_that_count():
+    """A row contains how many lines have an error, and how many count."""
+    statistics = np.array([[1, 4], [0, 0], [1, 1]])
+
+    assert percentage(statistics).tolist() == [25.0, 0.0, 100.0]
 
 
 def test_the_lines_of_a_document_need_not_follow_each_other():
     lines = ["one", "two", "three", "four"]
-    assert texts_of(lines, lines, documents=["b", "a", "b", "c"]).documents == [[0, 2], [1], [3]]
-    assert texts_of(lines, lines).documents == []
+
+    texts = texts_of(lines, lines, documents=["b", "a", "b", "c"])
+
+    assert texts.documents == [[0, 2], [1], [3]]
+
+
+def test_a_test_set_without_documents_has_none():
+    assert texts_of(["one"], ["one"]).documents == []
 
 
 def test_statistics_come_back_from_their_text():
@@ -37,14 +46,27 @@ def test_a_score_says_where_it_is_shown_and_which_stage_computes_it():
     assert [key for key in SCORE_KEYS if METRICS[key].stage != "score"] == ["comet"]
 
 
-def test_a_signature_names_the_model_of_a_metric_that_has_one():
-    signature = "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
-    assert METRICS["comet"].model_of(signature) == "wmt22-comet-da"
-    assert METRICS["comet"].agreement_of(signature) is not None
-    assert METRICS["comet"].agreement_of(signature.replace("wmt22", "own")) is None
+COMET_SIGNATURE = "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
+
+
+def test_the_signature_of_comet_names_its_model():
+    assert METRICS["comet"].model_of(COMET_SIGNATURE) == "wmt22-comet-da"
+
+
+def test_a_metric_without_a_model_names_none():
     assert METRICS["bleu"].model_of("nrefs:1|case:mixed|eff:no|tok:13a") == ""
+
+
+def test_a_signature_of_comet_without_a_model_is_refused():
     with pytest.raises(ValueError, match=r"'a\|b' names no model"):
         METRICS["comet"].model_of("a|b")
+
+
+def test_the_agreement_of_people_with_comet_is_known_for_the_published_model_alone():
+    own_model = COMET_SIGNATURE.replace("wmt22", "own")
+
+    assert METRICS["comet"].agreement_of(COMET_SIGNATURE) is not None
+    assert METRICS["comet"].agreement_of(own_model) is None
 
 
 @pytest.mark.parametrize(
