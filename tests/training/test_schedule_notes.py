@@ -16,6 +16,14 @@ from root import ROOT
 
 
 def noted(updates=1000, decode=None, average=None, **train):
+    """Return the notes about a system that is validated and saved each 100 updates.
+
+    Args:
+        updates: The setting max_updates.
+        decode: Settings of decoding that differ from the defaults.
+        average: The setting average; without it the last checkpoint alone.
+        train: Settings of training that differ from the defaults.
+    """
     schedule = train.pop("lr_schedule", LrSchedule(constant=Constant(lr=0.001)))
     settings = {"validate_interval": 100, "save_interval": 100, "max_updates": updates, **train}
     system = systems.system(
@@ -47,7 +55,7 @@ WARMUP = (
         (LrSchedule(constant=Constant(lr=1.0)), None),
     ],
 )
-def test_warmup_that_does_not_end(schedule, warmup):
+def test_warmup_that_is_not_shorter_than_the_training_is_noted(schedule, warmup):
     expected = [] if warmup is None else [WARMUP.format(warmup)]
     assert noted(700, lr_schedule=schedule) == expected
 
@@ -73,44 +81,57 @@ def test_warmup_that_does_not_end(schedule, warmup):
         ),
     ],
 )
-def test_a_cosine_of_another_length(schedule, note):
+def test_a_cosine_schedule_shorter_or_longer_than_the_training_is_noted(schedule, note):
     length = schedule.cosine.max_updates
     expected = f"train.lr_schedule.cosine.max_updates {length} {note}"
     assert noted(200, lr_schedule=schedule) == [expected]
 
 
-def test_a_cosine_of_the_same_length_fits():
+def test_a_cosine_schedule_as_long_as_the_training_is_not_noted():
     assert noted(200, lr_schedule=cosine(200, warmup=100)) == []
 
 
-def test_intervals_beyond_the_end():
-    assert noted(90, validate_interval=91, save_interval=90) == [
+def test_a_validate_interval_longer_than_the_training_is_noted():
+    assert noted(updates=90, validate_interval=91, save_interval=90) == [
         "train.validate_interval 91 is above max_updates 90: the one validation is at the end"
     ]
-    assert noted(90, validate_interval=90, save_interval=1000) == [
+
+
+def test_a_save_interval_longer_than_the_training_is_noted():
+    assert noted(updates=90, validate_interval=90, save_interval=1000) == [
         "train.save_interval 1,000 is above max_updates 90: the one checkpoint is at the end; a "
         "training that is stopped before begins anew"
     ]
-    assert noted(190, keep_last=1, keep_interval=200) == [
+
+
+def test_a_keep_interval_longer_than_the_training_is_noted():
+    assert noted(updates=190, keep_last=1, keep_interval=200) == [
         "train.keep_interval 200 is above max_updates 190: it keeps no checkpoint"
     ]
 
 
-def test_patience_that_ends_before_warmup_or_never():
-    inverse = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
-    assert noted(patience=3, lr_schedule=inverse) == [
+def test_patience_that_may_end_the_training_before_its_warmup_is_noted():
+    """The first validation is the best, so the earliest end is one interval after patience."""
+    warmup = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
+
+    # Validations are 100 updates apart: (1 + 3) x 100 = 400 and (1 + 4) x 100 = 500.
+    assert noted(patience=3, lr_schedule=warmup) == [
         "train.patience 3 with validate_interval 100 may end the training at update 400, before "
         "warmup is over (warmup_updates 401). Raise patience or validate_interval"
     ]
-    assert noted(patience=4, lr_schedule=inverse) == []
-    assert noted(patience=9) == []
-    assert noted(patience=10) == [
+    assert noted(patience=4, lr_schedule=warmup) == []
+
+
+def test_patience_that_cannot_end_the_training_is_noted():
+    # Validations are 100 updates apart: (1 + 9) x 100 = 1,000 and (1 + 10) x 100 = 1,100.
+    assert noted(updates=1000, patience=9) == []
+    assert noted(updates=1000, patience=10) == [
         "train.patience 10 with validate_interval 100 cannot end a training before update 1,100, "
         "after max_updates 1,000"
     ]
 
 
-def test_patience_alone_is_compared_with_warmup():
+def test_the_earliest_end_by_patience_is_compared_with_warmup_without_max_updates():
     train = systems.train(
         max_updates=None,
         patience=1,
@@ -121,14 +142,17 @@ def test_patience_alone_is_compared_with_warmup():
     assert "may end the training at update 20, before warmup is over" in note
 
 
-def test_a_moving_average_over_more_updates_than_there_are():
-    mean = Average(ema=True)
-    assert noted(1000, ema=0.9999, average=mean) == [
+def test_a_moving_average_over_more_updates_than_the_training_has_is_noted():
+    """It averages about the last 1 / (1 - ema) updates."""
+    assert noted(1000, ema=0.9999, average=Average(ema=True)) == [
         "train.ema 0.9999 averages about the last 10,000 updates, more than max_updates 1,000: the "
         "first, random weights count almost as much as the last. Lower ema"
     ]
-    assert noted(1000, ema=0.99, average=mean) == []
-    assert noted(1000, ema=0.9999) == []
+    assert noted(1000, ema=0.99, average=Average(ema=True)) == []
+
+
+def test_a_long_moving_average_that_is_not_used_is_not_noted():
+    assert noted(1000, ema=0.9999, average=Average(last=1)) == []
 
 
 def test_more_checkpoints_to_average_than_the_epochs_save():
@@ -154,7 +178,8 @@ def test_more_checkpoints_to_average_than_the_epochs_save():
     ]
 
 
-def test_an_output_that_must_be_longer_than_it_may():
+def test_a_minimum_output_length_above_a_constant_maximum_is_noted():
+    """The maximum length is max_len_a x source length + max_len_b."""
     assert noted(decode={"min_len": 11, "max_len_a": 0, "max_len_b": 10}) == [
         "decode.min_len 11 is above max_len_b 10, with max_len_a 0: no output can be that long"
     ]
