@@ -46,9 +46,9 @@ def refused(settings):
 def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, tmp_path):
     expected = project.comet["own-model"].sha256
     (tmp_path / "model" / "hparams.yaml").write_text("other weights")
-    found = folder_sha256(tmp_path / "model")
+    sha256 = folder_sha256(tmp_path / "model")
     assert refused(project) == (
-        f"{tmp_path / 'model'}: SHA-256 is {found}, not {expected} as in params.yaml (comet)"
+        f"{tmp_path / 'model'}: SHA-256 is {sha256}, not {expected} as in params.yaml (comet)"
     )
 
 
@@ -86,8 +86,8 @@ def test_an_answer_without_scores_is_refused(project, tmp_path, answer, status, 
 def test_the_scores_of_a_model_are_the_mean_of_its_lines(project, tmp_path):
     answer = {"scores": [[0.5, 0.25, 0.75]], "python": "3.11", "comet": "2.2", "references": 1}
     write_python(tmp_path, json.dumps(answer))
-    found = score_run_by_comet(project, *RUN)
-    (measured,) = found["first"]["metrics"]
+    scores = score_run_by_comet(project, *RUN)
+    (measured,) = scores["first"]["metrics"]
     assert measured["metric"] == "comet"
     assert measured["value"] == pytest.approx(50.0)
     assert "Python3.11" in measured["signature"] and "Comet2.2" in measured["signature"]

@@ -8,9 +8,9 @@ from bleuprint.scoring.reference_loss import loss_metrics
 
 
 def figures(nats, tokens, references):
-    """The value and the number of units of each figure."""
-    found = loss_metrics({"nats": nats, "tokens": tokens}, references)
-    return {each["metric"]: (each["value"], each["units"]) for each in found}
+    """Return the value and the number of units of each metric."""
+    entries = loss_metrics({"nats": nats, "tokens": tokens}, references)
+    return {entry["metric"]: (entry["value"], entry["units"]) for entry in entries}
 
 
 def test_the_end_of_a_line_is_a_token_and_a_word():
@@ -23,7 +23,7 @@ def test_the_end_of_a_line_is_a_token_and_a_word():
 
 
 def test_the_perplexity_of_a_diverged_model_is_a_number():
-    found = figures(1e6, 10, ["one"])
-    assert found["loss"] == (100_000.0, 10)
-    assert math.isfinite(found["perplexity"][0])
-    assert math.isfinite(found["word_perplexity"][0])
+    values = figures(1e6, 10, ["one"])
+    assert values["loss"] == (100_000.0, 10)
+    assert math.isfinite(values["perplexity"][0])
+    assert math.isfinite(values["word_perplexity"][0])
