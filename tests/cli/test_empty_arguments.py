@@ -19,46 +19,62 @@ STAGES = sorted(path.stem for path in (ROOT / "stages").glob("*.py"))
 
 
 def command_lines():
-    """Each command with every argument and option that takes a value, which is "EMPTY"."""
+    """Yield a command line for each argument and option with a value, which is EMPTY.
+
+    With it, the words with which the error message names the argument or option.
+    """
     _, commands = cli.command_parser()
     for name, command in commands.choices.items():
         for action in command._actions:
             if action.nargs == 0 or isinstance(action, argparse._HelpAction):
                 continue
             if action.option_strings:
-                yield [name, f"{action.option_strings[0]}=EMPTY"], action.option_strings[0]
-                yield [name, action.option_strings[0], "EMPTY"], action.option_strings[0]
+                option = action.option_strings[0]
+                yield [name, f"{option}=EMPTY"], option
+                yield [name, option, "EMPTY"], option
             else:
                 yield [name, "EMPTY"], f"argument 1 of bleuprint {name} 'EMPTY'"
 
 
-LINES = [*command_lines()]
+LINES = list(command_lines())
 
 
 def test_all_commands_with_values_are_tried():
-    assert {line[0] for line, _ in LINES} >= {
-        *("verify", "compare", "release", "export", "translate", "serve", "ui", "inspect"),
-        *("new-corpus", "sync"),
+    commands = {line[0] for line, _ in LINES}
+    assert commands >= {
+        "verify",
+        "compare",
+        "release",
+        "export",
+        "translate",
+        "serve",
+        "ui",
+        "inspect",
+        "new-corpus",
+        "sync",
     }
 
 
-@pytest.mark.parametrize(("line", "place"), LINES, ids=" ".join)
+@pytest.mark.parametrize(("line", "argument"), LINES, ids=" ".join)
 @pytest.mark.parametrize("empty", ["", " ", " \t"])
-def test_a_command_refuses_it(tmp_path, monkeypatch, capsys, line, place, empty):
+def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line, argument, empty):
+    """A shell passes an empty argument for "$NAME" if the variable is not set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        sys, "argv", ["bleuprint", *(each.replace("EMPTY", empty) for each in line)]
-    )
-    with pytest.raises(SystemExit) as end:
+    words = [word.replace("EMPTY", empty) for word in line]
+    monkeypatch.setattr(sys, "argv", ["bleuprint", *words])
+
+    with pytest.raises(SystemExit) as exit_info:
         cli.main()
+
+    assert exit_info.value.code == 2
     error = capsys.readouterr().err
-    said = f"error: {place.replace('EMPTY', empty)} is empty: is a variable not set?\n"
-    assert end.value.code == 2 and error.endswith(said)
+    argument_in_message = argument.replace("EMPTY", empty)
     assert error.startswith(f"usage: bleuprint {line[0]}")
+    assert error.endswith(f"error: {argument_in_message} is empty: is a variable not set?\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "place"),
+    ("words", "argument"),
     [
         (["verify", ""], "argument 1 of bleuprint verify ''"),
         (["compare", "tiny", ""], "argument 2 of bleuprint compare tiny ''"),
@@ -67,63 +83,76 @@ def test_a_command_refuses_it(tmp_path, monkeypatch, capsys, line, place, empty)
         (["translate", "--system", "", "a file"], "--system"),
     ],
 )
-def test_an_empty_argument_is_counted_from_the_command(monkeypatch, tmp_path, capsys, words, place):
+def test_an_empty_argument_is_counted_from_the_command(
+    monkeypatch, tmp_path, capsys, words, argument
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["bleuprint", *words])
     with pytest.raises(SystemExit):
         cli.main()
-    assert f"error: {place} is empty: is a variable not set?\n" in capsys.readouterr().err
+    assert f"error: {argument} is empty: is a variable not set?\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", [name for name in STAGES if name not in ("resolve", "report")])
-def test_a_stage_refuses_it(tmp_path, monkeypatch, capsys, stage):
+def test_a_stage_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, stage):
     monkeypatch.setattr(sys, "argv", [str(ROOT / "stages" / f"{stage}.py"), "", "own", "1"])
+    # The stage must not start this process, that of the tests, again.
     monkeypatch.setattr("bleuprint.model.arithmetic.restart", lambda *_: None)
     monkeypatch.setattr("bleuprint.runtime.reexec.reexec", lambda *_, **__: None)
     monkeypatch.chdir(tmp_path)
     main = runpy.run_path(sys.argv[0], run_name="stage")["main"]
-    with pytest.raises((SystemExit, UserError)) as end:
+
+    with pytest.raises((SystemExit, UserError)) as raised:
         main()
-    said = capsys.readouterr().err + str(end.value)
-    assert "argument 1 is empty: is a variable not set?" in said
+
+    message = capsys.readouterr().err + str(raised.value)
+    assert "argument 1 is empty: is a variable not set?" in message
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_functions_refuse_it(name):
-    for call in (lambda: verify.open_report(name), lambda: bleuprint.results(name)):
-        with pytest.raises(UserError, match="empty"):
-            call()
+@pytest.mark.parametrize("read", [verify.open_report, bleuprint.results])
+def test_a_report_with_an_empty_name_is_refused(read, name):
+    with pytest.raises(UserError, match="empty"):
+        read(name)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "problem"),
     [
-        ("tiny@", "tiny", "no revision after the @"),
-        ("@", "@", "both sides are the working tree"),
+        pytest.param("tiny@", "tiny", "no revision after the @", id="system"),
+        pytest.param("@", "@", "both sides are the working tree", id="experiment"),
     ],
 )
-def test_nothing_is_compared_with_itself(first, second, problem):
+def test_compare_refuses_an_empty_revision(first, second, problem):
+    """SYSTEM@REVISION names a system at a commit; "tiny@$NAME" is tiny@ without the variable."""
     with pytest.raises(UserError, match=problem):
         next(iter(compare(first, second)))
 
 
 @pytest.mark.parametrize("value", ["", " "])
-def test_an_empty_variable_is_one_that_is_not_set(monkeypatch, value):
-    for name in ("BLEUPRINT_MIRROR", "BLEUPRINT_WORKERS", "BLEUPRINT_PROCESSES", "DVC_ROOT"):
-        monkeypatch.setenv(name, value)
-    expected = environment.mirror(), environment.process_count(), environment.project_root()
-    for name in ("BLEUPRINT_MIRROR", "BLEUPRINT_WORKERS", "BLEUPRINT_PROCESSES", "DVC_ROOT"):
-        monkeypatch.delenv(name)
-    assert (
-        environment.mirror(),
-        environment.process_count(),
-        environment.project_root(),
-    ) == expected
+@pytest.mark.parametrize(
+    ("variable", "read"),
+    [
+        ("BLEUPRINT_MIRROR", environment.mirror),
+        ("BLEUPRINT_PROCESSES", environment.process_count),
+        ("BLEUPRINT_WORKERS", environment.worker_count),
+        ("DVC_ROOT", environment.project_root),
+    ],
+)
+def test_an_empty_environment_variable_counts_as_not_set(monkeypatch, variable, read, value):
+    monkeypatch.delenv(variable, raising=False)
+    value_if_not_set = read()
+
+    monkeypatch.setenv(variable, value)
+
+    assert read() == value_if_not_set
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_make_recipe_refuses_it(name):
-    done = subprocess.run(
+def test_make_recipe_refuses_an_empty_name(name):
+    process = subprocess.run(
         ["make", "recipe", f"NAME={name}"], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 2 and done.stdout.startswith("make recipe NAME=...: one of ")
+
+    assert process.returncode == 2
+    assert process.stdout.startswith("make recipe NAME=...: one of ")
