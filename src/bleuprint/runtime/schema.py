@@ -495,7 +495,6 @@ def _resolve_reference(schema: dict[str, Any], part: dict[str, Any]) -> dict[str
         return _resolve_reference(schema, part["anyOf"][0])
     if "$ref" in part:
         # A reference is "#/$defs/NAME".
-        reference = part["$ref"]
-        name = reference.rpartition("/")[2]
+        name = part["$ref"].split("/")[-1]
         return cast(dict[str, Any], schema["$defs"][name])
     return part
