@@ -93,7 +93,7 @@ def texts_by_language(paths: list[Path], languages: list[str]) -> dict[str, list
 
 
 def django_messages(folder: Path, language: str) -> list[str]:
-    """Return Django's messages in a language, without those of one word or with placeholders."""
+    """Return Django's messages in a language: two words or more, and no placeholders."""
     messages = []
     for path in sorted(folder.glob(f"**/locale/{language}/LC_MESSAGES/django*.mo")):
         with path.open("rb") as file:

@@ -1,8 +1,7 @@
 """The part `decode` of benchmarks/gpu.py: the speed of beam search, ours and CTranslate2's.
 
 Each figure is output tokens per second, EOS included, from token ids to token ids, the best of
-ROUNDS rounds after one to warm up; and the share of outputs equal to those of our search in
-float32. Models:
+ROUNDS rounds after one to warm up; and the share of outputs equal to our float32 outputs. Models:
 
 - multi30k: the model of the part multi30k, if it was run to its end, with its own search, on
   flickr2016

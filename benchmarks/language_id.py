@@ -75,7 +75,7 @@ def main() -> None:
 def django_lines(folder: Path, language: str) -> list[str]:
     """Return Django's distinct messages of 3 to 10 words in a language.
 
-    English messages are the keys of all other catalogues; those of the German one are taken.
+    English messages are the keys of every catalogue, so they are read from the German one.
     """
     lines: dict[str, None] = {}
     catalogue_language = "de" if language == "en" else language

@@ -3,7 +3,7 @@
     python benchmarks/memory.py reports/memory -- python stages/train.py small multi30k-de-en 1
 
 Writes memory.svg and memory.json. Memory is the sum of the resident sets of the command and all its
-descendants, read every second. If the command's log names updates, as that of a training does, a
+descendants, read every second. If the command's log names updates, as a training's log does, a
 sample also has the number of updates done, and the memory after 200 updates is compared with the
 memory at the end; for other commands, the memory after a tenth of the time is compared.
 """

@@ -55,7 +55,7 @@ ROOT = Path(__file__).parent.parent
 STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
 PLAIN_LOOP = "plain loop"
 TOKENIZERS = "tokenizers"
-# Everything of params.yaml but the systems, which are those of the recipe phrasebook.
+# params.yaml without its systems; they are copied from the recipe phrasebook.
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

@@ -9,7 +9,7 @@ prints the tables of docs/scaling.md, from the file and from the measured speed 
   Amdahl's law, whose parallel share comes from the runs of one and two workers.
 - For learn_vocabulary this covers the counting; learning the merges depends on the number of
   different words, and is measured apart (benchmarks/limits.py).
-- Storage: the text is in the outputs of six stages, and as ids in those of a seventh. DVC's cache
+- Storage: six stages output the text, and a seventh outputs it as ids. DVC's cache
   shares these files where it can make links; elsewhere it holds copies.
 - Training: operations are counted from the shapes (bleuprint.model.flops), and a GPU computes them
   at a measured share of its peak. A batch of few tokens takes no less than the launches of its
