@@ -73,7 +73,7 @@ setup: .venv/.ready
 	@# a full disk cuts compiled modules that are written later
 	@.venv/bin/python -m compileall -q src stages
 	@# pip says nothing of a compiler that is missing or fails
-	@.venv/bin/python -c 'from bleuprint import native; why = native.state(); why and print("note:", why)'
+	@.venv/bin/python -m bleuprint.native
 	@touch .venv/.ready
 
 reproduce: setup

@@ -220,6 +220,16 @@ def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
     assert done.stdout.endswith("\nnote: no C++ functions were built\n")
 
 
+def test_the_last_step_of_set_up_runs():
+    """Nothing else of the project runs this step in its own environment."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (module,) = re.findall(r"\.venv/bin/python -m (bleuprint\S*)\n", makefile)
+
+    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_recipe_that_is_not_there_names_the_nearest():
     done = subprocess.run(
         ["make", "--no-print-directory", "recipe", "NAME=toysentence"],

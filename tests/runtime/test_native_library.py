@@ -10,6 +10,7 @@ import pytest
 
 from bleuprint import native
 from bleuprint.native import VERSION
+from bleuprint.native import __main__ as set_up_note
 from requirements import needs_programs
 from root import ROOT
 
@@ -125,6 +126,22 @@ def test_without_a_library_no_note_is_printed_but_the_reason_is_known(monkeypatc
 
     native.library.cache_clear()
     assert native.unavailable_reason().startswith("no C++ functions were built")
+
+
+def test_set_up_prints_why_there_is_no_library(monkeypatch, capsys):
+    monkeypatch.setattr(native, "find_spec", lambda _: None)
+
+    set_up_note.main()
+
+    assert capsys.readouterr().out.startswith("note: no C++ functions were built")
+
+
+def test_set_up_prints_nothing_if_the_library_was_built(build_library, capsys):
+    build_library(VALID_SOURCE)
+
+    set_up_note.main()
+
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.slow
