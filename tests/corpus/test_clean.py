@@ -1,3 +1,5 @@
+"""The stage clean: edits of the training text."""
+
 import json
 
 import pytest
@@ -5,38 +7,71 @@ import pytest
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.rules.rule import Edit
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import TextFolder
+from bleuprint.text.parallel import Pair, TextFolder
 from corpora import EDITS, PAIRS, write_set
 from steps import run_sharded
 
 
-class Shout(Edit):
-    def edit(self, sentence, language):
-        return sentence.upper() if language == "en" else sentence
+def clean_corpus(tmp_path, edits=EDITS, shards=1):
+    """Run the stage clean on the text in the folder raw.
 
+    Args:
+        tmp_path: The folder of the test, with the folder raw.
+        edits: The edits of the stage; as default unicode (NFC) and non_printing.
+        shards: The number of shards that the training text is divided into.
 
-def run(tmp_path, edits=EDITS, shards=1):
+    Returns:
+        The cleaned text, and the filtering statistics by set.
+    """
     raw = TextFolder(tmp_path / "raw", "de", "en")
-    out, filter_stats = tmp_path / "clean", tmp_path / "filter_stats.json"
-    run_sharded(Cleaning("c", raw, out, filter_stats, edits), tmp_path / "shards", shards)
-    return TextFolder(out, "de", "en"), json.loads(filter_stats.read_text())["sets"]
+    stats_file = tmp_path / "filter_stats.json"
+    step = Cleaning("c", raw, tmp_path / "clean", stats_file, edits)
+    run_sharded(step, tmp_path / "shards", shards)
+    return TextFolder(tmp_path / "clean", "de", "en"), json.loads(stats_file.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
-def test_training_sentences_are_edited_and_empty_ones_dropped(tmp_path, shards):
-    raw = TextFolder(tmp_path / "raw", "de", "en")
-    pairs = [("\ufeffe\u0301in  s\r", "o\x85ne"), ("\u200b \x0c", "lost"), ("verloren", "\x00")]
-    write_set(raw, "train", [PAIRS[0], *pairs])
-    clean, sets = run(tmp_path, shards=shards)
+def test_the_edits_compose_accents_and_replace_invisible_characters(tmp_path, shards):
+    # A byte order mark, e with a combining accent, a carriage return; a line separator of old
+    # mainframes (\x85).
+    unclean_pair = ("\ufeffe\u0301in  s\r", "o\x85ne")
+    invisible_source = ("\u200b \x0c", "lost")
+    invisible_target = ("verloren", "\x00")
+    text = [PAIRS[0], unclean_pair, invisible_source, invisible_target]
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", text)
+
+    clean, sets = clean_corpus(tmp_path, shards=shards)
+
     assert list(clean.pairs("train")) == [PAIRS[0], ("éin s", "o ne")]
-    assert sets["train"]["dropped"] == {"empty_side": 2}
+    # Three pairs contain invisible characters; two of them are dropped afterwards.
     assert sets["train"]["changed"] == {"unicode": 1, "non_printing": 3}
-    samples = sets["train"]["samples"]
-    assert [(sample["pair"], sample["target"]) for sample in samples["empty_side"]] == [
-        (3, "lost"),
-        (4, " "),
-    ]
-    assert samples["unicode"] == [
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_a_pair_with_an_empty_side_after_the_edits_is_dropped(tmp_path, shards):
+    invisible_source = ("\u200b \x0c", "lost")
+    invisible_target = ("verloren", "\x00")
+    text = [PAIRS[0], PAIRS[1], invisible_source, invisible_target]
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", text)
+
+    clean, sets = clean_corpus(tmp_path, shards=shards)
+
+    assert list(clean.pairs("train")) == [PAIRS[0], PAIRS[1]]
+    assert sets["train"]["dropped"] == {"empty_side": 2}
+    samples = sets["train"]["samples"]["empty_side"]
+    pair_numbers_and_targets = [(sample["pair"], sample["target"]) for sample in samples]
+    assert pair_numbers_and_targets == [(3, "lost"), (4, " ")]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_the_statistics_show_a_pair_before_and_after_an_edit(tmp_path, shards):
+    # NFC composes e and a combining accent.
+    pair_to_compose = ("\ufeffe\u0301in  s\r", "o\x85ne")
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [PAIRS[0], pair_to_compose])
+
+    _, sets = clean_corpus(tmp_path, shards=shards)
+
+    assert sets["train"]["samples"]["unicode"] == [
         {
             "pair": 2,
             "source": "\ufeffe\u0301in  s\r",
@@ -47,47 +82,66 @@ def test_training_sentences_are_edited_and_empty_ones_dropped(tmp_path, shards):
     ]
 
 
-def test_without_edits_a_sentence_keeps_its_spaces(tmp_path):
-    raw = TextFolder(tmp_path / "raw", "de", "en")
-    pairs = [(" zwei  Wörter\u00a0", "two\twords "), (" ", "lost")]
-    write_set(raw, "train", pairs)
-    clean, sets = run(tmp_path, edits=())
-    assert list(clean.pairs("train")) == pairs[:1]
+def test_without_edits_a_sentence_keeps_its_spaces_and_an_empty_side_is_dropped(tmp_path):
+    spaced_pair = (" zwei  Wörter\u00a0", "two\twords ")
+    blank_pair = (" ", "lost")
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [spaced_pair, blank_pair])
+
+    clean, sets = clean_corpus(tmp_path, edits=())
+
+    assert list(clean.pairs("train")) == [spaced_pair]
     assert sets["train"]["dropped"] == {"empty_side": 1}
 
 
 def test_validation_and_test_sets_keep_every_byte(tmp_path):
     raw = TextFolder(tmp_path / "raw", "de", "en")
+    unclean_pairs = [("\ufeffe\u0301\r", ""), ("", "  \u2028 x\x00")]
     write_set(raw, "train", PAIRS)
-    odd = [("\ufeffe\u0301\r", ""), ("", "  \u2028 x\x00")]
-    for name in ("valid", "test.t"):
-        write_set(raw, name, odd)
-    clean, sets = run(tmp_path)
+    write_set(raw, "valid", unclean_pairs)
+    write_set(raw, "test.t", unclean_pairs)
+
+    clean, sets = clean_corpus(tmp_path)
+
     assert clean.names() == ["train", "valid", "test.t"]
-    assert list(clean.pairs("valid")) == list(clean.pairs("test.t")) == odd
-    assert sets["valid"]["pairs_out"] == sets["test.t"]["pairs_out"] == 2
+    assert list(clean.pairs("valid")) == unclean_pairs
+    assert list(clean.pairs("test.t")) == unclean_pairs
+    assert sets["valid"]["pairs_out"] == 2
+    assert sets["test.t"]["pairs_out"] == 2
 
 
-def test_nothing_left_is_an_error_and_leaves_nothing(tmp_path):
-    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [("", "x")])
+def test_a_text_of_which_nothing_remains_is_an_error_that_leaves_no_output(tmp_path):
+    pair_with_empty_source = ("", "x")
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [pair_with_empty_source])
+
     counts = "1 pair in, 0 out; dropped by empty_side 1"
     with pytest.raises(UserError, match=f"^corpus c: nothing left of train after clean: {counts}$"):
-        run(tmp_path)
-    assert not (tmp_path / "clean").exists() and not (tmp_path / "filter_stats.json").exists()
+        clean_corpus(tmp_path)
+
+    assert not (tmp_path / "clean").exists()
+    assert not (tmp_path / "filter_stats.json").exists()
 
 
-def test_an_edit_that_breaks_a_line_is_named(tmp_path):
+def test_an_edit_that_inserts_a_line_break_is_named_with_the_sentence(tmp_path):
     class BreakLines(Edit):
         def edit(self, sentence, language):  # noqa: ARG002
             return sentence.replace("Katze", "Kat\nze")
 
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS)
+
     message = "rule break_lines: it inserts a line break into 'Die Katze"
     with pytest.raises(UserError, match=message):
-        run(tmp_path, edits=(BreakLines(),))
+        clean_corpus(tmp_path, edits=(BreakLines(),))
 
 
-def test_an_edit_knows_the_language(tmp_path):
-    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS[:2])
-    clean, _ = run(tmp_path, edits=(Shout(),))
-    assert list(clean.pairs("train")) == [(s, t.upper()) for s, t in PAIRS[:2]]
+def test_an_edit_is_called_with_the_language_of_the_sentence(tmp_path):
+    class UppercaseEnglish(Edit):
+        def edit(self, sentence, language):
+            return sentence.upper() if language == "en" else sentence
+
+    pair = Pair("Morgen soll es regnen.", "It is said to rain tomorrow.")
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [pair])
+
+    clean, _ = clean_corpus(tmp_path, edits=(UppercaseEnglish(),))
+
+    expected = ("Morgen soll es regnen.", "IT IS SAID TO RAIN TOMORROW.")
+    assert list(clean.pairs("train")) == [expected]

@@ -1,3 +1,5 @@
+"""The stage dedup: it drops repeated training pairs, and training pairs with a held-out sentence."""
+
 import json
 
 import pytest
@@ -10,44 +12,70 @@ from bleuprint.text.parallel import Pair, TextFolder
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
 
-ALL = Dedup(pairs=True, sources=True, targets=True, decontaminate="normalized")
+ALL_COMPARISONS = Dedup(pairs=True, sources=True, targets=True, decontaminate="normalized")
 
 
-def run(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
+def deduplicate(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
+    """Write the sets of a German-English text and run the stage dedup on it.
+
+    Args:
+        tmp_path: The folder for input and output.
+        settings: Which pairs are dropped; as default equal pairs, and normalized held-out ones.
+        shards: The number of shards that the training text is divided into.
+        workers: The number of processes.
+        edits: The edits of the stage clean, which held-out sentences are compared after.
+        **sets: The pairs of each set; test_x is the test set test.x.
+
+    Returns:
+        The text after the stage, and the filtering statistics by set.
+    """
     before = TextFolder(tmp_path / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    after, filter_stats = tmp_path / "after", tmp_path / "filter_stats.json"
-    step = Deduplication("c", before, after, filter_stats, settings, edits)
+    stats_file = tmp_path / "filter_stats.json"
+    step = Deduplication("c", before, tmp_path / "after", stats_file, settings, edits)
     run_sharded(step, tmp_path / "shards", shards, workers)
-    return TextFolder(after, "de", "en"), json.loads(filter_stats.read_text())["sets"]
+    return TextFolder(tmp_path / "after", "de", "en"), json.loads(stats_file.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_the_first_of_equal_pairs_stays(tmp_path, shards):
-    a, b, c, *_ = PAIRS
-    crossed = Pair(a.source, b.target)
-    after, sets = run(tmp_path, shards=shards, train=[a, b, a, crossed, c, b, a])
-    assert list(after.pairs("train")) == [a, b, crossed, c]
+    cat, train, apples = PAIRS[:3]
+    # Both sides occur before, but not together.
+    crossed = Pair(cat.source, train.target)
+    text = [cat, train, cat, crossed, apples, train, cat]
+
+    after, sets = deduplicate(tmp_path, shards=shards, train=text)
+
+    assert list(after.pairs("train")) == [cat, train, crossed, apples]
     assert sets["train"]["dropped"]["duplicate_pair"] == 3
-    numbers = [sample["pair"] for sample in sets["train"]["samples"]["duplicate_pair"]]
-    assert numbers == [3, 6, 7]
+    dropped_numbers = [sample["pair"] for sample in sets["train"]["samples"]["duplicate_pair"]]
+    assert dropped_numbers == [3, 6, 7]
 
 
-def slow_and_obvious(settings, train, held_out):
-    sources, targets = ({pair[side] for pair in held_out} for side in (0, 1))
+def deduplicate_by_loop(settings, train, held_out):
+    """Return the training pairs that stay, by comparing each with all pairs before it.
+
+    Args:
+        settings: Which pairs are dropped.
+        train: The training pairs.
+        held_out: The pairs of the held-out sets.
+    """
+    held_out_sources = {pair.source for pair in held_out}
+    held_out_targets = {pair.target for pair in held_out}
     kept = []
     for pair in train:
-        twice = (
-            (settings.pairs and pair in kept)
-            or (settings.sources and pair.source in {other.source for other in kept})
-            or (settings.targets and pair.target in {other.target for other in kept})
-        )
-        leaked = settings.decontaminate != "none" and (
-            pair.source in sources or pair.target in targets
-        )
-        if not twice and not leaked:
-            kept.append(pair)
+        if settings.decontaminate != "none" and (
+            pair.source in held_out_sources or pair.target in held_out_targets
+        ):
+            continue
+        if settings.pairs and pair in kept:
+            continue
+        if settings.sources and pair.source in {other.source for other in kept}:
+            continue
+        if settings.targets and pair.target in {other.target for other in kept}:
+            continue
+        kept.append(pair)
     return kept
 
 
@@ -55,118 +83,214 @@ def slow_and_obvious(settings, train, held_out):
 @pytest.mark.parametrize("pairs", [True, False])
 @pytest.mark.parametrize("sources", [True, False])
 @pytest.mark.parametrize("targets", [True, False])
-def test_each_choice_equals_the_obvious_loop(tmp_path, pairs, sources, targets, overlap):
+def test_all_settings_keep_the_pairs_that_a_simple_loop_keeps(
+    tmp_path, pairs, sources, targets, overlap
+):
+    # Squares and cubes repeat after 37 and 41 pairs, so that sources, targets and pairs repeat.
     train = [Pair(f"s{i * i % 37}", f"t{i * i * i % 41}") for i in range(300)]
     held_out = [Pair("s1", "other"), Pair("other", "t2"), Pair("s4", "t8")]
     settings = Dedup(pairs, sources, targets, overlap)
-    after, sets = run(tmp_path, settings, 3, train=train, valid=held_out)
-    assert list(after.pairs("train")) == slow_and_obvious(settings, train, held_out)
+
+    after, sets = deduplicate(tmp_path, settings, shards=3, train=train, valid=held_out)
+
+    assert list(after.pairs("train")) == deduplicate_by_loop(settings, train, held_out)
     assert sum(sets["train"]["dropped"].values()) == 300 - sets["train"]["pairs_out"]
 
 
-def test_a_pair_that_is_dropped_is_no_reason_to_drop_another(tmp_path):
-    train = [Pair("a", "leaked"), Pair("a", "b"), Pair("c", "b"), Pair("c", "d")]
-    after, sets = run(tmp_path, ALL, train=train, valid=[Pair("x", "leaked")])
-    assert list(after.pairs("train")) == [train[1], train[3]]
-    assert {rule: n for rule, n in sets["train"]["dropped"].items() if n} == {
-        "target_held_out": 1,
-        "same_target": 1,
-    }
+def test_only_a_kept_pair_drops_later_pairs(tmp_path):
+    held_out = Pair("x", "leaked")
+    leaked = Pair("a", "leaked")
+    same_source_as_leaked = Pair("a", "b")
+    same_target_as_kept = Pair("c", "b")
+    same_source_as_dropped = Pair("c", "d")
+    train = [leaked, same_source_as_leaked, same_target_as_kept, same_source_as_dropped]
 
+    after, sets = deduplicate(tmp_path, ALL_COMPARISONS, train=train, valid=[held_out])
 
-def test_what_is_held_out_leaves_train(tmp_path):
-    a, b, c, d, e, _ = PAIRS
-    train = [a, Pair(b.source, "x"), Pair("x", c.target), d, Pair(e.target, e.source)]
-    after, sets = run(tmp_path, train=train, valid=[b, e], test_x=[c, a])
-    assert list(after.pairs("train")) == [d, Pair(e.target, e.source)]
+    assert list(after.pairs("train")) == [same_source_as_leaked, same_source_as_dropped]
     assert sets["train"]["dropped"] == {
         "duplicate_pair": 0,
-        "source_held_out": 2,
+        "same_source": 0,
+        "same_target": 1,
+        "source_held_out": 0,
         "target_held_out": 1,
     }
-    assert list(after.pairs("valid")) == [b, e]
-    assert list(after.pairs("test.x")) == [c, a]
 
 
-def test_how_sentences_are_compared_is_a_choice(tmp_path):
-    train = [Pair("über Nacht", "over night"), Pair("am Tag", "by day"), Pair("früh", "early")]
-    odd = [("\ufeffu\u0308ber\u2028NACHT!\r", "x"), ("y", " by\u200b day\x00"), ("z", "early")]
-    for overlap, left in (("none", train), ("exact", train[:2]), ("normalized", [])):
-        settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
-        after, sets = run(tmp_path, settings, train=[*train, PAIRS[0]], test_x=odd)
-        assert list(after.pairs("train")) == [*left, PAIRS[0]]
-        assert list(after.pairs("test.x")) == odd
-        assert ("source_held_out" in sets["train"]["dropped"]) == (overlap != "none")
+def test_training_pairs_with_a_held_out_sentence_are_dropped(tmp_path):
+    cat, train, apples, rain, town_hall = PAIRS[:5]
+    valid = [train, town_hall]
+    test = [apples, cat]
+    held_out_source = Pair(train.source, "x")
+    held_out_target = Pair("x", apples.target)
+    # A held-out sentence counts only on its side, German or English.
+    swapped = Pair(town_hall.target, town_hall.source)
+    text = [cat, held_out_source, held_out_target, rain, swapped]
+
+    after, sets = deduplicate(tmp_path, train=text, valid=valid, test_x=test)
+
+    assert list(after.pairs("train")) == [rain, swapped]
+    assert sets["train"]["dropped"] == {
+        "duplicate_pair": 0,
+        "source_held_out": 2,  # cat and held_out_source
+        "target_held_out": 1,
+    }
+    assert list(after.pairs("valid")) == valid
+    assert list(after.pairs("test.x")) == test
 
 
-@pytest.mark.parametrize("overlap", ["exact", "normalized"])
-def test_an_edit_hides_no_overlap(tmp_path, overlap):
+NIGHT = Pair("über Nacht", "over night")
+DAY = Pair("am Tag", "by day")
+EARLY = Pair("früh", "early")
+
+
+@pytest.mark.parametrize(
+    ("decontaminate", "remaining_pairs"),
+    [
+        pytest.param("none", [NIGHT, DAY, EARLY], id="none: held-out sentences stay"),
+        pytest.param("exact", [NIGHT, DAY], id="exact: only the equal sentence is dropped"),
+        pytest.param("normalized", [], id="normalized: case, accents and spaces do not matter"),
+    ],
+)
+def test_decontaminate_chooses_how_sentences_are_compared(tmp_path, decontaminate, remaining_pairs):
+    unrelated = PAIRS[0]
+    held_out = [
+        ("\ufeffu\u0308ber\u2028NACHT!\r", "x"),  # the source of NIGHT, normalized
+        ("y", " by\u200b day\x00"),  # the target of DAY, normalized
+        ("z", "early"),  # the target of EARLY
+    ]
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=decontaminate)
+    train = [NIGHT, DAY, EARLY, unrelated]
+
+    after, sets = deduplicate(tmp_path, settings, train=train, test_x=held_out)
+
+    assert list(after.pairs("train")) == [*remaining_pairs, unrelated]
+    assert list(after.pairs("test.x")) == held_out
+    counts_overlap = "source_held_out" in sets["train"]["dropped"]
+    assert counts_overlap == (decontaminate != "none")
+
+
+@pytest.mark.parametrize("decontaminate", ["exact", "normalized"])
+@pytest.mark.parametrize(
+    ("held_out", "dropped_index"),
+    [
+        pytest.param(Pair("Sie sagt &bdquo;Ja&ldquo;.", "x"), 0, id="source before the edits"),
+        pytest.param(Pair("y", "AT&amp;T is known."), 0, id="target before the edits"),
+        pytest.param(PAIRS[2], 1, id="pair that the edits do not change"),
+    ],
+)
+def test_a_held_out_sentence_before_the_edits_matches_training_text_after_them(
+    tmp_path, decontaminate, held_out, dropped_index
+):
+    """The training text has been edited by the stage clean; held-out sets stay as published."""
     edits = (EDITS["entities"](), EDITS["punctuation"]())
-    known = [Pair('Sie sagt "Ja".', "AT&T is known."), *PAIRS[2:4]]  # as cleaning leaves them
-    raw = [Pair("Sie sagt &bdquo;Ja&ldquo;.", "x"), Pair("y", "AT&amp;T is known."), PAIRS[2]]
-    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
-    for held_out in raw:
-        after, _ = run(tmp_path, settings, edits=edits, train=known, test_x=[held_out])
-        lost = PAIRS[2] if held_out is PAIRS[2] else known[0]
-        assert list(after.pairs("train")) == [pair for pair in known if pair != lost]
-        assert list(after.pairs("test.x")) == [held_out]
+    edited_train = [Pair('Sie sagt "Ja".', "AT&T is known."), PAIRS[2], PAIRS[3]]
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=decontaminate)
+
+    after, _ = deduplicate(tmp_path, settings, edits=edits, train=edited_train, test_x=[held_out])
+
+    expected = list(edited_train)
+    del expected[dropped_index]
+    assert list(after.pairs("train")) == expected
+    assert list(after.pairs("test.x")) == [held_out]
 
 
-@pytest.mark.parametrize("overlap", ["exact", "normalized"])
-def test_a_sentence_that_an_edit_would_change_again_is_found_as_it_is(tmp_path, overlap):
-    """As cleaning leaves what was escaped three times: the edit takes off one level each time."""
+@pytest.mark.parametrize("decontaminate", ["exact", "normalized"])
+def test_a_held_out_sentence_as_published_matches_even_if_an_edit_would_change_it(
+    tmp_path, decontaminate
+):
+    """Text that was escaped three times is still escaped after the edit, which removes one level.
+
+    An equal held-out sentence would be changed by the edit, so both of its forms are compared.
+    """
     escaped = Pair("&amp;lt;", "x")
-    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
-    after, _ = run(
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=decontaminate)
+
+    after, _ = deduplicate(
         tmp_path,
         settings,
         edits=(EDITS["entities"](),),
         train=[escaped, PAIRS[0]],
         valid=[(escaped.source, "y")],
     )
+
     assert list(after.pairs("train")) == [PAIRS[0]]
 
 
-def test_the_sides_are_not_confused(tmp_path):
-    after, _ = run(tmp_path, train=[Pair("a b", "c"), Pair("a", "b c")])
+def test_pairs_with_the_same_words_on_other_sides_are_different(tmp_path):
+    train = [Pair("a b", "c"), Pair("a", "b c")]
+
+    after, _ = deduplicate(tmp_path, train=train)
+
     assert len(list(after.pairs("train"))) == 2
 
 
-def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
-    hashes = [b"x" + bytes(15), b"x\0\1" + bytes(13), bytes(16), bytes(16), b"x" + bytes(15)]
-    (tmp_path / "hashes").write_bytes(b"".join(hashes))
-    groups = dedup._group_equal_hashes(tmp_path / "hashes").tolist()
-    assert groups[1] == 0 and groups[0] == groups[4] and groups[2] == groups[3]
+def test_hashes_that_end_in_zero_bytes_are_compared_in_full(tmp_path):
+    """Numpy ignores zero bytes at the end of a byte string."""
+    x_and_zeros = b"x" + bytes(15)
+    x_and_one = b"x\0\1" + bytes(13)
+    zeros = bytes(16)
+    path = tmp_path / "hashes"
+    path.write_bytes(x_and_zeros + x_and_one + zeros + zeros + x_and_zeros)
+
+    groups = dedup._group_equal_hashes(path).tolist()
+
+    # Group 0 contains the hashes that occur once.
+    assert groups[1] == 0
+    assert groups[0] == groups[4]
+    assert groups[2] == groups[3]
     assert len(set(groups)) == 3
 
 
+def repetitive_pairs():
+    """Return 9,000 pairs of which some repeat a source, a target or both."""
+    return [Pair(f"Satz {i % 4000}", f"sentence {i % 5500}") for i in range(9000)]
+
+
+def assert_same_output(result, other_result):
+    """Check that two results of `deduplicate` have the same training files and statistics."""
+    text, sets = result
+    other_text, other_sets = other_result
+    for path, other_path in zip(text.files("train"), other_text.files("train"), strict=True):
+        assert path.read_bytes() == other_path.read_bytes()
+    assert sets == other_sets
+
+
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (4, 1), (13, 2)])
-def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
-    train = [Pair(f"Satz {i % 4000}", f"sentence {i % 5500}") for i in range(9000)]
-    results = []
-    for place, of, by in (("a", 1, 1), ("b", shards, workers)):
-        after, sets = run(tmp_path / place, ALL, of, by, train=train, valid=train[7:9])
-        results.append(([path.read_bytes() for path in after.files("train")], sets))
-    assert results[0] == results[1]
-    assert 0 < results[0][1]["train"]["pairs_out"] < 9000
+def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
+    sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
+
+    result = deduplicate(tmp_path / "one", ALL_COMPARISONS, shards=1, workers=1, **sets)
+    other_result = deduplicate(tmp_path / "many", ALL_COMPARISONS, shards, workers, **sets)
+
+    assert_same_output(result, other_result)
+    _, filter_stats = result
+    assert 0 < filter_stats["train"]["pairs_out"] < 9000
 
 
-def test_two_shards_hold_a_part_of_all_hashes_at_a_time_to_the_same_bytes(tmp_path, monkeypatch):
-    train = [Pair(f"Satz {i % 4000}", f"sentence {i % 5500}") for i in range(9000)]
-    whole = run(tmp_path / "whole", ALL, train=train, valid=train[7:9])
-    held, of_turn = [], dedup._read_range
+def test_ranges_of_hashes_limit_memory_and_do_not_change_the_output(tmp_path, monkeypatch):
+    """Hashes are sorted in ranges by their first bits, so that only one range is in memory."""
+    sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
+    result_of_one_range = deduplicate(tmp_path / "one", ALL_COMPARISONS, **sets)
+    hashes_in_memory = []
+    read_range = dedup._read_range
 
-    def watched(*turn):
-        parts = [*of_turn(*turn)]
-        held.append(sum(len(some) for _, some in parts))
-        return parts
+    def count_hashes(*arguments):
+        blocks = list(read_range(*arguments))
+        hashes_in_memory.append(sum(len(hashes) for _, hashes in blocks))
+        return blocks
 
-    monkeypatch.setattr(dedup, "_read_range", watched)
+    monkeypatch.setattr(dedup, "_read_range", count_hashes)
     monkeypatch.setattr(dedup, "_HASHES_PER_RANGE", 500)
     monkeypatch.setattr(dedup, "_HASHES_PER_READ", 700)
-    parts = run(tmp_path / "parts", ALL, 2, train=train, valid=train[7:9])
-    assert len(held) == 18 + 2 * 18 + 2 * 18
-    assert min(held) > 300 and max(held) < 700
-    for one, other in zip(whole[0].files("train"), parts[0].files("train"), strict=True):
-        assert one.read_bytes() == other.read_bytes()
-    assert whole[1] == parts[1]
+    result_of_many_ranges = deduplicate(tmp_path / "many", ALL_COMPARISONS, shards=2, **sets)
+
+    # 9,000 hashes are 18 ranges of about 500. A range is read twice if it has repeated hashes: to
+    # find them, and to number them. No pair occurs twice, but sources and targets do.
+    reads_for_pairs = 18
+    reads_for_sources = 2 * 18
+    reads_for_targets = 2 * 18
+    assert len(hashes_in_memory) == reads_for_pairs + reads_for_sources + reads_for_targets
+    assert min(hashes_in_memory) > 300
+    assert max(hashes_in_memory) < 700
+    assert_same_output(result_of_one_range, result_of_many_ranges)
