@@ -1,4 +1,4 @@
-"""The stage dedup: it drops repeated training pairs, and training pairs with a held-out sentence."""
+"""The stage dedup drops repeated training pairs, and training pairs with a held-out sentence."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Files of the user's that are of a known format, and contain nothing."""
+"""Files of the user's that have a known format, but contain nothing."""
 
 from pathlib import Path
 
@@ -7,16 +7,39 @@ import pytest
 from bleuprint.corpus.own_files import own_text
 from bleuprint.runtime.errors import UserError
 
-TMX = '<tmx version="1.4"><header srclang="de"/><body>{}</body></tmx>'
+
+def tmx(body):
+    """Return a TMX file of German text with the given translation units."""
+    return f'<tmx version="1.4"><header srclang="de"/><body>{body}</body></tmx>'
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("mine.tmx", TMX.format(""), "inputs/mine.tmx: no unit has text"),
-        ("mine.de-en.tmx", TMX.format("<tu/><tu/>"), "inputs/mine.de-en.tmx: no unit has text"),
-        ("mine.tsv", "", "inputs/mine.tsv: an empty file"),
-        ("mine.de-en.tsv", "", "inputs/mine.de-en.tsv: an empty file"),
+        pytest.param(
+            "mine.tmx",
+            tmx(""),
+            "inputs/mine.tmx: no unit has text",
+            id="TMX without units",
+        ),
+        pytest.param(
+            "mine.de-en.tmx",
+            tmx("<tu/><tu/>"),
+            "inputs/mine.de-en.tmx: no unit has text",
+            id="TMX with empty units",
+        ),
+        pytest.param(
+            "mine.tsv",
+            "",
+            "inputs/mine.tsv: an empty file",
+            id="TSV without languages",
+        ),
+        pytest.param(
+            "mine.de-en.tsv",
+            "",
+            "inputs/mine.de-en.tsv: an empty file",
+            id="TSV with languages in its name",
+        ),
     ],
 )
 def test_a_file_without_text_is_refused(tmp_path, monkeypatch, name, content, message):
@@ -25,6 +48,8 @@ def test_a_file_without_text_is_refused(tmp_path, monkeypatch, name, content, me
     path = Path("inputs", name)
     path.parent.mkdir()
     path.write_text(content)
+
     with pytest.raises(UserError) as raised:
         own_text([path], None, None)
+
     assert str(raised.value) == message
