@@ -1,3 +1,5 @@
+"""The stage filter drops the training pairs that fail a check, such as a limit of length."""
+
 import json
 import random
 from dataclasses import replace
@@ -13,59 +15,124 @@ from bleuprint.text.parallel import Pair, TextFolder
 from corpora import TOKENIZE, TORTURE, write_set
 from steps import run_sharded
 
-LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
+LENGTH_CHECKS = (CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
 
 
-def run(
-    tmp_path, pairs, checks=LENGTHS, shards=1, workers=1, tokenize=TOKENIZE, languages=("de", "en")
+def filter_pairs(
+    tmp_path,
+    pairs,
+    checks=LENGTH_CHECKS,
+    shards=1,
+    workers=1,
+    tokenize=TOKENIZE,
+    languages=("de", "en"),
 ):
+    """Run the stage filter on training pairs, and on a validation set with the pair "a", "b c".
+
+    Args:
+        tmp_path: The folder for input and output.
+        pairs: The training pairs.
+        checks: The checks; as default 2 to 6 tokens, and at most twice as many as the other side.
+        shards: The number of shards that the training text is divided into.
+        workers: The number of processes.
+        tokenize: The settings of the tokenizer, whose tokens the checks count.
+        languages: The source and the target language.
+
+    Returns:
+        The text after the stage, and the filtering statistics by set.
+    """
     before = TextFolder(tmp_path / "before", *languages)
     write_set(before, "train", pairs)
     write_set(before, "valid", [("a", "b c")])
-    after, filter_stats = tmp_path / "after", tmp_path / "filter_stats.json"
-    step = Filtering("m", before, after, filter_stats, checks, tokenize)
+    stats_file = tmp_path / "filter_stats.json"
+    step = Filtering("m", before, tmp_path / "after", stats_file, checks, tokenize)
     run_sharded(step, tmp_path / "shards", shards, workers)
-    return TextFolder(after, *languages), json.loads(filter_stats.read_text())["sets"]
+    return TextFolder(tmp_path / "after", *languages), json.loads(stats_file.read_text())["sets"]
+
+
+def assert_same_output(result, other_result):
+    """Check that two results of `filter_pairs` have the same training files and statistics."""
+    text, sets = result
+    other_text, other_sets = other_result
+    for path, other_path in zip(text.files("train"), other_text.files("train"), strict=True):
+        assert path.read_bytes() == other_path.read_bytes()
+    assert sets == other_sets
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_only_train_is_filtered_and_accounted_for(tmp_path, shards):
-    good, short, long = Pair("a b", "c d"), Pair("a", "b c"), Pair("w " * 9, "a b c d e f")
-    after, sets = run(tmp_path, [short, good, long, good, Pair("a b", "a b c d e")], shards=shards)
+def test_training_pairs_that_fail_a_check_are_dropped_and_counted(tmp_path, shards):
+    checks = (CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
+    good = Pair("a b", "c d")
+    too_short = Pair("a", "b c")
+    too_long = Pair("w " * 9, "a b c d e f")
+    unequal = Pair("a b", "a b c d e")
+
+    after, sets = filter_pairs(
+        tmp_path, [too_short, good, too_long, good, unequal], checks, shards=shards
+    )
+
     assert list(after.pairs("train")) == [good, good]
-    assert list(after.pairs("valid")) == [("a", "b c")]
-    assert (sets["train"]["pairs_in"], sets["train"]["pairs_out"]) == (5, 2)
+    assert sets["train"]["pairs_in"] == 5
+    assert sets["train"]["pairs_out"] == 2
     assert sets["train"]["dropped"] == {"length": 2, "length_ratio": 1}
     assert [sample["pair"] for sample in sets["train"]["samples"]["length"]] == [1, 3]
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_validation_pair_that_fails_a_check_stays(tmp_path, shards):
+    at_least_two_tokens = CHECKS["length"](min=2, max=6)
+
+    after, _ = filter_pairs(tmp_path, [Pair("a b", "c d")], (at_least_two_tokens,), shards=shards)
+
+    assert list(after.pairs("valid")) == [("a", "b c")]
+
+
 def test_each_side_is_checked_in_its_language(tmp_path):
-    # seven tokens each, if elisions are separated as in French alone
-    pair = Pair("вода из колодца холодная и вкусная сегодня", "l'eau d'un puits est bonne")
+    # Both sides have seven tokens if the French tokenizer splits l' and d' from the French side.
+    russian = "вода из колодца холодная и вкусная сегодня"
+    french = "l'eau d'un puits est bonne"
+    pair = Pair(russian, french)
+    swapped_pair = Pair(french, russian)
     checks = (
         CHECKS["length"](min=7, max=7),
         CHECKS["character_score"](min=0.9),
         CHECKS["language_id"](min_odds=10.0),
     )
-    pairs = [pair, Pair(*pair[::-1])]
-    after, sets = run(tmp_path, pairs, checks, languages=("ru", "fr"))
+
+    after, sets = filter_pairs(tmp_path, [pair, swapped_pair], checks, languages=("ru", "fr"))
+
     assert list(after.pairs("train")) == [pair]
     assert sets["train"]["dropped"] == {"length": 1, "character_score": 0, "language_id": 0}
-    after, sets = run(tmp_path / "text", pairs, checks[2:], languages=("ru", "fr"))
+
+
+def test_language_id_drops_a_pair_whose_languages_are_swapped(tmp_path):
+    russian = "вода из колодца холодная и вкусная сегодня"
+    french = "l'eau d'un puits est bonne"
+    pair = Pair(russian, french)
+    swapped_pair = Pair(french, russian)
+    checks = (CHECKS["language_id"](min_odds=10.0),)
+
+    after, _ = filter_pairs(tmp_path, [pair, swapped_pair], checks, languages=("ru", "fr"))
+
     assert list(after.pairs("train")) == [pair]
 
 
-def test_checks_run_in_the_order_of_the_settings(tmp_path):
-    """A pair is counted for the first check that drops it."""
-
+def test_a_pair_is_counted_for_the_first_check_that_drops_it(tmp_path):
     class Even(Check):
+        """Keeps pairs with an even number of tokens."""
+
         def keeps(self, candidate):
-            return sum(map(len, candidate.tokens)) % 2 == 0
+            source_tokens, target_tokens = candidate.tokens
+            return (len(source_tokens) + len(target_tokens)) % 2 == 0
 
     odd_and_long = Pair("w " * 8 + "w", "a b c d e f")
     even_and_long = Pair("w " * 8, "a b c d e f")
-    kept = Pair("a b", "c d")
-    _, sets = run(tmp_path, [odd_and_long, even_and_long, kept], checks=(Even(), *LENGTHS))
+    good = Pair("a b", "c d")
+    checks = (Even(), CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
+
+    _, sets = filter_pairs(tmp_path, [odd_and_long, even_and_long, good], checks)
+
+    # The statistics list the checks in the order of the settings.
     assert list(sets["train"]["dropped"].items()) == [
         ("even", 1),
         ("length", 1),
@@ -73,37 +140,59 @@ def test_checks_run_in_the_order_of_the_settings(tmp_path):
     ]
 
 
-def test_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
+def test_word_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
+    """Checks of length do not need them; learning them takes minutes on a large text."""
     monkeypatch.delattr(word_translation, "learn_word_translations")
-    after, _ = run(tmp_path, [Pair("a b", "c d")])
+
+    after, _ = filter_pairs(tmp_path, [Pair("a b", "c d")], checks=LENGTH_CHECKS)
+
     assert after.count("train") == 1
 
 
-def test_an_exception_in_a_check_names_its_pair(tmp_path):
-    class Broken(Check):
+def test_an_error_message_quotes_the_pair_for_which_a_check_raised_an_exception(tmp_path):
+    class DividesByZero(Check):
+        """Raises an exception for the target "d d"."""
+
         def keeps(self, candidate):
-            return 1 / (candidate.pair.target != "d d") > 0
+            is_good = candidate.pair.target != "d d"
+            return 1 / is_good > 0
 
-    pairs = [Pair("a a", "c c"), Pair("a", "d d"), Pair("b b", "d d"), Pair("a a", "d d")]
+    good = Pair("a a", "c c")
+    # The check of lengths drops this pair before the broken check sees it.
+    short_pair = Pair("a", "d d")
+    failing_pair = Pair("b b", "d d")
+    later_failing_pair = Pair("a a", "d d")
+    pairs = [good, short_pair, failing_pair, later_failing_pair]
+    checks = (CHECKS["length"](min=2, max=6), DividesByZero())
+
     with pytest.raises(UserError, match=r"ZeroDivisionError: .*, at 'b b\\td d'$"):
-        run(tmp_path, pairs, checks=(*LENGTHS[:1], Broken()))
+        filter_pairs(tmp_path, pairs, checks)
 
 
-@pytest.mark.parametrize("given", [1, 3])
-def test_a_check_that_does_not_judge_each_pair_is_named(tmp_path, given):
+@pytest.mark.parametrize("result_count", [1, 3])
+def test_a_check_with_too_few_or_too_many_results_is_named(tmp_path, result_count):
     class Broken(Check):
+        """Judges pairs in blocks, but returns a wrong number of results."""
+
         keeps = None
 
         def keeps_each(self, _):
-            return [True] * given
+            return [True] * result_count
 
-    line = rf"test_filter\.py: check broken: keeps_each gave {given} results? for 2 pairs; it must"
-    with pytest.raises(UserError, match=line):
-        run(tmp_path, [Pair("a a", "c c"), Pair("b b", "d d")], checks=(Broken(),))
+    two_pairs = [Pair("a a", "c c"), Pair("b b", "d d")]
+
+    message = (
+        rf"test_filter\.py: check broken: keeps_each gave {result_count} results? for 2 pairs; "
+        "it must"
+    )
+    with pytest.raises(UserError, match=message):
+        filter_pairs(tmp_path, two_pairs, checks=(Broken(),))
 
 
-def test_an_exception_after_the_last_pair(tmp_path):
-    class Broken(Check):
+def test_an_exception_that_a_check_raises_after_the_last_pair_is_reported(tmp_path):
+    class FailsAtTheEnd(Check):
+        """Judges all pairs before it raises an exception."""
+
         keeps = None
 
         def keeps_each(self, candidates):
@@ -111,73 +200,124 @@ def test_an_exception_after_the_last_pair(tmp_path):
             raise ZeroDivisionError
 
     with pytest.raises(UserError, match="ZeroDivisionError"):
-        run(tmp_path, [Pair("a a", "c c")], checks=(Broken(),))
+        filter_pairs(tmp_path, [Pair("a a", "c c")], checks=(FailsAtTheEnd(),))
 
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (7, 2)])
-def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
+def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
     pairs = [Pair("w " * (i % 9), "v " * (i % 7)) for i in range(9000)]
-    results = []
-    for place, of, by in (("a", 1, 1), ("b", shards, workers)):
-        after, sets = run(tmp_path / place, pairs, shards=of, workers=by)
-        results.append(([path.read_bytes() for path in after.files("train")], sets))
-    assert results[0] == results[1]
+
+    result = filter_pairs(tmp_path / "one", pairs, shards=1, workers=1)
+    other_result = filter_pairs(tmp_path / "many", pairs, shards=shards, workers=workers)
+
+    assert_same_output(result, other_result)
 
 
-def translations(pairs=400):
-    """Pairs of 3 to 9 words that translate each other; each fortieth has the next one's target."""
-    draw = random.Random(1)
-    ids = [[int(60 * draw.random() ** 2) for _ in range(draw.randint(3, 9))] for _ in range(pairs)]
-    for n, words in enumerate(ids):
-        target = words if n % 40 else ids[(n + 1) % pairs]
-        yield Pair(" ".join(f"w{i}" for i in words), " ".join(f"v{i}" for i in target))
+def is_misaligned(index):
+    """Whether the pair of `generated_translations` at an index has the target of the next pair."""
+    return index % 40 == 0
 
 
-ALIGNED = (CHECKS["word_alignment"](min=0.5),)
+def generated_translations(pair_count):
+    """Return pairs of 3 to 9 words; the word w7 is translated by v7, and each other word likewise.
+
+    One pair of 40 is misaligned: its target translates the next pair's source.
+    """
+    generator = random.Random(1)
+    sentences = []
+    for _ in range(pair_count):
+        length = generator.randint(3, 9)
+        # Squares make small numbers more frequent, as words in natural text are.
+        sentences.append([int(60 * generator.random() ** 2) for _ in range(length)])
+    pairs = []
+    for index, source_numbers in enumerate(sentences):
+        target_numbers = source_numbers
+        if is_misaligned(index):
+            target_numbers = sentences[(index + 1) % pair_count]
+        source = " ".join(f"w{number}" for number in source_numbers)
+        target = " ".join(f"v{number}" for number in target_numbers)
+        pairs.append(Pair(source, target))
+    return pairs
 
 
-def test_misaligned_pairs_are_dropped(tmp_path):
-    pairs = list(translations(1000))
-    after, sets = run(tmp_path, pairs, ALIGNED)
-    good = [pair for n, pair in enumerate(pairs) if n % 40]
-    left = list(after.pairs("train"))
-    assert len(set(good) - set(left)) == 0
-    assert len(left) - len(good) < 0.1 * (len(pairs) - len(good))
-    assert sets["train"]["dropped"] == {"word_alignment": len(pairs) - len(left)}
+def aligned_pairs(pairs):
+    """Return those of the generated translations whose sides translate each other."""
+    return [pair for index, pair in enumerate(pairs) if not is_misaligned(index)]
 
 
-def test_all_shards_and_workers_have_the_same_translations(tmp_path, monkeypatch):
+def test_word_alignment_drops_nine_of_ten_misaligned_pairs_and_no_other(tmp_path):
+    pairs = generated_translations(1000)
+    aligned = aligned_pairs(pairs)
+
+    after, sets = filter_pairs(tmp_path, pairs, (CHECKS["word_alignment"](min=0.5),))
+
+    kept_pairs = list(after.pairs("train"))
+    assert set(aligned) <= set(kept_pairs)
+    kept_misaligned_count = len(kept_pairs) - len(aligned)
+    misaligned_count = len(pairs) - len(aligned)
+    assert kept_misaligned_count < 0.1 * misaligned_count
+    assert sets["train"]["dropped"] == {"word_alignment": len(pairs) - len(kept_pairs)}
+
+
+def test_all_shards_and_workers_use_the_same_word_translations(tmp_path, monkeypatch):
+    pairs = generated_translations(9000)
+    checks = (CHECKS["word_alignment"](min=0.5),)
+    # Translations are learned from an evenly spaced sample of the whole text, not of a shard.
     monkeypatch.setattr(word_translation, "MAX_PAIRS", 300)
-    pairs, results = list(translations(9000)), []
-    for shards, workers in ((1, 1), (1, 3), (3, 1)):
-        place = tmp_path / f"{shards}-{workers}"
-        after, sets = run(place, pairs, ALIGNED, shards, workers)
-        results.append(([path.read_bytes() for path in after.files("train")], sets))
-    assert results[0] == results[1] == results[2]
+
+    result = filter_pairs(tmp_path / "one", pairs, checks)
+    result_of_workers = filter_pairs(tmp_path / "workers", pairs, checks, workers=3)
+    result_of_shards = filter_pairs(tmp_path / "shards", pairs, checks, shards=3)
+
+    assert_same_output(result, result_of_workers)
+    assert_same_output(result, result_of_shards)
 
 
-def test_sentences_that_torture_readers_are_scored(tmp_path):
-    pairs = list(translations())
-    odd = [Pair(f"w1{c}w2 {c}", f"{c}v1 v2{c}") for c in TORTURE]
-    long = [Pair("w1 " * 30_000, "v1 " * 30_000), Pair("", "v1"), Pair("w1", " ")]
-    after, sets = run(tmp_path, [*pairs, *odd, *long], ALIGNED)
-    assert sets["train"]["pairs_in"] == len(pairs) + len(odd) + len(long)
-    left = list(after.pairs("train"))
-    assert not {Pair("", "v1"), Pair("w1", " ")} & set(left)
-    assert long[0] in left
+def test_word_alignment_scores_unusual_sentences(tmp_path):
+    """Such sentences are control characters, 30,000 words, and an empty side."""
+    pairs = generated_translations(400)
+    with_control_characters = [Pair(f"w1{char}w2 {char}", f"{char}v1 v2{char}") for char in TORTURE]
+    long_pair = Pair("w1 " * 30_000, "v1 " * 30_000)
+    empty_source = Pair("", "v1")
+    blank_target = Pair("w1", " ")
+    unusual_pairs = [*with_control_characters, long_pair, empty_source, blank_target]
+
+    after, sets = filter_pairs(
+        tmp_path, pairs + unusual_pairs, checks=(CHECKS["word_alignment"](min=0.5),)
+    )
+
+    kept_pairs = list(after.pairs("train"))
+    assert sets["train"]["pairs_in"] == len(pairs) + len(unusual_pairs)
+    assert long_pair in kept_pairs
+    assert empty_source not in kept_pairs
+    assert blank_target not in kept_pairs
 
 
-def test_a_text_to_learn_no_translations_from_is_one_line(tmp_path):
+def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_path):
+    pair_of_200_tokens = Pair("w " * 200, "v " * 200)
+
     with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
-        run(tmp_path, [Pair("w " * 200, "v " * 200)], ALIGNED)
+        filter_pairs(tmp_path, [pair_of_200_tokens], checks=(CHECKS["word_alignment"](min=0.5),))
+
     assert not (tmp_path / "after").exists()
 
 
-@pytest.mark.parametrize("name", ["none", "characters"])
-def test_words_are_scored_where_the_tokens_are_none(tmp_path, name):
-    """With marks that `none` leaves at the words, and with characters as tokens."""
-    pairs = [Pair(f"{source}.", f"{target}.") for source, target in translations(1000)]
-    after, _ = run(tmp_path, pairs, ALIGNED, tokenize=replace(TOKENIZE, name=name))
-    good = {pair for n, pair in enumerate(pairs) if n % 40}
-    left = list(after.pairs("train"))
-    assert good <= set(left) and len(left) - 975 < 3
+@pytest.mark.parametrize("tokenizer", ["none", "characters"])
+def test_word_alignment_scores_words_even_if_tokens_are_not_words(tmp_path, tokenizer):
+    """The tokenizer `none` leaves the period at the last word; `characters` splits words."""
+    pairs = []
+    for source, target in generated_translations(1000):
+        pairs.append(Pair(f"{source}.", f"{target}."))
+    aligned = aligned_pairs(pairs)
+
+    after, _ = filter_pairs(
+        tmp_path,
+        pairs,
+        checks=(CHECKS["word_alignment"](min=0.5),),
+        tokenize=replace(TOKENIZE, name=tokenizer),
+    )
+
+    kept_pairs = list(after.pairs("train"))
+    assert set(aligned) <= set(kept_pairs)
+    # Of 25 misaligned pairs, at most two are kept.
+    assert len(kept_pairs) - len(aligned) < 3
