@@ -1,3 +1,5 @@
+"""`bleuprint inspect` shows what the stages of data do to a sample of a corpus."""
+
 from dataclasses import replace
 
 import pytest
@@ -13,127 +15,207 @@ from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from params import PARAMS
 
-LONG = ("ein sehr " * 60 + "langer", "a very " * 60 + "long one")
+# More than 100 tokens, the limit of the filter.
+LONG_PAIR = ("ein sehr " * 60 + "langer", "a very " * 60 + "long one")
 
 
 @pytest.fixture
-def corpus(tmp_path, monkeypatch):
+def settings(tmp_path, monkeypatch):
+    """The settings of a project whose corpus `own` has 10 training pairs.
+
+    Six pairs pass all rules. Of the others, one repeats a pair before it, one is too long, one is
+    changed by cleaning (an accent, a control character), and one has an invisible source.
+    """
     monkeypatch.chdir(tmp_path)
-    pairs = [*PAIRS, PAIRS[0], LONG, ("e\u0301in\x00s", "one"), ("\u200b", "lost")]
+    changed_pair = ("e\u0301in\x00s", "one")
+    invisible_source = ("\u200b", "lost")
+    pairs = [*PAIRS, PAIRS[0], LONG_PAIR, changed_pair, invisible_source]
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", pairs)
     (tmp_path / "params.yaml").write_text(PARAMS)
     return experiment.load_settings()
 
 
-def inspected(settings, tmp_path, pairs, seed=1, name="own"):
+def inspect(settings, tmp_path, pairs, seed=1):
+    """Inspect the corpus `own`.
+
+    Args:
+        settings: The settings of the project.
+        tmp_path: The folder of the project.
+        pairs: The number of pairs to draw; if the text has fewer, all are used.
+        seed: The sampling seed.
+    """
     source = Downloads(None, tmp_path / "store", None)
     sample = Sample(pairs, seed)
-    return inspect_corpus(name, settings, sample, source, tmp_path / "work" / "x", 1)
+    return inspect_corpus("own", settings, sample, source, tmp_path / "work" / "x", 1)
 
 
-def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    inspection = inspected(corpus, tmp_path, 1000)
+def test_an_inspection_counts_what_each_rule_changed_and_dropped(settings, tmp_path):
+    inspection = inspect(settings, tmp_path, pairs=1000)
+
     counts = inspection.stages
     assert list(counts) == ["clean", "dedup", "filter", "split"]
     assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
     assert counts["filter"].dropped == {"length": 1, "length_ratio": 0}
-    lines = list(inspection_lines(inspection, 1))
+
+
+def test_the_lines_of_an_inspection_show_counts_by_rule_and_the_sizes_of_the_sets(
+    settings, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "60")
+
+    lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
+
     assert lines[0] == "clean: 10 pairs in, 9 out"
-    shown = lines.index("  unicode: 1 changed, 10.00%")
-    assert [line.split() for line in lines[shown + 1 : shown + 3]] == [
-        ["-", "e\u0301in\\x00s", "one"],
-        [">", "\u00e9in\\x00s", "one"],
-    ]
-    assert 30 < lines[shown + 1].index("one") < 40  # in the middle of the terminal
     assert "  length_ratio: 0 dropped, 0.00%" in lines
-    # 7 pairs of 10 pass the filter; a twentieth of them, at least 1, goes to each held-out set
+    # 7 of 10 pairs pass the filter; a twentieth of them, at least 1, goes to each held-out set.
     assert lines[-1] == "pairs that remain: train 5, valid 1, test.held-out 1"
     assert max(map(len, lines)) <= 60
-    assert len(list(inspection_lines(inspection, 3))) > len(lines)
 
 
-def test_a_stage_that_drops_all_pairs_shows_what_drops_them(corpus, tmp_path):
-    write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", [LONG, LONG])
-    inspection = inspected(corpus, tmp_path, 1000)
-    last = inspection.stages["filter"]
-    assert (last.dropped["length"], last.pairs_out) == (1, 0)
-    lines = list(inspection_lines(inspection, 1))
-    assert "  length: 1 dropped, 100.00%" in lines and "ein sehr" in "".join(lines)
+def test_the_lines_of_an_inspection_show_a_pair_before_and_after_an_edit(
+    settings, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "60")
+
+    lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
+
+    rule_index = lines.index("  unicode: 1 changed, 10.00%")
+    line_before_edit = lines[rule_index + 1]
+    line_after_edit = lines[rule_index + 2]
+    assert line_before_edit.split() == ["-", "e\u0301in\\x00s", "one"]
+    assert line_after_edit.split() == [">", "\u00e9in\\x00s", "one"]
+    # The target begins in the middle of the terminal.
+    assert 30 < line_before_edit.index("one") < 40
 
 
-def test_shares_of_a_sample_have_intervals(corpus, tmp_path):
-    """Wilson 1927: (p + z^2 / 2n -+ z (pq / n + z^2 / 4n^2)^0.5) / (1 + z^2 / n), for 1 of 4."""
-    draws = [inspected(corpus, tmp_path, 4, seed) for seed in range(20)]
-    assert all((draw.pairs, draw.stages["clean"].pairs_in) == (10, 4) for draw in draws)
-    changed = [draw.stages["clean"].changed["unicode"] for draw in draws]
-    seed = changed.index(1)
-    assert 0 in changed and draws[seed] == inspected(corpus, tmp_path, 4, seed)
-    head, *lines = inspection_lines(draws[seed], 1)
-    assert head.startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
-    assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines
+def test_more_samples_per_rule_give_more_lines(settings, tmp_path):
+    inspection = inspect(settings, tmp_path, pairs=1000)
+
+    lines_with_one_sample = list(inspection_lines(inspection, samples=1))
+    lines_with_three_samples = list(inspection_lines(inspection, samples=3))
+
+    assert len(lines_with_three_samples) > len(lines_with_one_sample)
 
 
-def test_nothing_is_left_behind(corpus, tmp_path):
-    before = {path.name for path in tmp_path.iterdir()}
-    inspected(corpus, tmp_path, 100)
-    assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
-    assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+def test_an_inspection_ends_at_the_stage_that_drops_all_pairs_and_shows_them(settings, tmp_path):
+    write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", [LONG_PAIR, LONG_PAIR])
+
+    inspection = inspect(settings, tmp_path, pairs=1000)
+
+    assert inspection.stages["filter"].dropped["length"] == 1  # The stage dedup dropped the other.
+    assert inspection.stages["filter"].pairs_out == 0
+    lines = list(inspection_lines(inspection, samples=1))
+    assert "  length: 1 dropped, 100.00%" in lines
+    assert "ein sehr" in "".join(lines)
 
 
-def many_pairs(start, count):
-    words = ["eins", "zwei", "drei", "vier", "acht", "neun", "elf"]
-    return [(f"{words[n % 7]} {n}", f"one {n}") for n in range(start, start + count)]
+def test_the_seed_decides_which_pairs_are_drawn(settings, tmp_path):
+    inspections = [inspect(settings, tmp_path, pairs=4, seed=seed) for seed in range(20)]
+
+    for inspection in inspections:
+        assert inspection.pairs == 10
+        assert inspection.stages["clean"].pairs_in == 4
+    # Only one pair of the text is changed by the edit unicode; some samples contain it.
+    changed_counts = [inspection.stages["clean"].changed["unicode"] for inspection in inspections]
+    assert set(changed_counts) == {0, 1}
+    seed = changed_counts.index(1)
+    assert inspect(settings, tmp_path, pairs=4, seed=seed) == inspections[seed]
 
 
-def test_sets_of_a_sample_are_estimates_but_for_those_that_are_given(tmp_path, monkeypatch):
-    """By hand: of 200 pairs 100 are drawn, of which 5 are tests: twice as many of all pairs."""
-    monkeypatch.chdir(tmp_path)
-    inputs = TextFolder(tmp_path / "inputs", "de", "no")
-    write_set(inputs, "a", many_pairs(0, 200))
-    write_set(inputs, "v", many_pairs(1000, 6))
-    text = "{license_and_citation: own, source: {path: inputs/v.de}, target: {path: inputs/v.no}}"
-    assert PARAMS.count("valid: {}") == 1
-    (tmp_path / "params.yaml").write_text(PARAMS.replace("valid: {}", f"valid: {{v: {text}}}"))
-    inspection = inspected(experiment.load_settings(), tmp_path, 100)
-    assert inspection.stages["filter"].pairs_out == 100
-    assert inspection.sets == {"train": 190, "valid": 6, "test.held-out": 10}
-    whole = inspected(experiment.load_settings(), tmp_path, 200)
-    assert whole.sets == {"train": 190, "valid": 6, "test.held-out": 10}
+def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
+    """The expected interval is that of Wilson (1927) for 1 of 4 pairs, with z = 1.96.
+
+    (p + z^2 / 2n -+ z (p (1 - p) / n + z^2 / 4n^2)^0.5) / (1 + z^2 / n)
+    """
+    # Draw until the sample contains the only pair that the edit unicode changes.
+    for seed in range(20):
+        inspection = inspect(settings, tmp_path, pairs=4, seed=seed)
+        if inspection.stages["clean"].changed["unicode"] == 1:
+            break
+
+    lines = list(inspection_lines(inspection, samples=1))
+
+    assert lines[0].startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
+    assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines[1:]
 
 
-def test_of_several_directions_one_is_to_be_named(corpus, tmp_path):
-    own = corpus.corpora["own"]
-    directions = {"de-no": Direction(), "no-de": Direction()}
-    several = replace(own)
-    object.__setattr__(several, "directions", directions)
-    settings = replace_corpus(corpus, several)
-    said = r"^corpora\.own has 2 directions: own/de-no, own/no-de; name one: bleuprint inspect "
-    with pytest.raises(UserError, match=f"{said}own/de-no$"):
-        inspected(settings, tmp_path, 10)
+def test_an_inspection_leaves_no_files(settings, tmp_path):
+    names_before = {path.name for path in tmp_path.iterdir()}
+
+    inspect(settings, tmp_path, pairs=100)
+
+    assert {path.name for path in tmp_path.iterdir()} == names_before | {"work"}
+    files_in_scratch_folder = [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+    assert files_in_scratch_folder == []
 
 
 @pytest.mark.parametrize(
-    ("train", "said"),
+    "sampled_pairs",
     [
-        ({}, r"corpora\.own is zero-shot, so there is no training text to inspect"),
-        (
+        # Of 100 drawn pairs, 5 become a test set; of all 200 pairs, it would be 10.
+        pytest.param(100, id="estimated from half of the pairs"),
+        pytest.param(200, id="counted in all pairs"),
+    ],
+)
+def test_sizes_of_sets_are_those_of_the_whole_text(tmp_path, monkeypatch, sampled_pairs):
+    monkeypatch.chdir(tmp_path)
+    inputs = TextFolder(tmp_path / "inputs", "de", "no")
+    write_set(inputs, "a", [(f"Satz {number}", f"one {number}") for number in range(200)])
+    write_set(inputs, "v", [(f"neu {number}", f"new {number}") for number in range(6)])
+    text = "{license_and_citation: own, source: {path: inputs/v.de}, target: {path: inputs/v.no}}"
+    assert PARAMS.count("valid: {}") == 1
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("valid: {}", f"valid: {{v: {text}}}"))
+
+    inspection = inspect(experiment.load_settings(), tmp_path, sampled_pairs)
+
+    assert inspection.stages["filter"].pairs_out == sampled_pairs
+    # The validation set has a file of its own, which is not sampled.
+    assert inspection.sets == {"train": 190, "valid": 6, "test.held-out": 10}
+
+
+def replace_unchecked(settings, **values):
+    """Return settings with other values of some fields, without checking them."""
+    changed = replace(settings)
+    for name, value in values.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
+def test_a_corpus_with_several_directions_is_refused(settings, tmp_path):
+    directions = {"de-no": Direction(), "no-de": Direction()}
+    corpus = replace_unchecked(settings.corpora["own"], directions=directions)
+    settings = replace_unchecked(settings, corpora={"own": corpus})
+
+    message = (
+        r"^corpora\.own has 2 directions: own/de-no, own/no-de; name one: "
+        "bleuprint inspect own/de-no$"
+    )
+    with pytest.raises(UserError, match=message):
+        inspect(settings, tmp_path, pairs=10)
+
+
+@pytest.mark.parametrize(
+    ("training_texts", "message"),
+    [
+        pytest.param(
+            {},
+            r"corpora\.own is zero-shot, so there is no training text to inspect",
+            id="no training text",
+        ),
+        pytest.param(
             {"a": Text("own", source=File(path="inputs/a.de"))},
             r"corpora\.own: systems translate .* training texts, so there is no text to inspect",
+            id="text with one side, which a system translates",
         ),
     ],
 )
-def test_a_corpus_without_a_text_to_inspect_is_refused(corpus, tmp_path, train, said):
-    own = replace(corpus.corpora["own"])
-    object.__setattr__(own, "files", replace(own.files, train=train))
-    with pytest.raises(UserError, match=f"^{said}$"):
-        inspected(replace_corpus(corpus, own), tmp_path, 10)
+def test_a_corpus_without_a_text_to_inspect_is_refused(settings, tmp_path, training_texts, message):
+    corpus = settings.corpora["own"]
+    files = replace(corpus.files, train=training_texts)
+    corpus = replace_unchecked(corpus, files=files)
+    settings = replace_unchecked(settings, corpora={"own": corpus})
 
-
-def replace_corpus(settings, own):
-    """The settings with another corpus, whose systems are not checked."""
-    changed = replace(settings)
-    object.__setattr__(changed, "corpora", {"own": own})
-    return changed
+    with pytest.raises(UserError, match=f"^{message}$"):
+        inspect(settings, tmp_path, pairs=10)

@@ -1,49 +1,60 @@
-"""Where files cease to be parallel is found by the lengths of their lines."""
+"""If two files have different numbers of lines, line lengths tell where they part."""
 
 import pytest
 
 from bleuprint.corpus.line_lengths import describe_parting
-from bleuprint.corpus.phrasebook import sentences
+from corpora import phrasebook_sentences
 
-GERMAN, ENGLISH = (list(sentences("train", language))[:3000] for language in ("de", "en"))
+GERMAN_SENTENCES = phrasebook_sentences("de", 3000)
+ENGLISH_SENTENCES = phrasebook_sentences("en", 3000)
 
 
-@pytest.fixture
-def written(tmp_path):
-    """Writes the lines of two sides, and returns the files."""
-
-    def write(*sides):
-        files = [tmp_path / f"mine.{name}" for name in ("de", "en")]
-        for path, lines in zip(files, sides, strict=True):
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return files
-
-    return write
+def write_sides(folder, german_lines, english_lines):
+    """Write two files of lines, and return their paths."""
+    german_path = folder / "mine.de"
+    english_path = folder / "mine.en"
+    german_path.write_text("".join(f"{line}\n" for line in german_lines), encoding="utf-8")
+    english_path.write_text("".join(f"{line}\n" for line in english_lines), encoding="utf-8")
+    return [german_path, english_path]
 
 
 def test_compressed_files_are_not_read(tmp_path):
-    assert describe_parting([tmp_path / "a.gz"] * 2) == ""
+    missing_file = tmp_path / "a.gz"
+
+    assert describe_parting([missing_file, missing_file]) == ""
 
 
-def test_lines_of_one_length_do_not_part(written):
-    assert describe_parting(written(["ja"] * 300, ["yes"] * 299)) == ""
+def test_lines_of_equal_length_do_not_tell_where_files_part(tmp_path):
+    paths = write_sides(tmp_path, ["ja"] * 300, ["yes"] * 299)
+
+    assert describe_parting(paths) == ""
 
 
-@pytest.mark.parametrize("place", [5, 301, 1700])
-def test_a_lost_line_is_found(written, place):
-    place_found = describe_parting(written(GERMAN, ENGLISH[: place - 1] + ENGLISH[place:]))
+@pytest.mark.parametrize("lost_line", [5, 301, 1700])
+def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
+    english_lines = list(ENGLISH_SENTENCES)
+    del english_lines[lost_line - 1]
+    paths = write_sides(tmp_path, GERMAN_SENTENCES, english_lines)
+
+    description = describe_parting(paths)
+
     start = "; by their lengths, they part at about line "
-    assert place_found.startswith(start)
-    assert abs(int(place_found.removeprefix(start).replace(",", "")) - place) <= 3
+    assert description.startswith(start)
+    named_line = int(description.removeprefix(start).replace(",", ""))
+    assert abs(named_line - lost_line) <= 3
 
 
-def test_of_several_lost_lines_the_first_range_is_named(written):
-    more = list(ENGLISH)
-    for place in (2000, 1200, 500):
-        more.insert(place, "")
-    text = describe_parting(written(GERMAN, more))
-    first, last = text.removeprefix("; by their lengths, they part first between lines ").split(
-        " and "
-    )
+def test_if_several_lines_are_lost_the_range_of_the_first_is_named(tmp_path):
+    english_lines = list(ENGLISH_SENTENCES)
+    # From the end, so that an inserted line does not move the places of the others.
+    for index in (2000, 1200, 500):
+        english_lines.insert(index, "")
+    paths = write_sides(tmp_path, GERMAN_SENTENCES, english_lines)
+
+    description = describe_parting(paths)
+
+    start = "; by their lengths, they part first between lines "
+    first, last = description.removeprefix(start).split(" and ")
+    # Line 501, the first inserted one, is in the range or at most 100 lines before it.
     assert int(first.replace(",", "")) <= 601
     assert int(last.replace(",", "")) > 501

@@ -1,4 +1,4 @@
-"""Formats that are not read: the commands that messages name give two text files."""
+"""For formats that are not read, a message names the command that turns them into text files."""
 
 import csv
 import json
@@ -15,106 +15,202 @@ from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.corpus.own_files import format_of
 from bleuprint.runtime.errors import UserError
 
-# A comma, quotes, a tab, a line break, a dollar sign and letters beyond ASCII.
-PAIRS = [
-    (f'The "{word}", no. {n}, costs $5', f"Das\t„{wort}“, Nr. {n},\nkostet 5 $")
-    for n in range(60)
-    for word, wort in (("apple", "Äpfelchen"), ("bread", "Brötchen"))
-]
-WANTED = [(a, " ".join(b.split())) for a, b in PAIRS]
+
+def pairs_with_separators():
+    """Return 120 pairs with characters that separate fields or lines, quote, or expand in shells.
+
+    They contain a comma, quotes, a tab, a line break, a dollar sign and letters beyond ASCII.
+    """
+    pairs = []
+    for number in range(60):
+        for english_word, german_word in (("apple", "Äpfelchen"), ("bread", "Brötchen")):
+            english = f'The "{english_word}", no. {number}, costs $5'
+            german = f"Das\t„{german_word}“, Nr. {number},\nkostet 5 $"
+            pairs.append((english, german))
+    return pairs
+
+
+PAIRS_WITH_SEPARATORS = pairs_with_separators()
+# Text files contain a sentence per line: tabs and line breaks become spaces.
+PAIRS_AS_LINES = [(english, " ".join(german.split())) for english, german in PAIRS_WITH_SEPARATORS]
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path, monkeypatch):
+def inputs(tmp_path, monkeypatch):
+    """The folder inputs/ of the current folder."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "inputs").mkdir()
-    return tmp_path
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    return folder
 
 
-def way_on(*names):
+def error_message_for(*names):
+    """Return the message that refuses files of inputs/, which begins with the name of the first."""
     with pytest.raises(UserError) as error:
         format_of([Path("inputs", name) for name in names])
     message = str(error.value)
-    assert "\n" not in message and message.startswith(f"inputs/{names[0]}")
+    assert "\n" not in message
+    assert message.startswith(f"inputs/{names[0]}")
     return message
 
 
-def run(message, start):
-    """Run the command at the end of a message in a shell, as a user does."""
+def run_command_of_message(message, start):
+    """Run the command at the end of a message in a shell, as a user does.
+
+    Args:
+        message: The message.
+        start: The first words of the command.
+    """
     command = message[message.index(start) :]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     subprocess.run(["bash", "-c", command], check=True, env={**os.environ, "PATH": path})
 
 
-def jsonl(path):
-    rows = [{"id": n, "translation": {"en": a, "de": b}} for n, (a, b) in enumerate(PAIRS)]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+def write_jsonl(path):
+    """Write the pairs as lines of JSON, in the form of Hugging Face's translation data sets."""
+    with path.open("w") as file:
+        for number, (english, german) in enumerate(PAIRS_WITH_SEPARATORS):
+            row = {"id": number, "translation": {"en": english, "de": german}}
+            file.write(f"{json.dumps(row)}\n")
 
 
-def records(path):
-    rows = [{"en": a, "de": b, "score": 1} for a, b in PAIRS]
-    path.write_text(json.dumps({"version": 1, "data": rows}, ensure_ascii=False), "utf-8")
+def write_json(path):
+    """Write the pairs as a list of records below the key data."""
+    records = []
+    for english, german in PAIRS_WITH_SEPARATORS:
+        records.append({"en": english, "de": german, "score": 1})
+    content = json.dumps({"version": 1, "data": records}, ensure_ascii=False)
+    path.write_text(content, encoding="utf-8")
 
 
-def table(path):
+def write_csv(path):
+    """Write the pairs as a table with a header and a byte order mark, as Excel does."""
     with path.open("w", encoding="utf-8-sig", newline="") as file:
-        csv.writer(file).writerows([("en", "de"), *PAIRS])
+        csv.writer(file).writerows([("en", "de"), *PAIRS_WITH_SEPARATORS])
 
 
-def parquet(path):
-    frame = pandas.DataFrame({"translation": [{"en": a, "de": b} for a, b in PAIRS]})
-    frame.to_parquet(path)
+def write_parquet(path):
+    """Write the pairs as one column, in the form of Hugging Face's translation data sets."""
+    rows = [{"en": english, "de": german} for english, german in PAIRS_WITH_SEPARATORS]
+    pandas.DataFrame({"translation": rows}).to_parquet(path)
 
 
 @pytest.mark.parametrize(
     ("name", "write"),
-    [("a.jsonl", jsonl), ("my data.json", records), ("a.csv", table), ("a.parquet", parquet)],
+    [
+        ("a.jsonl", write_jsonl),
+        ("my data.json", write_json),
+        ("a.csv", write_csv),
+        ("a.parquet", write_parquet),
+    ],
 )
-def test_the_command_gives_two_text_files(project, name, write):
-    write(project / "inputs" / name)
-    message = way_on(name)
-    run(message, "python -c")
-    files = [Path("inputs", f"{name}.{language}") for language in ("en", "de")]
-    assert sorted(NewCorpus.from_files(files).sample) == sorted(WANTED)
+def test_the_command_for_a_table_writes_a_text_file_per_language(inputs, name, write):
+    write(inputs / name)
+
+    run_command_of_message(error_message_for(name), "python -c")
+
+    text_files = [Path("inputs", f"{name}.en"), Path("inputs", f"{name}.de")]
+    assert sorted(NewCorpus.from_files(text_files).sample) == sorted(PAIRS_AS_LINES)
 
 
-def test_two_files_of_keys(project):
-    texts = [{f"k{n}": {"text": pair[side]} for n, pair in enumerate(PAIRS)} for side in (0, 1)]
-    texts[0]["only here"] = {"text": "One sentence."}
-    for name, content in zip(("en.json", "de.json"), texts, strict=True):
-        (project / "inputs" / name).write_text(json.dumps(content))
-    run(way_on("en.json", "de.json"), "python -c")
-    files = [Path("inputs", f"{name}.json.txt") for name in ("en", "de")]
-    assert sorted(NewCorpus.from_files(files, ["en", "de"]).sample) == sorted(WANTED)
+def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
+    """Programs keep the messages of each language in such a file."""
+    english_texts = {}
+    german_texts = {}
+    for number, (english, german) in enumerate(PAIRS_WITH_SEPARATORS):
+        english_texts[f"k{number}"] = {"text": english}
+        german_texts[f"k{number}"] = {"text": german}
+    english_texts["key without German text"] = {"text": "One sentence."}
+    (inputs / "en.json").write_text(json.dumps(english_texts))
+    (inputs / "de.json").write_text(json.dumps(german_texts))
+
+    run_command_of_message(error_message_for("en.json", "de.json"), "python -c")
+
+    text_files = [Path("inputs/en.json.txt"), Path("inputs/de.json.txt")]
+    corpus = NewCorpus.from_files(text_files, ["en", "de"])
+    assert sorted(corpus.sample) == sorted(PAIRS_AS_LINES)
 
 
-def test_an_archive_is_unpacked(project):
-    with zipfile.ZipFile(project / "inputs" / "a.zip", "w") as archive:
-        for side, name in enumerate(("x/a.en", "x/a.de")):
-            archive.writestr(name, "".join(f"{pair[side]}\n" for pair in WANTED))
-    message = way_on("a.zip")
+def test_the_command_for_a_zip_archive_unpacks_it(inputs):
+    with zipfile.ZipFile(inputs / "a.zip", "w") as archive:
+        archive.writestr("x/a.en", "".join(f"{english}\n" for english, _ in PAIRS_AS_LINES))
+        archive.writestr("x/a.de", "".join(f"{german}\n" for _, german in PAIRS_AS_LINES))
+
+    message = error_message_for("a.zip")
+    run_command_of_message(message, "python -m zipfile")
+
     assert "contains x/a.en, x/a.de. " in message
-    run(message, "python -m zipfile")
-    files = [Path("inputs/x/a.en"), Path("inputs/x/a.de")]
-    assert sorted(NewCorpus.from_files(files).sample) == sorted(WANTED)
+    text_files = [Path("inputs/x/a.en"), Path("inputs/x/a.de")]
+    assert sorted(NewCorpus.from_files(text_files).sample) == sorted(PAIRS_AS_LINES)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b"{", r"a\.json: not a sound \.json file: "),
-        ("a.jsonl", b"\xff", r"a\.jsonl: not a sound \.jsonl file: "),
-        ("a.json", b'{"a": {"b": "c"}}', r"a\.json: \.json files are not read, and no two columns"),
-        ("a.csv", b"one column\n", r"a\.csv: \.csv files are not read, and no two columns"),
-        ("a.parquet", b"PAR1", r"a\.parquet: not a sound \.parquet file: "),
-        ("a.zip", b"no archive", r"a\.zip: damaged, or not a \.zip archive: "),
-        ("a.de.zst", b"", r"a\.de\.zst: \.zst files are not read\. Run: zstd -d inputs/a\.de\.zst"),
-        ("a.tar.gz", b"", r"\.tar\.gz files are not read\. Run: tar xf inputs/a\.tar\.gz -C inpu"),
-        ("a.po", b"", r"po2tmx -l CODE inputs/a\.po inputs/a\.tmx"),
-        ("a.xlsx", b"", r"a\.xlsx: \.xlsx files are not read\. Save it as text"),
+        pytest.param(
+            "a.json",
+            b"{",
+            r"a\.json: not a sound \.json file: ",
+            id="damaged JSON",
+        ),
+        pytest.param(
+            "a.jsonl",
+            b"\xff",
+            r"a\.jsonl: not a sound \.jsonl file: ",
+            id="damaged JSON lines",
+        ),
+        pytest.param(
+            "a.json",
+            b'{"a": {"b": "c"}}',
+            r"a\.json: \.json files are not read, and no two columns",
+            id="JSON without texts in two languages",
+        ),
+        pytest.param(
+            "a.csv",
+            b"one column\n",
+            r"a\.csv: \.csv files are not read, and no two columns",
+            id="table with one column",
+        ),
+        pytest.param(
+            "a.parquet",
+            b"PAR1",
+            r"a\.parquet: not a sound \.parquet file: ",
+            id="damaged Parquet",
+        ),
+        pytest.param(
+            "a.zip",
+            b"no archive",
+            r"a\.zip: damaged, or not a \.zip archive: ",
+            id="damaged archive",
+        ),
+        pytest.param(
+            "a.de.zst",
+            b"",
+            r"a\.de\.zst: \.zst files are not read\. Run: zstd -d inputs/a\.de\.zst",
+            id="compressed by zstd",
+        ),
+        pytest.param(
+            "a.tar.gz",
+            b"",
+            r"\.tar\.gz files are not read\. Run: tar xf inputs/a\.tar\.gz -C inpu",
+            id="tar archive",
+        ),
+        pytest.param(
+            "a.po",
+            b"",
+            r"po2tmx -l CODE inputs/a\.po inputs/a\.tmx",
+            id="messages of gettext",
+        ),
+        pytest.param(
+            "a.xlsx",
+            b"",
+            r"a\.xlsx: \.xlsx files are not read\. Save it as text",
+            id="Excel workbook",
+        ),
     ],
 )
-def test_other_files_are_refused_with_what_to_do(project, name, content, message):
-    (project / "inputs" / name).write_bytes(content)
+def test_a_file_in_another_format_is_refused_with_what_to_do(inputs, name, content, message):
+    (inputs / name).write_bytes(content)
+
     with pytest.raises(UserError, match=message):
         format_of([Path("inputs", name)])

@@ -1,6 +1,9 @@
 """Small texts and settings for the tests of the data stages."""
 
+from itertools import islice
+
 from bleuprint.config.corpus import Bpe, Dedup, Units
+from bleuprint.corpus import phrasebook
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import Check, Edit
@@ -28,8 +31,27 @@ UNITS = Units(bpe=Bpe(num_merges=20, joint=True, threshold=0))
 
 
 def write_set(folder, name, pairs):
-    r"""Write one set, whatever its sentences hold, but for \n."""
+    """Write one set of a text: one file per language, one sentence per line.
+
+    Args:
+        folder: The text, a TextFolder.
+        name: The name of the set, such as train.
+        pairs: The sentence pairs. They may contain any character except newlines.
+    """
     folder.path.mkdir(parents=True, exist_ok=True)
-    lines = [(f"{source}\n".encode(), f"{target}\n".encode()) for source, target in pairs]
-    for side, path in enumerate(folder.files(name)):
-        path.write_bytes(b"".join(pair[side] for pair in lines))
+    source_path, target_path = folder.files(name)
+    # In binary mode, since text mode would translate some of these characters.
+    with source_path.open("wb") as source_file, target_path.open("wb") as target_file:
+        for source, target in pairs:
+            source_file.write(f"{source}\n".encode())
+            target_file.write(f"{target}\n".encode())
+
+
+def phrasebook_sentences(language, count):
+    """Return training sentences of the phrasebook, the German-English text of the package.
+
+    Args:
+        language: The language, de or en. The nth sentences of both translate each other.
+        count: The number of sentences.
+    """
+    return list(islice(phrasebook.sentences("train", language), count))
