@@ -3,8 +3,8 @@
 import pytest
 
 import result_trees as trees
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.document import document
+from bleuprint.report.page.document import html_page
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 
 pytestmark = pytest.mark.slow
@@ -21,8 +21,8 @@ def file(tmp_path_factory):
     trees.write_all(root, settings)
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
-        context = ReportContext(settings, collect(settings, root), root)
-    (root / "index.html").write_text(document(context))
+        context = ReportData(settings, collect(settings, root), root)
+    (root / "index.html").write_text(html_page(context))
     return root / "index.html"
 
 

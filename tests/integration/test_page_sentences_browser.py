@@ -7,7 +7,7 @@ from test_sentences import HOSTILE, hostile_tree
 
 from bleuprint.config.paths import Run
 from bleuprint.decoding.attention_maps import read_attention
-from bleuprint.report.page.document import document
+from bleuprint.report.page.document import html_page
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ LISTED = "[...document.querySelectorAll('.lines article')].filter((one) => !one.
 def context(tmp_path_factory):
     made = hostile_tree(tmp_path_factory.mktemp("tree"))
     (made.root / TREE).parent.mkdir(exist_ok=True)
-    (made.root / TREE).write_text(document(made), encoding="utf-8", newline="\n")
+    (made.root / TREE).write_text(html_page(made), encoding="utf-8", newline="\n")
     return made
 
 

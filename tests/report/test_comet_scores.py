@@ -13,7 +13,7 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import trained_runs
 from bleuprint.report.compare import p_values_by_metric, score_texts
-from bleuprint.report.compared_systems import ScoresPair, Side
+from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.records import check_settings, collect
@@ -121,7 +121,9 @@ def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
     root, settings = one_seed
     monkeypatch.chdir(root)
     records = collect(settings, root)
-    tiny, small = (Side(name, None, "", settings, records, False) for name in ("tiny", "small"))
+    tiny, small = (
+        ReportedSystem(name, None, "", settings, records, False) for name in ("tiny", "small")
+    )
     (before,), (after,) = (side.scores((1,)).values() for side in (tiny, small))
     p = p_values_by_metric(tiny, small, ScoresPair(before, after))["comet"]
     tested = score_of(records, "small", "comet")

@@ -18,11 +18,11 @@ import heads_of_1_0
 from bleuprint.config.experiment import load_settings
 from bleuprint.report import frame, report
 from bleuprint.report.overview import everything
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.scores import cost, errors, scores
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.scores import cost_section, errors_section, score_variables
 from bleuprint.report.page.section import Section
-from bleuprint.report.published.literature import attach
-from bleuprint.report.table import table_of
+from bleuprint.report.published.literature import with_published_numbers
+from bleuprint.report.table import text_table
 from bleuprint.report.terminal import show
 from pages import Page
 from requirements import HISTORY, needs
@@ -175,11 +175,11 @@ def rendered(request, tmp_path_factory):
     folder = ROOT / folder_of(recipe)
     settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
     stored = frame.read(folder / "results.json", folder)
-    records = attach(stored, settings.published)
+    records = with_published_numbers(stored, settings.published)
     empty = tmp_path_factory.mktemp("project")
     terminal = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(terminal):
-        patch.setattr(report, "funnel", lambda *_: table_of([], [], []))
+        patch.setattr(report, "training_pairs_table", lambda *_: text_table([], [], []))
         patch.setenv("COLUMNS", "2000")
         show(everything(records))
         return recipe, {
@@ -256,12 +256,14 @@ def test_the_html_report_has_the_same_tables(recipe, tmp_path):
     costs = printed(V1, recipe, "costs.csv")
     (tmp_path / "reports" / "costs.csv").write_text(costs, encoding="utf-8")
     settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
-    context = ReportContext(settings, attach(frame.load(tmp_path), settings.published), tmp_path)
+    context = ReportData(
+        settings, with_published_numbers(frame.load(tmp_path), settings.published), tmp_path
+    )
     page = git("show", f"{V1}:reports/{recipe}/index.html").stdout
     sections = {
-        "summary": Section("scores", "", scores(context)),
-        "faults": errors(context),
-        "cost": cost(context),
+        "summary": Section("scores", "", score_variables(context)),
+        "faults": errors_section(context),
+        "cost": cost_section(context),
     }
     for anchor, section in sections.items():
         assert section.anchor in ("scores", heads_of_1_0.ANCHORS.get(anchor, (anchor, ""))[0])

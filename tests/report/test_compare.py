@@ -21,7 +21,7 @@ from bleuprint.report.compare import (
     score_texts,
     sentence_bleu_changes,
 )
-from bleuprint.report.compared_systems import ScoresPair, Side
+from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
@@ -170,7 +170,7 @@ def test_several_seeds_are_paired(tmp_path):
     assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
     records = frame.load(tmp_path)
     sides = [
-        Side(system, None, "", replace(settings, seeds=seeds), records, False)
+        ReportedSystem(system, None, "", replace(settings, seeds=seeds), records, False)
         for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
     ]
     both = [next(iter(side.scores((3, 1, 2)).values())).runs.seed for side in sides]
@@ -266,7 +266,7 @@ def side(tmp_path):
             for seed, bleu in scores.items()
         ]
         of_seeds = replace(settings, seeds=tuple(scores))
-        return Side(
+        return ReportedSystem(
             "tiny", None, revision, of_seeds, made_by_hand(*records), on_different_corpora=False
         )
 

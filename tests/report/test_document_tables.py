@@ -9,8 +9,8 @@ from bleuprint.config.paths import Run, corpus_folder, download_folder
 from bleuprint.report import pivot_tables
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.notes import document_notes
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.summary import summary
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.summary import summary_section
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
@@ -70,7 +70,7 @@ def test_table_and_page_say_how_much_wider_it_is(made):
     table = table_md(settings, records, root)
     assert "## By document" in table and first in table and lost in table
     assert f"d-BLEU: `{score_of(records, 'tiny', 'dbleu', 'document').signature}`" in table
-    assert first in summary(ReportContext(settings, records, root)).body
+    assert first in summary_section(ReportData(settings, records, root)).body
 
 
 def test_of_several_seeds_intervals_are_means():

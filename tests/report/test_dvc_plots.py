@@ -29,7 +29,7 @@ def test_metrics_are_few_and_by_name():
             ("talks-en-fr", "only", 41.0, 2),
         )
     ]
-    assert dvc_plots.metrics(frame(*records)) == {
+    assert dvc_plots.bleu_metrics(frame(*records)) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.11, "second": 21.0}, "talks-en-fr": 41.0},
@@ -46,7 +46,7 @@ def test_points_of_curves():
         )
         for run, count in ((short, 2), (long, 250))
     }
-    points = rows(dvc_plots.training(curves))
+    points = rows(dvc_plots.training_curves_csv(curves))
     of_short = {"system": "tiny", "corpus": "own", "seed": "1"}
     assert points[:2] == [
         {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
@@ -57,7 +57,7 @@ def test_points_of_curves():
     assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
     assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
     assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
-    assert rows(dvc_plots.validation(curves))[0] == {
+    assert rows(dvc_plots.validation_curves_csv(curves))[0] == {
         **of_short,
         **{"update": "2", "loss": "1.2346", "bleu": "7.7778"},
     }

@@ -11,8 +11,8 @@ from bleuprint.report import pivot_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.metric_rows import SharedPValue, add_corrected_p_values
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.scores import errors as errors_section
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.scores import errors_section
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
@@ -72,7 +72,7 @@ def test_damage_is_in_every_table(made, monkeypatch):
     small = rows_of(pivot_tables.error_table(score_frame(records)))["small"]
     assert small["numbers"].startswith("12 [") and small["numbers"].endswith("]‡")
     assert small["numbers"] in table_md(settings, records, root)
-    section = errors_section(ReportContext(settings, records, root))
+    section = errors_section(ReportData(settings, records, root))
     assert small["numbers"].replace("[", "<span>[") in section.body
     monkeypatch.chdir(root)
     shown = [part for part in compare("tiny", "small") if isinstance(part, Table)]
@@ -128,5 +128,5 @@ def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
         assert notes != table and not notes.endswith("\n")
     assert "cut off" in labels_of(pivot_tables.error_table(score_frame(records)))
     assert "cut off" not in labels_of(pivot_tables.error_table(score_frame(whole)))
-    shown = errors_section(ReportContext(settings, records, root)).data
+    shown = errors_section(ReportData(settings, records, root)).data
     assert shown["notes"][-1].endswith("where the model preferred to go on")

@@ -14,11 +14,11 @@ from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, report
 from bleuprint.report.compare import compare
+from bleuprint.report.notes import all_notes as notes_of
 from bleuprint.report.notes import file_warning_notes
-from bleuprint.report.notes import notes as notes_of
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.cautions import cautions
-from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.paired import largest_p_value
 from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import compare_records
@@ -179,8 +179,8 @@ def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_
     for parts in (one_screen(records), everything(records)):
         assert any(str(part).startswith(start) for part in parts)
     title = "Translations that may not be sentences, or are copies"
-    assert title in [each.title for each in cautions(ReportContext(settings, records, root))]
-    before = ReportContext(outside[1], frame.load(outside[0]), outside[0])
+    assert title in [each.title for each in cautions(ReportData(settings, records, root))]
+    before = ReportData(outside[1], frame.load(outside[0]), outside[0])
     assert title not in [each.title for each in cautions(before)]
 
 

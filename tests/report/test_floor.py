@@ -15,9 +15,9 @@ from bleuprint.report import frame as frames
 from bleuprint.report import notes, report, score_tables
 from bleuprint.report.compare import compare
 from bleuprint.report.overview import everything, one_screen
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
-from bleuprint.report.page.summary import summary
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.summary import summary_section
 from bleuprint.report.records import collect
 from bleuprint.report.render import markdown
 from bleuprint.report.score_frame import score_frame
@@ -104,7 +104,7 @@ def test_a_test_over_seeds_stays():
     records = pair(50, seeds=(1, 2, 3))
     assert claims(records) == ["‡", "**", "human agreement", "p<", "Minimum detectable"]
     # of 50 sentences nothing is said
-    (line,) = [each for each in notes.notes(records) if each.startswith("Minimum detectable")]
+    (line,) = [each for each in notes.all_notes(records) if each.startswith("Minimum detectable")]
     assert "BLEU over 3 seeds." in line
     assert "50 sentences" not in line
 
@@ -212,7 +212,7 @@ def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
     for name, text in reports.items():
         assert said in text, name
     assert "news-en-de: too low to compare" in reports["index.html"]
-    assert "too low to compare" in summary(ReportContext(settings, records, root)).body
+    assert "too low to compare" in summary_section(ReportData(settings, records, root)).body
     monkeypatch.chdir(root)
     parts = [*compare("tiny", "small", sentences=1)]
     assert "news-en-de, first: too low to compare, so without p." in parts

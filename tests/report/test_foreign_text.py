@@ -17,11 +17,11 @@ from bleuprint.report import frame as frames
 from bleuprint.report import notes
 from bleuprint.report.citations import citations
 from bleuprint.report.overview import everything, one_screen
-from bleuprint.report.published.literature import attach
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
-from bleuprint.report.table import Cell, Column, Row, Table, table_of
+from bleuprint.report.table import Cell, Column, Row, Table, text_table
 from bleuprint.report.terminal import show
 from bleuprint.runtime.foreign_text import print_escaped, remove_controls, spreadsheet_cell
 from recipes import SETTINGS
@@ -64,8 +64,10 @@ def test_the_pattern_of_this_test_knows_all_of_them():
 def test_reports_hold_no_control_characters():
     records = records_of()
     texts = {
-        "table.md": bullets(notes.notes(records)),
-        "table.tex": latex(wide_bleu_table(score_frame(records)), " ".join(notes.notes(records))),
+        "table.md": bullets(notes.all_notes(records)),
+        "table.tex": latex(
+            wide_bleu_table(score_frame(records)), " ".join(notes.all_notes(records))
+        ),
         "table.csv": frames.csv_text(records),
     }
     for name, text in texts.items():
@@ -88,7 +90,7 @@ def test_results_of_others_have_none(tmp_path):
 
 def test_a_terminal_gets_none(capsys):
     records = records_of()
-    cells = table_of([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])
+    cells = text_table([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])
     show([*one_screen(records), *everything(records), cells, f"a line {CONTROLS}"])
     print_escaped(f"one{CONTROLS}\ntwo\tthree")
     printed = capsys.readouterr().out
@@ -125,7 +127,7 @@ def test_a_definition_turns_no_interval_into_a_link():
     about = "]\n\n[19.0, 22.0]: javascript:alert(1)"
     records = records_of(about)
     (table,) = tables_by_test_set(score_frame(records)).values()
-    page = rendered(f"{markdown(table)}\n{bullets(notes.notes(records))}")
+    page = rendered(f"{markdown(table)}\n{bullets(notes.all_notes(records))}")
     assert "[19.0, 22.0]" in page and "javascript" in page
     assert "<a" not in page
 
@@ -157,7 +159,9 @@ def test_a_cell_that_a_spreadsheet_would_compute(value, expected):
 
 def test_the_table_for_spreadsheets():
     number = Published("=HYPERLINK(1)", "+cmd", *PLACE, bleu=20.5, metric="sacrebleu")
-    rows = list(csv.DictReader(io.StringIO(frames.csv_text(attach(records_of(), [number])))))
+    rows = list(
+        csv.DictReader(io.StringIO(frames.csv_text(with_published_numbers(records_of(), [number]))))
+    )
     assert rows[0]["system"] == "'=HYPERLINK(1)" and rows[0]["published"] == "'+cmd"
     (bleu,) = [
         r for r in rows if r["system"] == "others" and r["metric"] == "bleu" and not r["group"]

@@ -14,7 +14,7 @@ import bleuprint
 import processes
 from bleuprint.config.published import Published
 from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, csv_text, read_without_costs
-from bleuprint.report.published.literature import attach
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from result_rows import TWO_SYSTEMS, frame
@@ -77,7 +77,7 @@ def test_published_numbers_come_first_and_say_so():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 36.25, "sacrebleu"),
     ]
-    text = csv_text(attach(RECORDS, numbers))
+    text = csv_text(with_published_numbers(RECORDS, numbers))
     rows = pandas.read_csv(io.StringIO(text), dtype=str).fillna("").to_dict("records")
     names = ("system", "corpus", "test", "metric", "value", "published", "seed")
     assert [[row[name] for name in names] for row in rows[:2]] == [

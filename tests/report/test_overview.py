@@ -6,7 +6,7 @@ import pytest
 
 from bleuprint.config.published import Published
 from bleuprint.report.overview import LINES, everything, one_screen
-from bleuprint.report.published.literature import attach
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.table import NONE, Table
 from bleuprint.report.terminal import show
 from result_rows import against, frame, record
@@ -88,7 +88,7 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
         Published("Paper", "Doe 2020", *where, 38.0, "intl"),
         Published("Other", "Roe 2021", *where, 37.5, "sacrebleu"),
     ]
-    lines = printed(one_screen(attach(experiment(2, 1, 2), numbers)), capsys)
+    lines = printed(one_screen(with_published_numbers(experiment(2, 1, 2), numbers)), capsys)
     place = lines.index("corpus0-en-de, test0")
     rows = [
         line.replace(" (", "(").removeprefix("Baseline: ").split()

@@ -2,7 +2,7 @@
 
 from bleuprint.config.published import Published
 from bleuprint.report import pivot_tables, score_tables
-from bleuprint.report.published.literature import attach
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import GROUP, NONE
 from result_rows import against, frame, labels_of, measured, record
@@ -39,7 +39,7 @@ def test_published_perplexities_stand_above_ours():
         Published("No perplexity", "there", **known, metric="tokenized"),
         Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
-    table = pivot_tables.loss_table(score_frame(attach(frame(*RECORDS), numbers)))
+    table = pivot_tables.loss_table(score_frame(with_published_numbers(frame(*RECORDS), numbers)))
     assert [row.kind for row in table.rows] == [GROUP, "published", "", "", GROUP, ""]
     _, first, ours, *_ = rows_of(table)
     printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": NONE}
@@ -85,7 +85,7 @@ def test_scores_as_papers_with_the_difference():
         Published(f"Paper {variant}", "there", "news-en-de", "first", 35.0, variant)
         for variant in ("lower-cased", "intl", "tokens", "compound-split")
     ]
-    scores = score_frame(attach(frame(*RECORDS), numbers))
+    scores = score_frame(with_published_numbers(frame(*RECORDS), numbers))
     tables = score_tables.tables_by_test_set(scores)
     rows = {row["System"]: row for row in rows_of(tables["news-en-de, first"])}
     # the variants of the records are 1.5 and 0.25 above BLEU, and 0.5 below; none is split
@@ -118,7 +118,7 @@ def test_means_over_seeds():
         },
     )
     numbers = [Published("Paper", "there", "news-en-de", "first", 35.0, "lower-cased")]
-    scores = score_frame(attach(frame(RECORDS[0], other), numbers))
+    scores = score_frame(with_published_numbers(frame(RECORDS[0], other), numbers))
     (table,) = score_tables.tables_by_test_set(scores).values()
     _, tiny = rows_of(table)
     # 30 and 32 are 1 from their mean: sd sqrt(2); lower-cased 1.5 more

@@ -6,7 +6,7 @@ from bleuprint.config.published import Published
 from bleuprint.report import notes
 from bleuprint.report.frame import csv_text
 from bleuprint.report.published import literature
-from bleuprint.report.published.literature import attach
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.render import latex
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
@@ -19,7 +19,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     )
-    grid = wide_bleu_table(score_frame(attach(wmt, ())))
+    grid = wide_bleu_table(score_frame(with_published_numbers(wmt, ())))
     assert [row.kind for row in grid.rows] == ["published"] * 8 + [""]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
@@ -36,12 +36,12 @@ def test_literature_stands_above_ours_for_wmt14_only():
         "other-en-de, newstest2014 FLOPs": "–",
     }
     assert rows["base"]["wmt14-en-de, newstest2014 BLEU"] == "26.1 [25.1, 28.1]"
-    note = notes.notes(attach(wmt, ()))[-1]
+    note = notes.all_notes(with_published_numbers(wmt, ()))[-1]
     assert "compound" in note and "comparable only with ours in the same column" in note
     *_, published, ours = latex(grid, "").split("\\midrule\n")
     assert published.count("(published) &") == 8 and ours.startswith("base &")
     assert (
-        csv_text(attach(wmt, ()))
+        csv_text(with_published_numbers(wmt, ()))
         .split("\n")[1]
         .startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
     )
@@ -50,7 +50,7 @@ def test_literature_stands_above_ours_for_wmt14_only():
 @pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
 def test_no_literature_elsewhere(corpus):
     ours = frame(record("base", corpus, "newstest2014", 26.1))
-    (row,) = wide_bleu_table(score_frame(attach(ours, ()))).rows
+    (row,) = wide_bleu_table(score_frame(with_published_numbers(ours, ()))).rows
     assert row.kind != "published"
 
 
@@ -65,7 +65,7 @@ def test_numbers_that_the_experiment_names():
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "unknown"),
     ]
-    rows = rows_of(wide_bleu_table(score_frame(attach(ours, numbers))))
+    rows = rows_of(wide_bleu_table(score_frame(with_published_numbers(ours, numbers))))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
@@ -78,8 +78,8 @@ def test_numbers_that_the_experiment_names():
         "tokenized BLEU on news-en-de second, "
         "sacreBLEU's default BLEU on talks-en-fr only."
     )
-    assert notes.notes(attach(ours, numbers))[-1] == expected
-    scores = score_frame(attach(ours, numbers))
+    assert notes.all_notes(with_published_numbers(ours, numbers))[-1] == expected
+    scores = score_frame(with_published_numbers(ours, numbers))
     of_chrf = tables_by_test_set(scores, ["chrf2"], costs=())["talks-en-fr, only"]
     assert [row.kind for row in of_chrf.rows] == [""]
 
@@ -98,7 +98,7 @@ def test_ours_are_scored_as_the_published_numbers_are():
         Published("Other", "Roe 2021", *where, 37.5, "intl"),
         Published("Third", "Poe 2022", *where, 35.5, "sacrebleu"),
     ]
-    (table,) = tables_by_test_set(score_frame(attach(ours, numbers))).values()
+    (table,) = tables_by_test_set(score_frame(with_published_numbers(ours, numbers))).values()
     labels = [str(column.label) for column in table.columns]
     assert labels[1:4] == ["BLEU (other variants)", "BLEU intl", "BLEU"]
     found = {name: list(row.values())[1:4] for name, row in rows_of(table).items()}
@@ -113,9 +113,11 @@ def test_ours_are_scored_as_the_published_numbers_are():
     (base,) = (row for row in table.rows if table.texts(row)[0] == "base")
     assert [base.cell(column).is_best for column in table.columns[1:4]] == [False, True, True]
     assert "BLEU (other variants): in ways not computed here" in " ".join(
-        notes.notes(attach(ours, numbers))
+        notes.all_notes(with_published_numbers(ours, numbers))
     )
-    assert "other variants" not in " ".join(notes.notes(attach(ours, numbers[2:])))
+    assert "other variants" not in " ".join(
+        notes.all_notes(with_published_numbers(ours, numbers[2:]))
+    )
 
 
 def test_differences_are_from_scores_that_are_counted_alike():
@@ -135,11 +137,13 @@ def test_differences_are_from_scores_that_are_counted_alike():
         Published("Nobody's", "Doe 2020", *where, 38.0, "intl"),
     ]
     # means of two seeds: 36.5, and by intl 0.5 less; no score is compound-split here
-    assert list(literature.differences(attach(ours, numbers))) == [
+    assert list(literature.difference_notes(with_published_numbers(ours, numbers))) == [
         "base minus Third (published), talks-en-fr only: +1.5 BLEU, sacreBLEU's default.",
         "base minus Other (published), talks-en-fr only: -1.5 BLEU, intl.",
     ]
-    assert "base minus Other (published)" in "".join(notes.notes(attach(ours, numbers)))
+    assert "base minus Other (published)" in "".join(
+        notes.all_notes(with_published_numbers(ours, numbers))
+    )
 
 
 def test_a_name_of_two_sources_is_qualified_by_them():
@@ -147,7 +151,7 @@ def test_a_name_of_two_sources_is_qualified_by_them():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
     blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
-    rows = rows_of(wide_bleu_table(score_frame(attach(wmt, [blog]))))
+    rows = rows_of(wide_bleu_table(score_frame(with_published_numbers(wmt, [blog]))))
     place = ", ".join(where)
     found = {
         name: (row[f"{place} BLEU compound-split"], row[f"{place} FLOPs, by time"])
@@ -164,7 +168,7 @@ def test_a_number_of_table_2_that_the_experiment_names_stands_once():
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
     named = Published("Transformer (base)", *where, 27.3, "compound-split")
-    assert len(rows_of(wide_bleu_table(score_frame(attach(wmt, [named]))))) == 9
+    assert len(rows_of(wide_bleu_table(score_frame(with_published_numbers(wmt, [named]))))) == 9
 
 
 def test_an_ensemble_is_named():
@@ -172,14 +176,14 @@ def test_an_ensemble_is_named():
         record("one", "news-en-de", "first", 20.0, models=1),
         record("four", "news-en-de", "first", 21.0, models=4),
     )
-    said = " ".join(notes.notes(ours))
+    said = " ".join(notes.all_notes(ours))
     assert "four: an ensemble of 4 checkpoints of one training." in said and "one:" not in said
 
 
 def test_literature_by_language_pair():
     """Each published number stands in the column of its own variant, with the digits printed."""
     ours = frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))
-    rows = rows_of(wide_bleu_table(score_frame(attach(ours, ()))))
+    rows = rows_of(wide_bleu_table(score_frame(with_published_numbers(ours, ()))))
     place = "wmt14-en-fr, newstest2014"
     shown = {
         name.removesuffix(" (published)"): (
@@ -203,7 +207,7 @@ def test_literature_by_language_pair():
         "base": ("–", "–"),
     }
     assert rows["base"][f"{place} BLEU"] == "36.1 [35.1, 38.1]"
-    german = attach(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)), ())
+    german = with_published_numbers(frame(record("base", "wmt14-en-de", "newstest2014", 26.1)), ())
     assert list(german.published.printed) == [
         *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4")
     ]

@@ -5,7 +5,7 @@ import re
 from bleuprint.report.render import latex, markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
-from bleuprint.report.table import Cell, Column, Row, Table, table_of
+from bleuprint.report.table import Cell, Column, Row, Table, text_table
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -27,7 +27,7 @@ def test_markdown():
 
 
 def test_cells_that_markdown_and_latex_would_take_for_commands():
-    table = table_of(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
+    table = text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
     text = markdown(table)
     assert "<" not in text and "| &lt;b> |" in text and "1\\|2" in text
     lines = latex(table, "c").split("\n")
@@ -73,4 +73,4 @@ def test_latex_escapes_what_tex_reads():
 
 
 def test_markdown_keeps_a_bar_inside_its_cell():
-    assert markdown(table_of([], ["a|b"], [["c|d"]])) == "| a\\|b |\n| ---: |\n| c\\|d |\n"
+    assert markdown(text_table([], ["a|b"], [["c|d"]])) == "| a\\|b |\n| ---: |\n| c\\|d |\n"

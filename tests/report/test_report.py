@@ -198,7 +198,7 @@ def test_a_low_bleu_ceiling_stands_at_the_scores(copy, monkeypatch):
     for parts in (everything(load()), one_screen(load())):
         texts = [" ".join(part.split()) for part in parts if isinstance(part, str)]
         assert [text.startswith(note) for text in texts].count(True) == 1
-    assert "Reachable" not in " ".join(notes.notes(load()))
+    assert "Reachable" not in " ".join(notes.all_notes(load()))
 
 
 def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
@@ -252,7 +252,7 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
     table = wide_bleu_table(score_frame(records))
     heads = [table.texts(row)[0] for row in table.rows]
     assert heads == ["Baseline: tiny", "small", "last"]  # small has a difference from tiny, too
-    (note,) = [note for note in notes.notes(records) if note.startswith("Δ is")]
+    (note,) = [note for note in notes.all_notes(records) if note.startswith("Δ is")]
     assert "from tiny, on corpora without it from small." in note
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bleuprint.config.published import Published
-from bleuprint.report.notes import notes
-from bleuprint.report.paired import holm, paired_t_test
-from bleuprint.report.published.literature import attach
+from bleuprint.report.notes import all_notes
+from bleuprint.report.paired import holm_correction, paired_t_test
+from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
 from result_rows import against, frame, record, score_of
 
@@ -20,10 +20,10 @@ BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) fo
 
 def test_holm_by_hand():
     # sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 are 0.02, 0.03, 0.06, 0.04 -> 0.06
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    assert holm([0.02, 0.02]) == [0.04, 0.04]
-    assert holm([0.2]) == [0.2] and holm([]) == []
+    assert holm_correction([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm_correction([0.6, 0.7]) == [1.0, 1.0]
+    assert holm_correction([0.02, 0.02]) == [0.04, 0.04]
+    assert holm_correction([0.2]) == [0.2] and holm_correction([]) == []
 
 
 def test_holm_rejects_what_the_step_down_procedure_rejects():
@@ -35,7 +35,7 @@ def test_holm_rejects_what_the_step_down_procedure_rejects():
             if p >= 0.05 / (len(values) - step):  # Holm 1979: stop at the first that is not
                 break
             rejected.add(index)
-        assert {i for i, p in enumerate(holm(values)) if p < 0.05} == rejected
+        assert {i for i, p in enumerate(holm_correction(values)) if p < 0.05} == rejected
 
 
 def test_paired_t_equals_scipy_and_a_t_table():
@@ -144,7 +144,7 @@ def test_people_agree_on_no_symbols(corpus, known):
         found = score_of(records, "other").agreement
         assert math.isnan(found) is not (known and p < 0.05)
         # only where a table shows it
-        explained = any(note.startswith("Human agreement") for note in notes(records))
+        explained = any(note.startswith("Human agreement") for note in all_notes(records))
         assert explained is (known and p < 0.05)
 
 
@@ -158,7 +158,7 @@ def test_a_system_alone_has_no_difference():
 def test_a_published_number_is_a_row():
     records = frame(record("base", "news-en-de", "only", 30.0))
     number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
-    scores = score_frame(attach(records, [number]))
+    scores = score_frame(with_published_numbers(records, [number]))
     of_paper = scores[scores.is_published]
     assert list(of_paper.row_name.unique()) == ["Paper (published)"]
     assert list(of_paper.task.unique()) == ["news-en-de"]

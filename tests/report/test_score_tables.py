@@ -7,7 +7,7 @@ import pytest
 import result_rows
 from bleuprint.report.cost_columns import COUNTED_COSTS, MEASURED_COSTS, costs_table
 from bleuprint.report.frame import Records
-from bleuprint.report.notes import notes as notes_of
+from bleuprint.report.notes import all_notes as notes_of
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Column

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bleuprint.report.frame import REPORTS, RESULTS
-from bleuprint.report.seed_variance import deviations, seed_difference
+from bleuprint.report.seed_variance import estimate_deviations, largest_seed_difference
 from result_rows import changed, frame, record
 
 CORPUS = "news-en-de"
@@ -27,14 +27,14 @@ def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(tmp_path):
     (references,) = set(first.runs.references_sha256)
     one_seed = first.select_runs(first.runs.seed == 1)
     one_seed.save(tmp_path / RESULTS)
-    assert deviations(tmp_path) == {}
+    assert estimate_deviations(tmp_path) == {}
     for name, records in (("a", first), ("b", second)):
         records.save(tmp_path / REPORTS / name / RESULTS.name)
-    assert deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
+    assert estimate_deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
     # an external system has one score, whatever the seed
     external = changed(first, {"system": "tiny"}, about="a.txt", bleu=30.0)
     external.save(tmp_path / REPORTS / "a" / RESULTS.name)
-    assert deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
+    assert estimate_deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
 
 
 def test_the_deviation_is_unbiased_in_the_median(tmp_path):
@@ -46,10 +46,10 @@ def test_the_deviation_is_unbiased_in_the_median(tmp_path):
         for seed in (1, 2, 3)
     ]
     frame(*rows).save(tmp_path / RESULTS)
-    (found,) = deviations(tmp_path).values()
+    (found,) = estimate_deviations(tmp_path).values()
     assert found == pytest.approx(0.5, rel=0.1)
 
 
 def test_the_difference_of_two_trainings_by_their_deviation():
     """1.96 x 0.3 x the square root of 2."""
-    assert seed_difference(0.3) == pytest.approx(0.8316, abs=1e-4)
+    assert largest_seed_difference(0.3) == pytest.approx(0.8316, abs=1e-4)

@@ -9,7 +9,7 @@ from bleuprint.report.table import (
     Table,
     split_by_column,
     stack_tables,
-    table_of,
+    text_table,
 )
 from result_rows import labels_of
 
@@ -19,13 +19,13 @@ def texts_of(table):
 
 
 def test_tables_are_stacked_by_their_heads():
-    first = table_of(
+    first = text_table(
         ["System"], ["a", "b", "c"], [["x", "1", "2", NONE], ["(y)", NONE, NONE, NONE]]
     )
     system, b, d = Column("System", is_text=True), Column("b"), Column("d")
     best = Row({system: Cell("z"), b: Cell("3"), d: Cell("4", is_best=True)}, "baseline")
     second = Table([system, b, d], [best])
-    empty = table_of(["System"], ["d"], [["(y)", NONE]])
+    empty = text_table(["System"], ["d"], [["(y)", NONE]])
     beside = {"two": {d: Cell("beside")}}
     found = stack_tables({"one": first, "none": empty, "two": second}, beside)
     assert labels_of(found) == ["System", "a", "b", "d"]
@@ -46,7 +46,7 @@ def test_tables_are_stacked_by_their_heads():
 
 def test_a_table_is_parted_by_a_column_of_text():
     rows = [["x", "de", "1"], ["x", "fr", "2"], ["y", "de", "3"]]
-    parts = split_by_column(table_of(["System", "Corpus"], ["n"], rows), "Corpus")
+    parts = split_by_column(text_table(["System", "Corpus"], ["n"], rows), "Corpus")
     assert [*parts] == ["de", "fr"]
     assert texts_of(parts["de"]) == [["x", "1"], ["y", "3"]]
     assert labels_of(parts["fr"]) == ["System", "n"]

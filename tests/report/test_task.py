@@ -12,10 +12,10 @@ from bleuprint.config.paths import Run
 from bleuprint.report import report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.differences import descriptions
+from bleuprint.report.page.differences import describe_rows
 from bleuprint.report.page.lines import lines_of_sets
-from bleuprint.report.paired import holm
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.paired import holm_correction
 from bleuprint.report.records import collect
 from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.report.score_tables import wide_bleu_table
@@ -85,7 +85,7 @@ def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
     test = PairedTest(named, {"BLEU": BLEU()}, [references], "bs", n_samples=1000)
     _, scores = test()
     baseline, *others = scores["BLEU"]
-    expected_holm = holm([each.p_value for each in others])
+    expected_holm = holm_correction([each.p_value for each in others])
     for (system, corpus), of, p_holm in zip(OTHERS, others, expected_holm, strict=True):
         found = bleu_of(records, system, corpus)
         assert found.baseline == "tiny, bpe-en-de"
@@ -146,7 +146,7 @@ def test_files_and_page_have_the_rows(copy):
 
 def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
     root, settings = tree
-    shown, _ = lines_of_sets(ReportContext(settings, collect(settings, root), root))
+    shown, _ = lines_of_sets(ReportData(settings, collect(settings, root), root))
     assert [*shown.outputs] == ["tiny, bpe-en-de", "tiny, words-en-de", *map(", ".join, OTHERS[1:])]
     for place in ERRORS:
         file = root / Run(*place, 1).results_folder / "hypotheses/test.only.de"
@@ -175,7 +175,7 @@ def test_two_preparations_are_compared(copy, monkeypatch):
 
 def test_a_row_says_what_differs_in_its_preparation():
     settings = SETTINGS["ablations-multi30k"]
-    about = descriptions(settings, dict.fromkeys(settings.corpora, "en-de"))
+    about = describe_rows(settings, dict.fromkeys(settings.corpora, "en-de"))
     assert about["small, bpe-4000"] == about["small"] and about["small"].startswith("1 + 1 layers")
     assert about["small, bpe-2000"] == "bpe.num_merges 2000"
     assert about["small, words"].startswith("words.joint true, ")

@@ -22,7 +22,7 @@ from bleuprint.report import frame as frames
 from bleuprint.report import report
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set
-from bleuprint.report.table import stack_tables, table_of
+from bleuprint.report.table import stack_tables, text_table
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -94,7 +94,7 @@ def test_every_width_shows_every_number():
 
 def test_names_and_numbers_stand_under_their_heads():
     rows = [("[b]one[/b]", "12", "3"), ("東京", "4", "5")]
-    table = table_of(["name"], ["n", "a long head"], rows)
+    table = text_table(["name"], ["n", "a long head"], rows)
     head, rule, row, wide = shown(table, COLUMNS="80").strip("\n").split("\n")
     assert [head, row, wide] == [
         "name         n  a long head",
@@ -166,8 +166,8 @@ def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
 
 def test_a_part_shows_the_rows_that_have_a_value_in_it_and_their_groups():
     tables = {
-        "en-de": table_of(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
-        "en-fr": table_of(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
+        "en-de": text_table(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
+        "en-fr": text_table(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
     }
     table = stack_tables(tables)
     blocks = shown(table, COLUMNS="13").strip("\n").split("\n\n")
@@ -177,7 +177,7 @@ def test_a_part_shows_the_rows_that_have_a_value_in_it_and_their_groups():
 
 
 def test_a_long_name_takes_several_lines():
-    table = table_of(["System"], ["n"], [("ten chars " * 3, "1")])
+    table = text_table(["System"], ["n"], [("ten chars " * 3, "1")])
     assert shown(table, COLUMNS="60").strip("\n").split("\n")[2:] == [
         "ten chars ten chars   1",
         "ten chars              ",
@@ -189,8 +189,8 @@ def test_a_part_of_a_group_shares_its_table_with_no_other():
     scores = ["41.1 [40.1, 43.1]", "42.2 [41.2, 44.2]"]
     heads = ["first", "second", "third", "fourth"]
     tables = {
-        "en-de": table_of(["System"], heads, [("small", *scores, *scores)]),
-        "en-fr": table_of(
+        "en-de": text_table(["System"], heads, [("small", *scores, *scores)]),
+        "en-fr": text_table(
             ["System"], heads, [("big", *scores, *scores), ("tiny", *scores, "–", "–")]
         ),
     }

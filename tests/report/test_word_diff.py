@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bleuprint.report.word_diff import differences, words
+from bleuprint.report.word_diff import diff_words, split_words
 
 
 def marked(translation, reference):
     """[-missing-] and {+added+}, as `git diff --word-diff` writes them."""
     signs = {"same": "{}", "missing": "[-{}-]", "added": "{{+{}+}}"}
-    return "".join(signs[kind].format(text) for kind, text in differences(translation, reference))
+    return "".join(signs[kind].format(text) for kind, text in diff_words(translation, reference))
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_differences(translation, reference, expected):
     ],
 )
 def test_words(text, expected):
-    assert [word.strip() for word in words(text)] == expected.split("|")
+    assert [word.strip() for word in split_words(text)] == expected.split("|")
 
 
 @given(st.text("ab ,-'é東\u0301\u2028\t👍\x01", max_size=12), st.text("ab ,東", max_size=12))
 def test_nothing_is_lost(translation, reference):
-    pieces = list(differences(translation, reference))
+    pieces = list(diff_words(translation, reference))
     assert "".join(text for kind, text in pieces if kind != "missing") == translation
     theirs = "".join(text for kind, text in pieces if kind != "added")
     assert "".join(theirs.split()) == "".join(reference.split())

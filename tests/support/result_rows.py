@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.report.frame import RUN_AND_TEST, Records
-from bleuprint.report.paired import holm, largest_p_value, paired_t_test
+from bleuprint.report.paired import holm_correction, largest_p_value, paired_t_test
 from bleuprint.report.score_frame import score_frame, select_metric
 from bleuprint.report.training_costs import COST_DTYPES
 from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
@@ -239,7 +239,7 @@ def _add_tests(metrics, outside):
             line["p"] = p_value
         families.setdefault(family, []).append(seeds)
     for systems in families.values():
-        corrected = holm([seeds[0]["p"] for seeds in systems])
+        corrected = holm_correction([seeds[0]["p"] for seeds in systems])
         for seeds, p_value in zip(systems, corrected, strict=True):
             for line in seeds:
                 line["p_holm"] = p_value

@@ -77,9 +77,9 @@ def _weak_points(settings: Settings, records: "Records") -> list[str]:
     The HTML report shows the evidence.
     """
     from bleuprint.report.page.cautions import cautions
-    from bleuprint.report.page.context import ReportContext
+    from bleuprint.report.page.report_data import ReportData
 
-    titles = [caution.title for caution in cautions(ReportContext(settings, records))]
+    titles = [caution.title for caution in cautions(ReportData(settings, records))]
     if not titles:
         return []
     return [f"Weak points (see reports/index.html): {'; '.join(titles)}."]

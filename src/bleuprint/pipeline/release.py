@@ -247,7 +247,7 @@ def _model_card(
         address=_public_address(address),
         commit=commit,
         tables=tables,
-        notes=bullets(notes.notes(records)),
+        notes=bullets(notes.all_notes(records)),
         runs=runs,
         export_errors=export_errors,
         page=frame.REPORTS / HTML_REPORT,

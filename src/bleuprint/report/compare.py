@@ -14,7 +14,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.report import frame
-from bleuprint.report.compared_systems import ScoresPair, Side, SystemScores
+from bleuprint.report.compared_systems import ReportedSystem, ScoresPair, SystemScores
 from bleuprint.report.paired import (
     MetricKey,
     PairedDifference,
@@ -26,7 +26,7 @@ from bleuprint.report.records import check_settings
 from bleuprint.report.revision import revision_files
 from bleuprint.report.score_frame import ScoreRow, agreement_model
 from bleuprint.report.score_texts import format_difference
-from bleuprint.report.table import NONE, Table, table_of
+from bleuprint.report.table import NONE, Table, text_table
 from bleuprint.report.terminal import wrap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import flatten_settings
@@ -91,7 +91,7 @@ def compare(
     if not system_pairs:
         raise UserError(f"{first} and {second}: no system of the same name")
     for first_system, second_system in system_pairs:
-        first_side = Side(
+        first_side = ReportedSystem(
             first_system,
             first_corpus,
             first_argument.revision,
@@ -99,7 +99,7 @@ def compare(
             first_records,
             on_different_corpora=first_corpus != second_corpus,
         )
-        second_side = Side(
+        second_side = ReportedSystem(
             second_system,
             second_corpus,
             second_argument.revision,
@@ -149,7 +149,9 @@ def _open_report(revision: str) -> tuple[Settings, frame.Records]:
         return settings, records
 
 
-def compare_sides(first: Side, second: Side, sentences: int) -> Iterator[str | Table]:
+def compare_sides(
+    first: ReportedSystem, second: ReportedSystem, sentences: int
+) -> Iterator[str | Table]:
     """Yield what differs between two sides: settings, scores and sentences.
 
     Args:
@@ -197,7 +199,9 @@ def _pair_scores(
     return [ScoresPair(first[key], second[key]) for key in first if key in second]
 
 
-def _deciding_settings(side: Side, corpora: Iterable[str], are_trained: bool) -> dict[str, str]:
+def _deciding_settings(
+    side: ReportedSystem, corpora: Iterable[str], are_trained: bool
+) -> dict[str, str]:
     """Return the settings that decide the results of a side, by keys such as `train.optimizer`.
 
     Args:
@@ -222,7 +226,7 @@ def _deciding_settings(side: Side, corpora: Iterable[str], are_trained: bool) ->
     return deciding
 
 
-def _translation_files(side: Side, corpora: Iterable[str]) -> dict[str, object]:
+def _translation_files(side: ReportedSystem, corpora: Iterable[str]) -> dict[str, object]:
     """Return the settings of an external system on each corpus; None for a trained system."""
     settings = side.settings
     by_corpus = settings.all_systems.get(side.system, {})
@@ -253,7 +257,7 @@ def _differing_settings(
         yield "the same: settings"
         return
     yield "\nSettings"
-    yield table_of(["settings"], heads, rows)
+    yield text_table(["settings"], heads, rows)
 
 
 class ScoreTexts(NamedTuple):
@@ -270,7 +274,7 @@ class ScoreTexts(NamedTuple):
 
 
 def _score_comparison(
-    first: Side, second: Side, pairs: Sequence[ScoresPair], seeds: Sequence[int]
+    first: ReportedSystem, second: ReportedSystem, pairs: Sequence[ScoresPair], seeds: Sequence[int]
 ) -> Iterator[str | Table]:
     """Yield the table of scores and how to read it."""
     rows = []
@@ -279,7 +283,7 @@ def _score_comparison(
             rows.append(score_texts(metric, pair, p_value))
     yield "\nScores"
     heads = [str(first), str(second), "Δ", "p", AGREEMENT_COLUMN]
-    yield table_of(["corpus", "test set", "score"], heads, rows)
+    yield text_table(["corpus", "test set", "score"], heads, rows)
     yield wrap(
         f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
         "paired bootstrap over lines (output errors: randomization), of an external system the "
@@ -294,7 +298,9 @@ def _score_comparison(
         yield wrap(AGREEMENT_NOTE)
 
 
-def p_values_by_metric(first: Side, second: Side, pair: ScoresPair) -> dict[str, float | None]:
+def p_values_by_metric(
+    first: ReportedSystem, second: ReportedSystem, pair: ScoresPair
+) -> dict[str, float | None]:
     """Return the p-value of each metric that the table of scores shows.
 
     The files of both sides, if they are in the working tree, allow tests over lines. Otherwise
@@ -399,7 +405,7 @@ def _score_or_mean(score: ScoreRow) -> str:
 
 
 def _sentence_comparison(
-    first: Side, second: Side, pair: ScoresPair, sentences: int
+    first: ReportedSystem, second: ReportedSystem, pair: ScoresPair, sentences: int
 ) -> Iterator[str]:
     """Yield the sentences of the first seed that improved most, and those that worsened most."""
     test = pair.first.bleu.test

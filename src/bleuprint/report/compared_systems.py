@@ -83,7 +83,7 @@ class ScoresPair:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ReportedSystem:
     """One side of a comparison: a system of a report, on one corpus or on all of them.
 
     Attributes:

@@ -19,7 +19,7 @@ from bleuprint.training.history import Curves
 POINTS = 100
 
 
-def metrics(records: Records) -> dict[str, Any]:
+def bleu_metrics(records: Records) -> dict[str, Any]:
     """Return the content of metrics.json: BLEU by system and corpus, means over seeds.
 
     A corpus with several test sets has an object with the BLEU of each.
@@ -36,7 +36,7 @@ def metrics(records: Records) -> dict[str, Any]:
     return {"BLEU": by_system}
 
 
-def training(curves: Mapping[Run, Curves]) -> str:
+def training_curves_csv(curves: Mapping[Run, Curves]) -> str:
     """Return the text of training.csv: the training loss of each run by update.
 
     A curve with more than `POINTS` points is thinned: neighboring points become their mean.
@@ -52,7 +52,7 @@ def training(curves: Mapping[Run, Curves]) -> str:
     return _csv_text(frames)
 
 
-def validation(curves: Mapping[Run, Curves]) -> str:
+def validation_curves_csv(curves: Mapping[Run, Curves]) -> str:
     """Return the text of validation.csv: loss and BLEU of the validation set by update.
 
     Args:

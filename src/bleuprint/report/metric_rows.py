@@ -15,7 +15,7 @@ from bleuprint.report.paired import (
     MetricKey,
     MetricValues,
     PairedDifference,
-    holm,
+    holm_correction,
     paired_differences,
 )
 from bleuprint.report.results_file import MetricRow
@@ -195,7 +195,7 @@ def add_corrected_p_values(shared_p_values: Sequence[SharedPValue]) -> None:
         family = "error" if metric.kind == "error" else metric.key
         families.setdefault((family, first_row["group"]), []).append(shared)
     for members in families.values():
-        corrected_p_values = holm([p_value for p_value, _ in members])
+        corrected_p_values = holm_correction([p_value for p_value, _ in members])
         for corrected, (_, rows) in zip(corrected_p_values, members, strict=True):
             for row in rows:
                 row["p_holm"] = round(corrected, DIGITS)

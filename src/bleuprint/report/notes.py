@@ -1,6 +1,6 @@
 """The notes below the tables of scores: how to read them, and what makes them weak.
 
-`notes` returns all of them; the terminal and the HTML report show some of them in other places.
+`all_notes` returns all of them; the terminal and the HTML report show some of them in other places.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 
-def notes(records: Records, root: Path | None = None) -> list[str]:
+def all_notes(records: Records, root: Path | None = None) -> list[str]:
     """Return all notes on how to read the scores, a sentence or two each.
 
     Args:
@@ -52,7 +52,7 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
         "tokenize: none, on the text as it is. FLOPs of training are counted from the shapes of "
         "the matrices."
     ]
-    lines += legend(records)
+    lines += legend_notes(records)
     scores = score_frame(records)
     scores_of_all_lines = scores[(scores.group == "") & scores.metric.isin(SCORE_KEYS)]
     if scores_of_all_lines.agreement.notna().any():
@@ -61,8 +61,8 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
     lines += _notes_on_untrained_systems(records.runs)
     lines += _decoding_notes(records.runs)
     lines += file_warning_notes(records)
-    lines += literature.notes(records)
-    lines += literature.differences(records)
+    lines += literature.source_notes(records)
+    lines += literature.difference_notes(records)
     detectable = detectable_note(records)
     if detectable:
         lines.append(detectable)
@@ -72,7 +72,7 @@ def notes(records: Records, root: Path | None = None) -> list[str]:
     return lines
 
 
-def legend(records: Records) -> Iterator[str]:
+def legend_notes(records: Records) -> Iterator[str]:
     """Yield what intervals, differences and their marks mean.
 
     Args:
@@ -285,7 +285,7 @@ def error_notes(records: Records) -> list[str]:
     return [CUT_OFF_NOTE] if has_cut_off_outputs else []
 
 
-def signatures(records: Records) -> Iterator[str]:
+def signature_notes(records: Records) -> Iterator[str]:
     """Yield each signature of a metric once, with the target languages that have it.
 
     Only BLEU's signature depends on the target language, through the tokenizer.

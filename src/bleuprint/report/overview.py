@@ -36,7 +36,7 @@ def everything(records: Records) -> Parts:
         costs_table(scores, _ALL_COSTS),
         "",
     ]
-    all_notes = notes.notes(records)
+    all_notes = notes.all_notes(records)
     all_notes += notes.early_end_notes(records.runs)
     all_notes += notes.bleu_ceiling_notes(records.runs)
     all_notes += notes.document_notes(records)
@@ -61,7 +61,7 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
     scores = score_frame(records)
     table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
     costs = costs_table(scores, _COSTS_ON_SCREEN)
-    legend_lines = list(map(wrap, notes.legend(records)))
+    legend_lines = list(map(wrap, notes.legend_notes(records)))
     reading_lines = ["", *legend_lines]
     if any(AGREEMENT_COLUMN in column.label for column in table.columns):
         reading_lines.append(wrap(f"{AGREEMENT_DEFINITION}."))

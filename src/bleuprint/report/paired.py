@@ -127,7 +127,7 @@ def _paired_difference(
     return PairedDifference(metric, differences, line_tests, are_trained)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm_correction(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number (Holm 1979), in the order of the arguments.
 
     Of n p-values, the smallest is multiplied by n, the next by n - 1, and so on. None becomes

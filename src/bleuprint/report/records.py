@@ -54,7 +54,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
     records = Records.from_rows(run_rows, ordered_metric_rows)
     _check_signatures(records)
     runs = with_training_costs(records.runs, root)
-    return literature.attach(Records(runs, records.metrics), settings.published)
+    return literature.with_published_numbers(Records(runs, records.metrics), settings.published)
 
 
 def _run_row(results: Results, test: str) -> RunRow:
@@ -178,7 +178,7 @@ def load_checked(settings: Settings, root: Path = Path()) -> Records:
     """
     records = load(root)
     check_settings(records, settings, RESULTS)
-    return literature.attach(records, settings.published)
+    return literature.with_published_numbers(records, settings.published)
 
 
 def check_settings(records: Records, settings: Settings, path: Path, remedy: str = _REMEDY) -> None:

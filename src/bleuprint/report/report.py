@@ -13,12 +13,12 @@ from bleuprint.config.paths import Run
 from bleuprint.report import dvc_plots, notes, pivot_tables, score_tables
 from bleuprint.report.cost_columns import COUNTED_COSTS, costs_table
 from bleuprint.report.frame import REPORTS, RESULTS, Records, csv_text
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import funnel
+from bleuprint.report.page.funnel import training_pairs_table
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import computed_scores, score_frame
-from bleuprint.report.table import Table, table_of
+from bleuprint.report.table import Table, text_table
 from bleuprint.report.training_costs import COSTS, costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
@@ -49,16 +49,16 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         UserError: A run has no results yet, or its files do not belong together.
     """
     records = collect(settings, root)
-    context = ReportContext(settings, records, root)
+    report = ReportData(settings, records, root)
     texts = {
         "table.md": table_md(settings, records, root),
         "table.csv": csv_text(records),
         "table.tex": table_tex(settings, records, root),
-        "training.csv": dvc_plots.training(context.curves),
-        "validation.csv": dvc_plots.validation(context.curves),
-        "metrics.json": format_json(dvc_plots.metrics(records)),
+        "training.csv": dvc_plots.training_curves_csv(report.curves),
+        "validation.csv": dvc_plots.validation_curves_csv(report.curves),
+        "metrics.json": format_json(dvc_plots.bleu_metrics(records)),
         COSTS.name: costs_csv(records.runs),
-        HTML_REPORT: _html(context),
+        HTML_REPORT: _html(report),
     }
     records.save(root / RESULTS)
     for name, text in texts.items():
@@ -110,15 +110,15 @@ def write_html_report(settings: Settings, records: Records, root: Path = Path())
     Raises:
         UserError: A file that the HTML report shows is missing.
     """
-    context = ReportContext(settings, records, root)
-    _write_text(root / REPORTS / HTML_REPORT, _html(context))
+    report = ReportData(settings, records, root)
+    _write_text(root / REPORTS / HTML_REPORT, _html(report))
 
 
-def _html(context: ReportContext) -> str:
+def _html(report: ReportData) -> str:
     """Return the HTML report; its modules are imported here, since few commands need them."""
-    from bleuprint.report.page.document import document
+    from bleuprint.report.page.document import html_page
 
-    return document(context)
+    return html_page(report)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -139,7 +139,7 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         experiment=settings.experiment,
         bleu=score_tables.tables_by_test_set(scores),
-        notes=notes.notes(records, root),
+        notes=notes.all_notes(records, root),
         further=score_tables.tables_by_test_set(scores, further_metrics, costs=()),
         metrics=[METRICS[key] for key in further_metrics],
         losses=pivot_tables.loss_table(scores),
@@ -152,8 +152,8 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         error_notes=notes.error_notes(records),
         costs=costs_table(scores, COUNTED_COSTS),
         test_sets=_test_set_table(records.runs),
-        signatures=notes.signatures(records),
-        funnel=funnel(settings.corpora, root),
+        signatures=notes.signature_notes(records),
+        funnel=training_pairs_table(settings.corpora, root),
     )
     return text
 
@@ -167,7 +167,7 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
         root: The project's folder, for the notes.
     """
     scores = score_frame(records)
-    reading = " ".join(notes.notes(records, root))
+    reading = " ".join(notes.all_notes(records, root))
     are_all_trained = computed_scores(scores).is_trained.all()
     best_of = "ours" if are_all_trained else "those scored here"
     caption = f"Results of {settings.experiment}. {reading} Bold: the best of {best_of}."
@@ -190,4 +190,4 @@ def _test_set_table(runs: pd.DataFrame) -> Table:
         ]
         rows.append(row)
     text_heads = ["Corpus", "Language pair", "Test set", "SHA-256 of references"]
-    return table_of(text_heads, ["Lines"], rows)
+    return text_table(text_heads, ["Lines"], rows)

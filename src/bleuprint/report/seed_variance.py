@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import UserError
 _DEVIATIONS_OF_95_PERCENT = 1.96
 
 
-def seed_difference(deviation: float) -> float:
+def largest_seed_difference(deviation: float) -> float:
     """Return the difference in BLEU that 95% of pairs of training runs stay below.
 
     Args:
@@ -24,7 +24,7 @@ def seed_difference(deviation: float) -> float:
     return _DEVIATIONS_OF_95_PERCENT * deviation_of_differences
 
 
-def deviations(root: Path = Path()) -> dict[str, float]:
+def estimate_deviations(root: Path = Path()) -> dict[str, float]:
     """Estimate the standard deviation of BLEU over seeds on each test set.
 
     Each system with several seeds in reports/ or one of its folders gives an estimate of the

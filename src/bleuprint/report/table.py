@@ -120,7 +120,7 @@ class Table:
         return replace(self, columns=columns)
 
 
-def table_of(
+def text_table(
     text_heads: Sequence[str], number_heads: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> Table:
     """Return a table of texts, with columns of text on the left and of numbers on the right.

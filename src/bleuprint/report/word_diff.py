@@ -32,12 +32,12 @@ class Piece(NamedTuple):
     text: str
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words and punctuation marks of a text, each with the white space before it."""
     return list(_WORD.findall(text))
 
 
-def differences(translation: str, reference: str) -> Iterator[Piece]:
+def diff_words(translation: str, reference: str) -> Iterator[Piece]:
     """Yield the pieces that turn the reference into the translation.
 
     Adjacent pieces have different kinds. All pieces except the missing ones together are the
@@ -47,8 +47,8 @@ def differences(translation: str, reference: str) -> Iterator[Piece]:
         translation: The translation.
         reference: The reference.
     """
-    translation_words = words(translation)
-    reference_words = words(reference)
+    translation_words = split_words(translation)
+    reference_words = split_words(reference)
     # White space does not count as a difference.
     bare_translation = list(map(str.strip, translation_words))
     bare_reference = list(map(str.strip, reference_words))

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.corpora import corpora, visible
+from bleuprint.report.page.corpora import data_section, mark_unprintable
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from pages import page_of
 from result_trees import STAGES, settings_in, write_all
@@ -28,7 +28,7 @@ def tree(tmp_path_factory):
 @pytest.fixture
 def context(tree, tmp_path):
     root, settings, records = tree
-    return ReportContext(settings, records, shutil.copytree(root, tmp_path / "copy"))
+    return ReportData(settings, records, shutil.copytree(root, tmp_path / "copy"))
 
 
 def change_filter_stats(context, stage, **train):
@@ -39,7 +39,7 @@ def change_filter_stats(context, stage, **train):
 
 
 def test_the_funnel_goes_stage_by_stage(context):
-    first, _, *rows = rows_of(corpora(context))
+    first, _, *rows = rows_of(data_section(context))
     assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93%)", "0"]
     assert rows[: len(STAGES)] == [  # without the rules that did nothing
         [stage, "train", f"{stage}_rule 1", f"{stage}_edit 7", f"{left + 1:,}", f"{left:,}"]
@@ -50,7 +50,7 @@ def test_the_funnel_goes_stage_by_stage(context):
 def test_what_is_drawn_for_other_sets_is_not_dropped(context):
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
     change_filter_stats(context, "binarize", pairs_out=8_000, dropped=dropped)
-    (first, *_) = rows_of(corpora(context))
+    (first, *_) = rows_of(data_section(context))
     assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91%)"]
 
 
@@ -65,7 +65,7 @@ def test_a_sample_shows_what_was_changed(context):
         sample("x" * 200, "x" * 200),  # what was cut
     ]
     change_filter_stats(context, "clean", samples={"clean_edit": samples})
-    body = corpora(context).body
+    body = data_section(context).body
     first, second, third = body.split("<h4>clean: clean_edit</h4>")[1].split("<li>pair 1")[1:4]
     assert '>a<mark title="soft hyphen">U+00AD</mark>b' in first
     assert '<mark title="control character">U+000D</mark>' in first
@@ -85,7 +85,7 @@ def test_overlap_and_samples_are_told(context):
         dropped=dropped,
         samples={"target_held_out": [sample], "unicode": [changed]},
     )
-    section = corpora(context)
+    section = data_section(context)
     body = section.body
     assert rows_of(section)[0][3] == "15"
     assert "without regard to case, punctuation and spaces" in body
@@ -95,7 +95,7 @@ def test_overlap_and_samples_are_told(context):
 
 
 def test_statistics_of_a_corpus(context):
-    found = rows_of(corpora(context))
+    found = rows_of(data_section(context))
     assert [row for row in found if row[0] == "test.first"] == [
         # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
         ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8%", "3", "17"]
@@ -110,7 +110,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
     path = context.root / "data" / "filter_stats" / "news-en-de" / "download.json"
     filter_stats = {"stage": "download", "corpus": "news-en-de", "settings": "", "sets": parts}
     path.write_text(json.dumps(filter_stats))
-    first, *rows = rows_of(corpora(context))
+    first, *rows = rows_of(data_section(context))
     assert [row for row in rows if row[0].startswith("download")] == [
         ["download", f"train.{name}", "metadata 2,000", "–", "7,000", "5,000"]
         for name in ("news", "talks")
@@ -119,7 +119,7 @@ def test_parts_of_a_download_are_told_apart_and_counted(context):
 
 
 def test_what_does_not_print_is_shown_as_its_code_point():
-    assert visible("a<\u200e\x07") == (
+    assert mark_unprintable("a<\u200e\x07") == (
         'a&lt;<mark title="left-to-right mark">U+200E</mark>'
         '<mark title="control character">U+0007</mark>'
     )

@@ -11,8 +11,8 @@ import result_rows
 import result_trees as trees
 from bleuprint.config.runs import trained_runs
 from bleuprint.report.page.chart import line_styles
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.curves import curves, mean_over_seeds, thin_line
+from bleuprint.report.page.curves import curves_section, mean_over_seeds, thin_line
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.runtime import html
 from bleuprint.runtime.files import write_json
@@ -83,7 +83,7 @@ def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
     for run in runs:
         write_json(tmp_path / run.results_folder / "curves.json", trees.curves_of(run))
     rows = [result_rows.record(*run[:2], "first", 20.0, seed=run.seed) for run in runs]
-    page = page_of(curves(ReportContext(settings, result_rows.frame(*rows), tmp_path)))
+    page = page_of(curves_section(ReportData(settings, result_rows.frame(*rows), tmp_path)))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(
         f"curves-0-{kind}-of-{system}.{part}"
         for kind in range(3)
@@ -96,8 +96,8 @@ def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
 def test_curves_have_a_line_for_each_system_in_colors_of_the_theme(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
     trees.write_all(tmp_path, settings)
-    made = ReportContext(settings, collect(settings, tmp_path), tmp_path)
-    page = page_of(curves(made))
+    made = ReportData(settings, collect(settings, tmp_path), tmp_path)
+    page = page_of(curves_section(made))
     assert sorted(name for name in page.ids if "-of-" in name) == sorted(
         f"curves-0-{kind}-of-{system}.line" for kind in range(3) for system in range(2)
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import result_trees as trees
-from bleuprint.report.page.differences import descriptions
+from bleuprint.report.page.differences import describe_rows
 from systems import with_systems
 
 
@@ -22,7 +22,7 @@ def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_pa
     dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
     model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
     changed = {"same": watched, "big": big, "other": replace(base, model=model)}
-    found = descriptions(with_systems(settings, changed), {})
+    found = describe_rows(with_systems(settings, changed), {})
     assert found["base"].startswith(
         f"{base.model.encoder_layers} + {base.model.decoder_layers} layers, "
         f"d_model {base.model.d_model}, d_ff {base.model.d_ff}, {base.model.heads} heads"

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 import result_trees as trees
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.document import document
+from bleuprint.report.page.document import html_page
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from pages import Page
@@ -22,12 +22,12 @@ def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
-    return ReportContext(settings, collect(settings, root), root)
+    return ReportData(settings, collect(settings, root), root)
 
 
 @pytest.fixture(scope="module")
 def text(context):
-    return document(context)
+    return html_page(context)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_what_comes_from_outside_is_escaped(context):
     settings = dataclasses.replace(context.settings, experiment=HOSTILE)
     outside = dict.fromkeys(("device", "versions", "commit", "signature"), HOSTILE)
     records = changed(context.records, **outside)
-    text = document(ReportContext(settings, records, context.root))
+    text = html_page(ReportData(settings, records, context.root))
     assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
     assert text.count("<script>") == 1
     assert HOSTILE in Page(text).sections["provenance"]
@@ -86,8 +86,8 @@ def test_what_is_not_there_is_left_out(context, tmp_path):
         (tmp_path / "copy" / cell.results_folder / "curves.json").unlink()
     shutil.rmtree(tmp_path / "copy" / "timings")
     records = collect(context.settings, tmp_path / "copy")
-    bare = ReportContext(context.settings, records, tmp_path / "copy")
-    page = Page(document(bare))
+    bare = ReportData(context.settings, records, tmp_path / "copy")
+    page = Page(html_page(bare))
     assert "curves" not in page.sections and "#curves" not in page.values("href")
     assert "Training time" not in page.tables["summary"][0].heads  # without a value no column
 
@@ -99,4 +99,4 @@ def test_a_damaged_curve_is_named(context, tmp_path):
     with pytest.raises(
         UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"
     ):
-        document(dataclasses.replace(context, root=tmp_path / "copy"))
+        html_page(dataclasses.replace(context, root=tmp_path / "copy"))

@@ -16,7 +16,7 @@ from bleuprint.decoding.attention_maps import (
     write_attention,
 )
 from bleuprint.report.page import attention
-from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 
 SYSTEMS = ("base", "better", "other")
@@ -31,7 +31,7 @@ def context(tmp_path_factory):
     trees.write_texts(root, settings)
     for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
         trees.write_run(root, settings, Run(system, "news-en-de", 1), errors)
-    return ReportContext(settings, collect(settings, root), root)
+    return ReportData(settings, collect(settings, root), root)
 
 
 def entries(body):
@@ -40,7 +40,7 @@ def entries(body):
 
 
 def test_maps_are_of_every_system_the_baseline_first(context):
-    section = attention.attention(context)
+    section = attention.attention_section(context)
     assert "room for" not in section.body
     assert "Maps of 2 sentences" in section.body
     named = [(one["sentence"], one["system"]) for one in entries(section.body)]
@@ -49,15 +49,15 @@ def test_maps_are_of_every_system_the_baseline_first(context):
 
 
 def test_room_goes_to_the_baseline_first(context, monkeypatch):
-    whole = attention.attention(context)
+    whole = attention.attention_section(context)
     (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
     sizes = [len(one.encode()) for one in re.split(r',(?=\{"sentence")', data)]
     monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
-    section = attention.attention(context)
+    section = attention.attention_section(context)
     assert [one["system"] for one in entries(section.body)] == ["base", "base", "better", "better"]
     assert "room for 4 of 6 maps" in section.body
     monkeypatch.setattr(attention, "BUDGET", 1)
-    assert len(entries(attention.attention(context).body)) == 1
+    assert len(entries(attention.attention_section(context).body)) == 1
 
 
 def test_without_maps_there_is_no_section(context, tmp_path):
@@ -67,8 +67,8 @@ def test_without_maps_there_is_no_section(context, tmp_path):
     for system in SYSTEMS:
         path = root / Run(system, "news-en-de", 1).results_folder / "hypotheses" / "attention.json"
         write_attention(path, {"first": [], "second": []})
-    without_maps = ReportContext(context.settings, context.records, root)
-    assert attention.attention(without_maps) is None
+    without_maps = ReportData(context.settings, context.records, root)
+    assert attention.attention_section(without_maps) is None
 
 
 def test_units_are_no_markup(context):
@@ -82,7 +82,7 @@ def test_units_are_no_markup(context):
     }
     try:
         write_attention(path, {name: [SentenceAttention(1, maps)] for name in ("first", "second")})
-        section = attention.attention(context)
+        section = attention.attention_section(context)
     finally:
         path.write_bytes(kept)
     assert "<b>" not in section.body and section.body.count("<script") == 1
@@ -93,5 +93,5 @@ def test_a_page_of_systems_without_attention_has_no_such_section(tmp_path):
     settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
     trees.write_run(tmp_path, settings, Run("base", "news-en-de", 1), 0.3)
-    context = ReportContext(settings, collect(settings, tmp_path), tmp_path)
-    assert attention.attention(context) is None
+    context = ReportData(settings, collect(settings, tmp_path), tmp_path)
+    assert attention.attention_section(context) is None

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import result_trees as trees
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.provenance import provenance
+from bleuprint.report.page.provenance import provenance_section
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 
 
@@ -15,7 +15,7 @@ def context(tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
-    return ReportContext(settings, collect(settings, root), root)
+    return ReportData(settings, collect(settings, root), root)
 
 
 def trained_on(context, device_by_system):
@@ -23,7 +23,7 @@ def trained_on(context, device_by_system):
     runs = context.records.runs
     runs = runs.assign(device=runs.system.map(device_by_system))
     records = dataclasses.replace(context.records, runs=runs)
-    return provenance(ReportContext(context.settings, records, context.root)).body
+    return provenance_section(ReportData(context.settings, records, context.root)).body
 
 
 def test_machines_are_in_the_order_of_the_trainings(context):

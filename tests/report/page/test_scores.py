@@ -7,9 +7,9 @@ import pytest
 import result_rows
 import result_trees as trees
 from bleuprint.config.published import Published
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.summary import summary
-from bleuprint.report.published.literature import attach
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.summary import summary_section
+from bleuprint.report.published.literature import with_published_numbers
 from pages import page_of
 
 CORPUS = "wmt14-en-de"
@@ -33,8 +33,8 @@ def record(system, bleu, p=None, seed=1, **changes):
 def page_with(tree, *rows, **changes):
     """The page's summary of these rows, with other settings."""
     settings = dataclasses.replace(tree[0], **changes)
-    records = attach(result_rows.frame(*rows), settings.published)
-    return page_of(summary(ReportContext(settings, records, tree[1])))
+    records = with_published_numbers(result_rows.frame(*rows), settings.published)
+    return page_of(summary_section(ReportData(settings, records, tree[1])))
 
 
 def test_a_row_has_the_scores_and_the_cost(tree):

@@ -10,8 +10,8 @@ import result_rows
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report.page import sentences
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, shown_systems
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
@@ -40,7 +40,7 @@ def hostile_tree(root):
         lines = [*read_lines(root / run.results_folder / "hypotheses" / "test.first.de")]
         hostile = [*HOSTILE[::-1], *lines[len(HOSTILE) :]]
         trees.translate(root, settings, run, "first", hostile)
-    return ReportContext(settings, collect(settings, root), root)
+    return ReportData(settings, collect(settings, root), root)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def list_of(body):
 
 
 def test_every_line_is_there_with_its_texts_and_scores(context):
-    section = sentences.sentences(context)
+    section = sentences.sentences_section(context)
     split = context.root / "data" / "split" / "news-en-de"
     sources, references = ([*read_lines(split / f"test.first.{side}")] for side in ("en", "de"))
     found = list_of(section.body)
@@ -88,11 +88,11 @@ def test_every_line_is_there_with_its_texts_and_scores(context):
 
 
 def test_text_is_no_markup_and_has_no_control_characters(context):
-    section = sentences.sentences(context)
+    section = sentences.sentences_section(context)
     assert "<script" not in section.body and "&lt;script&gt;" in section.body
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", section.body)
     assert "<bdi>ولد صغير abc</bdi>" in section.body
-    assert sentences.sentences(context).body == section.body
+    assert sentences.sentences_section(context).body == section.body
 
 
 def test_only_what_is_too_long_is_cut(monkeypatch):
@@ -117,7 +117,7 @@ def test_worst_and_most_different():
 
 def test_what_has_no_room_is_said(context, monkeypatch):
     monkeypatch.setattr(sentences, "BUDGET", 16_000)
-    section = sentences.sentences(context)
+    section = sentences.sentences_section(context)
     found = list_of(section.body)
     assert 5 < len(found) < 100
     assert f"The page has room for {len(found)} of 100 lines" in section.body

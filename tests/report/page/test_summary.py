@@ -11,9 +11,9 @@ from bleuprint.config.corpus_files import File
 from bleuprint.corpus.misalignment import Misfit
 from bleuprint.corpus.set_findings import FINDINGS, Overlap, SetFindings
 from bleuprint.report.page.cautions import cautions
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import best_systems
-from bleuprint.report.page.summary import summary
+from bleuprint.report.page.report_data import ReportData
+from bleuprint.report.page.summary import summary_section
 from bleuprint.report.score_frame import score_frame
 from pages import page_of
 
@@ -197,7 +197,7 @@ def caution_texts(tree, *rows, kept_pairs=None, **settings):
         settings: The settings to change.
     """
     usual_settings, root = tree
-    context = ReportContext(replace(usual_settings, **settings), result_rows.frame(*rows), root)
+    context = ReportData(replace(usual_settings, **settings), result_rows.frame(*rows), root)
     if kept_pairs is not None:
         counts = context.pair_counts["news-en-de"]
         context.pair_counts["news-en-de"] = replace(counts, kept=kept_pairs)
@@ -308,7 +308,7 @@ def test_a_caution_names_six_systems_and_counts_the_rest(tree, systems, last_ent
 def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
     """It has the committed report and neither text nor filtering statistics."""
     rows = result_rows.frame(record("news-en-de", "base", 20.0))
-    context = ReportContext(tree[0], rows, tmp_path)
+    context = ReportData(tree[0], rows, tmp_path)
     assert list(cautions(context)) == []
 
 
@@ -343,7 +343,7 @@ def summary_of_two_systems(tree):
     settings, root = tree
     base = record("news-en-de", "base", 20.0)
     big = record("news-en-de", "big", 27.0, p_value=0.2)
-    return summary(ReportContext(settings, result_rows.frame(base, big), root))
+    return summary_section(ReportData(settings, result_rows.frame(base, big), root))
 
 
 def test_intervals_are_drawn_to_a_scale_between_multiples_of_five(summary_of_two_systems):
@@ -370,9 +370,9 @@ def test_the_deviation_over_seeds_is_drawn_as_the_interval(tree):
         record("news-en-de", "base", 21.0, seed=1),
         record("news-en-de", "base", 24.0, seed=2),
     ]
-    context = ReportContext(replace(settings, seeds=(1, 2)), result_rows.frame(*rows), root)
+    context = ReportData(replace(settings, seeds=(1, 2)), result_rows.frame(*rows), root)
 
-    body = summary(context).body
+    body = summary_section(context).body
 
     deviation = 3 / 2**0.5
     start_percent = 100 * (22.5 - deviation - 20) / 5

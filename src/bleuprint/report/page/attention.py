@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from bleuprint.config.paths import Run
 from bleuprint.decoding.attention_maps import ATTENTION_FILE, SentenceAttention, read_attention
-from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
 from bleuprint.report.score_frame import ScoreRow
 from bleuprint.runtime.wording import counted
@@ -16,23 +16,23 @@ from bleuprint.serving.attention_html import printable
 BUDGET = 800_000
 
 
-def attention(context: ReportContext) -> Section | None:
+def attention_section(report: ReportData) -> Section | None:
     """Return the section of attention maps; None if no system stores any.
 
     Shown are the maps of the first seed of systems with `decode.attention`, as many as fit, those
     of the baseline first.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
     maps = []
     sentence_names = []
-    first_seed = context.settings.seeds[0]
-    for row in _baselines_first(context.bleu_rows):
-        if not _stores_attention(context, row):
+    first_seed = report.settings.seeds[0]
+    for row in _baselines_first(report.bleu_rows):
+        if not _stores_attention(report, row):
             continue
         run = Run(row.system, row.corpus, first_seed)
-        path = context.root / run.results_folder / "hypotheses" / ATTENTION_FILE
+        path = report.root / run.results_folder / "hypotheses" / ATTENTION_FILE
         for sentence in read_attention(path, row.test):
             name = f"{row.corpus}, test set {row.test}, line {sentence.line}"
             sentence_names.append(name)
@@ -54,11 +54,11 @@ def _baselines_first(rows: list[ScoreRow]) -> list[ScoreRow]:
     return sorted(rows, key=lambda row: pd.notna(row.difference))
 
 
-def _stores_attention(context: ReportContext, row: ScoreRow) -> bool:
+def _stores_attention(report: ReportData, row: ScoreRow) -> bool:
     """Return whether a system is trained here with the setting `decode.attention`."""
     if not row.is_trained:
         return False
-    return bool(context.settings.system_on(row.system, row.corpus).decode.attention)
+    return bool(report.settings.system_on(row.system, row.corpus).decode.attention)
 
 
 def _fitting_count(maps: list[Markup]) -> int:

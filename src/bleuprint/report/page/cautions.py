@@ -12,8 +12,8 @@ from bleuprint.config.paths import corpus_folder
 from bleuprint.corpus.misalignment import describe_misfits
 from bleuprint.corpus.set_findings import SetFindings
 from bleuprint.report.notes import early_ends, file_warning_notes
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.score_frame import (
     ScoreRow,
     bleu_rows,
@@ -41,35 +41,35 @@ MANY_UNSEEN_SHARE = 0.05
 _MAX_PLACES = 6
 
 
-def cautions(context: ReportContext) -> Iterator[Finding]:
+def cautions(report: ReportData) -> Iterator[Finding]:
     """Yield the warnings that apply, each with the places where it does.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
     places_by_title = {
         "Lines that do not fit their translations: these scores measure the misalignment, too": (
-            _misaligned_sets(context)
+            _misaligned_sets(report)
         ),
         "Test sentences in another held-out set: scores may be too high": (
-            _overlapping_sets(context)
+            _overlapping_sets(report)
         ),
-        "Translations that may not be sentences, or are copies": _suspicious_files(context),
-        "Training runs that may have ended too early": _early_ends(context),
+        "Translations that may not be sentences, or are copies": _suspicious_files(report),
+        "Training runs that may have ended too early": _early_ends(report),
         "Generated text: high scores here say nothing about real text": (
-            _generated_corpora(context)
+            _generated_corpora(report)
         ),
         f"Low scores, where a difference says little (best below {LOW_BLEU:.0f} BLEU)": (
-            _low_scores(context)
+            _low_scores(report)
         ),
-        "Few test lines: only large differences show": _short_test_sets(context),
+        "Few test lines: only large differences show": _short_test_sets(report),
         "Few sentence pairs to train on: which system is better may change with more": (
-            _small_corpora(context)
+            _small_corpora(report)
         ),
-        "Many lines with output errors": _systems_with_many_errors(context),
-        "Words of the references that the training text lacks": _unseen_words(context),
+        "Many lines with output errors": _systems_with_many_errors(report),
+        "Words of the references that the training text lacks": _unseen_words(report),
         "Scores may be too high: no search for test sentences in the training text": (
-            _corpora_without_decontamination(context)
+            _corpora_without_decontamination(report)
         ),
     }
     for title, places in places_by_title.items():
@@ -77,44 +77,44 @@ def cautions(context: ReportContext) -> Iterator[Finding]:
             yield Finding(title, list_first(places, _MAX_PLACES, separator="; "))
 
 
-def _set_findings(context: ReportContext) -> dict[str, SetFindings]:
+def _set_findings(report: ReportData) -> dict[str, SetFindings]:
     """Return what the stage test_stats found in the sets of each corpus."""
     findings = {}
-    for corpus in context.settings.corpora:
-        findings[corpus] = SetFindings.read(corpus_folder(corpus, "test_stats", context.root))
+    for corpus in report.settings.corpora:
+        findings[corpus] = SetFindings.read(corpus_folder(corpus, "test_stats", report.root))
     return findings
 
 
-def _misaligned_sets(context: ReportContext) -> list[str]:
+def _misaligned_sets(report: ReportData) -> list[str]:
     """Return the sets with lines that do not fit their translations."""
     places = []
-    for corpus, findings in _set_findings(context).items():
+    for corpus, findings in _set_findings(report).items():
         for set_name, misfits in findings.misfits.items():
             places.append(f"{corpus}, {set_name}: {describe_misfits(misfits)}")
     return places
 
 
-def _overlapping_sets(context: ReportContext) -> list[str]:
+def _overlapping_sets(report: ReportData) -> list[str]:
     """Return the held-out sets that share sentences."""
     places = []
-    for corpus, findings in _set_findings(context).items():
+    for corpus, findings in _set_findings(report).items():
         for overlap in findings.overlaps:
             places.append(f"{overlap} ({corpus})")
     return places
 
 
-def _suspicious_files(context: ReportContext) -> list[str]:
+def _suspicious_files(report: ReportData) -> list[str]:
     """Return the warnings on the translation files of external systems."""
     places = []
-    for note in file_warning_notes(context.records):
+    for note in file_warning_notes(report.records):
         places.append(note.removeprefix("Look at ").rstrip("."))
     return places
 
 
-def _early_ends(context: ReportContext) -> list[str]:
+def _early_ends(report: ReportData) -> list[str]:
     """Return the training runs that patience probably ended too early."""
     places = []
-    for run, early_end in early_ends(context.records.runs, context.root).items():
+    for run, early_end in early_ends(report.records.runs, report.root).items():
         if early_end.warning:
             places.append(
                 f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}; {early_end.warning}"
@@ -122,9 +122,9 @@ def _early_ends(context: ReportContext) -> list[str]:
     return places
 
 
-def _generated_corpora(context: ReportContext) -> list[str]:
+def _generated_corpora(report: ReportData) -> list[str]:
     """Return the corpora whose training text is generated."""
-    corpora = context.settings.corpora
+    corpora = report.settings.corpora
     return [name for name, corpus in corpora.items() if _is_generated(corpus.files)]
 
 
@@ -137,30 +137,30 @@ def _is_generated(files: Files) -> bool:
     return True
 
 
-def _low_scores(context: ReportContext) -> list[str]:
+def _low_scores(report: ReportData) -> list[str]:
     """Return the test sets on which even the best system has a low BLEU."""
     places = []
-    for task, test, scores in by_test_set(context.scores):
+    for task, test, scores in by_test_set(report.scores):
         best_bleu = max(row.value for row in bleu_rows(scores))
         if best_bleu < LOW_BLEU:
             places.append(f"{best_bleu:.1f} on {task}, {test}")
     return places
 
 
-def _short_test_sets(context: ReportContext) -> list[str]:
+def _short_test_sets(report: ReportData) -> list[str]:
     """Return the test sets with few lines."""
     places = []
-    for task, test, scores in by_test_set(context.scores):
+    for task, test, scores in by_test_set(report.scores):
         lines = bleu_rows(scores)[0].lines
         if lines < FEW_TEST_LINES:
             places.append(f"{lines:,} of {task}, {test}")
     return places
 
 
-def _small_corpora(context: ReportContext) -> list[str]:
+def _small_corpora(report: ReportData) -> list[str]:
     """Return the corpora with few sentence pairs to train on."""
     try:
-        pair_counts = context.pair_counts
+        pair_counts = report.pair_counts
     except UserError:  # A clone may have a report, but no data.
         return []
     places = []
@@ -170,11 +170,11 @@ def _small_corpora(context: ReportContext) -> list[str]:
     return places
 
 
-def _systems_with_many_errors(context: ReportContext) -> list[str]:
+def _systems_with_many_errors(report: ReportData) -> list[str]:
     """Return the systems with many output errors, and their most frequent error."""
     places = []
-    for row in context.bleu_rows:
-        error_lines = _lines_by_error(context.scores, row)
+    for row in report.bleu_rows:
+        error_lines = _lines_by_error(report.scores, row)
         share = error_lines.pop(ANY_ERROR, 0.0) / row.lines
         if share >= MANY_ERRORS_SHARE:
             most_frequent = max(error_lines, key=lambda error: error_lines[error])
@@ -197,10 +197,10 @@ def _lines_by_error(scores: pd.DataFrame, system: ScoreRow) -> dict[str, float]:
     return error_lines
 
 
-def _unseen_words(context: ReportContext) -> list[str]:
+def _unseen_words(report: ReportData) -> list[str]:
     """Return the test sets with many reference words that the training text lacks."""
     places = []
-    for task, test, scores in by_test_set(context.scores):
+    for task, test, scores in by_test_set(report.scores):
         # The words are the same for all systems of a corpus.
         first_system = bleu_rows(scores)[0].row_name
         share = _unseen_share(scores[scores.row_name == first_system])
@@ -216,7 +216,7 @@ def _unseen_share(scores: pd.DataFrame) -> float:
     return float(unseen_words.units.sum() / max(1, words.units.sum()))
 
 
-def _corpora_without_decontamination(context: ReportContext) -> list[str]:
+def _corpora_without_decontamination(report: ReportData) -> list[str]:
     """Return the corpora whose training text was not searched for test sentences."""
-    corpora = context.settings.corpora
+    corpora = report.settings.corpora
     return [name for name, corpus in corpora.items() if corpus.dedup.decontaminate == "none"]

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from bleuprint.config.paths import STATISTICS, corpus_folder
 from bleuprint.corpus.steps.filter_stats import SAMPLE_CHARACTERS, PairSample
 from bleuprint.dataset.statistics import CorpusStatistics
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import funnel, training_stage_counts
+from bleuprint.report.page.funnel import training_pairs_table, training_stage_counts
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import split_by_column, stack_tables
 
@@ -23,27 +23,27 @@ class RuleSamples(NamedTuple):
     samples: list[PairSample]
 
 
-def corpora(context: ReportContext) -> Section:
+def data_section(report: ReportData) -> Section:
     """Return the section of data: training pairs, what the rules did, tokens and vocabularies.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
     statistics = {}
     samples = {}
-    for corpus in context.settings.corpora:
-        statistics_folder = corpus_folder(corpus, "corpus_stats", context.root)
+    for corpus in report.settings.corpora:
+        statistics_folder = corpus_folder(corpus, "corpus_stats", report.root)
         statistics[corpus] = CorpusStatistics.read(statistics_folder / STATISTICS)
-        samples[corpus] = _rule_samples(corpus, context.root)
-    stage_table = funnel(context.settings.corpora, context.root)
+        samples[corpus] = _rule_samples(corpus, report.root)
+    stage_table = training_pairs_table(report.settings.corpora, report.root)
     data = {
-        "corpora": context.settings.corpora,
-        "pair_counts": context.pair_counts,
+        "corpora": report.settings.corpora,
+        "pair_counts": report.pair_counts,
         "statistics": statistics,
         "stages": stack_tables(split_by_column(stage_table, "Corpus")),
         "samples": samples,
-        "visible": visible,
-        "composed": composed,
+        "visible": mark_unprintable,
+        "composed": to_composed_form,
         "sample_characters": SAMPLE_CHARACTERS,
     }
     return Section("data", "Data", data)
@@ -58,12 +58,12 @@ def _rule_samples(corpus: str, root: Path) -> list[RuleSamples]:
     return rule_samples
 
 
-def composed(text: str) -> str:
+def to_composed_form(text: str) -> str:
     """Return a text in Unicode's composed form, so that equal characters have equal codes."""
     return unicodedata.normalize("NFC", text)
 
 
-def visible(text: str) -> Markup:
+def mark_unprintable(text: str) -> Markup:
     """Return a text with each unprintable character replaced by its marked code point."""
     mark = Markup('<mark title="{}">U+{:04X}</mark>')
     parts: list[str] = []

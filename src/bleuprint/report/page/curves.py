@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from bleuprint.config.paths import Run
 from bleuprint.report.page.chart import chart, legend, line_styles
-from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
 from bleuprint.training.history import Curves
 
@@ -55,17 +55,17 @@ _QUANTITIES = (
 )
 
 
-def curves(context: ReportContext) -> Section | None:
+def curves_section(report: ReportData) -> Section | None:
     """Return the section of training curves; None if no run has any.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    systems = list(context.settings.trained_systems)
+    systems = list(report.settings.trained_systems)
     charts_by_corpus = []
-    for corpus_number, corpus in enumerate(context.settings.corpora):
+    for corpus_number, corpus in enumerate(report.settings.corpora):
         curves_by_run = {}
-        for run, curves_of_run in context.curves.items():
+        for run, curves_of_run in report.curves.items():
             if run.corpus == corpus:
                 curves_by_run[run] = curves_of_run
         charts = _corpus_charts(systems, corpus_number, corpus, curves_by_run)
@@ -76,7 +76,7 @@ def curves(context: ReportContext) -> Section | None:
     data = {
         "charts_by_corpus": charts_by_corpus,
         "legend": legend(systems),
-        "several_seeds": context.has_several_seeds,
+        "several_seeds": report.has_several_seeds,
     }
     return Section("curves", "Training curves", data)
 

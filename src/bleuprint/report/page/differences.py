@@ -33,7 +33,7 @@ class SettingChange(NamedTuple):
     value: str
 
 
-def changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[SettingChange]:
+def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[SettingChange]:
     """Yield each setting in which a system differs from the first one, the baseline.
 
     Args:
@@ -63,7 +63,7 @@ def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
     return {name: settings.dotted_settings(name) for name in settings.trained_systems}
 
 
-def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
+def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
     """Return the description of each row of the tables, by the name of the row.
 
     The first system is described by its size, and the other ones by what differs from it. Where
@@ -74,7 +74,7 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
         tasks: The name of the task of each corpus (tasks.py).
     """
     system_descriptions = _system_descriptions(settings)
-    row_descriptions = dict(system_descriptions)
+    descriptions = dict(system_descriptions)
     for task in dict.fromkeys(tasks.values()):
         corpora = [corpus for corpus in tasks if tasks[corpus] == task]
         preparations = _preparation_descriptions(settings, corpora)
@@ -87,8 +87,8 @@ def descriptions(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]
                     description = preparation
                 else:
                     description = f"{system_description}; {preparation}"
-                row_descriptions[table_row_name(system, corpus, tasks)] = description
-    return row_descriptions
+                descriptions[table_row_name(system, corpus, tasks)] = description
+    return descriptions
 
 
 def _system_descriptions(settings: Settings) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
         size += f", {counted(system.train.max_updates, 'update')}"
     if system.train.max_epochs:
         size += f", {counted(system.train.max_epochs, 'epoch')}"
-    system_changes = changes(collect_system_settings(settings))
+    system_changes = setting_changes(collect_system_settings(settings))
     return {baseline: size} | _short_descriptions(system_changes, baseline)
 
 
@@ -114,7 +114,7 @@ def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[st
     for corpus in corpora:
         settings_by_corpus[corpus] = flatten_settings(settings.corpus(corpus).deciding_settings())
     # A setting with a value comes first: it usually replaces one that is missing.
-    ordered = sorted(changes(settings_by_corpus), key=lambda change: change.value == NONE)
+    ordered = sorted(setting_changes(settings_by_corpus), key=lambda change: change.value == NONE)
     return {corpora[0]: ""} | _short_descriptions(ordered, corpora[0])
 
 

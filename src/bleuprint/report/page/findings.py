@@ -19,7 +19,7 @@ from bleuprint.report.score_frame import (
     select_metric,
 )
 from bleuprint.report.score_texts import SIGNIFICANT, format_difference, is_significant
-from bleuprint.report.seed_variance import seed_difference
+from bleuprint.report.seed_variance import largest_seed_difference
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
@@ -180,7 +180,7 @@ def _evidence(best: ScoreRow, are_trained: bool, estimated_deviation: float | No
         return text
     if estimated_deviation is None:
         return f"{text}; how much another seed would change it is not known"
-    noise = seed_difference(estimated_deviation)
+    noise = largest_seed_difference(estimated_deviation)
     seeds = "seed variance, as estimated from reports/"
     return f"{text}, {_compare_with_noise(best.difference, noise, seeds)}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
-from bleuprint.report.table import NONE, Table, table_of
+from bleuprint.report.table import NONE, Table, text_table
 
 # Rules that move pairs to a validation or test set, and so out of the training text.
 HELD_OUT_RULES = ("drawn_for_valid", "drawn_for_test")
@@ -89,7 +89,7 @@ def training_pair_counts(corpus: str, root: Path) -> PairCounts:
     return PairCounts(read, kept, held_out, dropped)
 
 
-def funnel(corpora: Iterable[str], root: Path) -> Table:
+def training_pairs_table(corpora: Iterable[str], root: Path) -> Table:
     """Return the number of training pairs of each corpus, stage by stage.
 
     A stage that dropped and changed no pair is skipped, except the download.
@@ -114,7 +114,7 @@ def funnel(corpora: Iterable[str], root: Path) -> Table:
                 ]
                 rows.append(row)
     text_heads = ["Corpus", "Stage", "Set", "Dropped", "Changed"]
-    return table_of(text_heads, ["Sentence pairs in", "Sentence pairs out"], rows)
+    return text_table(text_heads, ["Sentence pairs in", "Sentence pairs out"], rows)
 
 
 def _rule_counts(pairs_by_rule: Mapping[str, int]) -> str:

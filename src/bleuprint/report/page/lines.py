@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bleuprint.config.paths import Run
-from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.score_frame import ScoreRow, bleu_rows, by_test_set
 from bleuprint.runs.results import Results
 from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
@@ -62,21 +62,21 @@ class SetLines:
         return list(map(int, np.lexsort((negative_lengths, mean_bleu))))
 
 
-def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
+def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
     """Yield the lines of each test set, with the translations of the first seed.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    for task, test, scores in by_test_set(context.scores):
+    for task, test, scores in by_test_set(report.scores):
         rows = bleu_rows(scores)
         source = rows[0].source
         target = rows[0].target
         outputs = {}
         bleu = {}
         for row in shown_systems(rows):
-            run = Run(row.system, row.corpus, context.settings.seeds[0])
-            results = Results.open(context.settings, run, context.root)
+            run = Run(row.system, row.corpus, report.settings.seeds[0])
+            results = Results.open(report.settings, run, report.root)
             references, translations = results.references_and_translations(test)
             outputs[row.row_name] = translations
             bleu[row.row_name] = sentence_bleu(translations, references, target)

@@ -7,8 +7,11 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.report import notes
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.differences import changes, collect_system_settings
+from bleuprint.report.page.differences import (  # _system_settings
+    collect_system_settings,
+    setting_changes,
+)
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
 from bleuprint.report.table import NONE
 from bleuprint.report.training_costs import one_row_per_training
@@ -44,13 +47,13 @@ class TextFile(NamedTuple):
     license: str
 
 
-def provenance(context: ReportContext) -> Section:
+def provenance_section(report: ReportData) -> Section:
     """Return the section of provenance.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    settings = context.settings
+    settings = report.settings
     systems = collect_system_settings(settings)
     corpora = {}
     for name, corpus in settings.corpora.items():
@@ -60,27 +63,27 @@ def provenance(context: ReportContext) -> Section:
             "settings": flatten_settings(settings_without_files),
         }
     data = {
-        "trainings": _systems_by_machine(context.records.runs),
+        "trainings": _systems_by_machine(report.records.runs),
         "systems": systems,
         "baseline": settings.trained_systems[0],
-        "changes": list(changes(systems)),
+        "changes": list(setting_changes(systems)),
         "corpora": corpora,
-        "signatures": list(notes.signatures(context.records)),
+        "signatures": list(notes.signature_notes(report.records)),
     }
-    data |= _scoring_command(context)
+    data |= _scoring_command(report)
     return Section("provenance", "Provenance", data)
 
 
-def _scoring_command(context: ReportContext) -> dict[str, str]:
+def _scoring_command(report: ReportData) -> dict[str, str]:
     """Return the arguments of the sacreBLEU command that repeats the first score of the report.
 
     Returns:
         The files `sources`, `references` and `hypotheses`, and the `tokenizer`.
     """
-    row = context.bleu_rows[0]
+    row = report.bleu_rows[0]
     run = Run(row.system, row.corpus, int(row.first_seed))
     arguments = {}
-    for name, path in Results(context.settings, run).files(row.test).items():
+    for name, path in Results(report.settings, run).files(row.test).items():
         arguments[name] = path.as_posix()
     # A signature is a list of fields such as nrefs:1|case:mixed|tok:13a|version:2.6.0.
     _, _, after_tokenizer_key = row.signature.partition("|tok:")

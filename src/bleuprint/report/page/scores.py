@@ -17,8 +17,8 @@ from bleuprint.report.cost_columns import (
     TIME,
     costs_table,
 )
-from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.differences import descriptions
+from bleuprint.report.page.differences import describe_rows
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.score_frame import NOT_TRAINED, ScoreRow, bleu_rows, by_test_set
 from bleuprint.report.table import NONE, Cell, Column, Table, split_by_column, stack_tables
@@ -31,36 +31,36 @@ _COSTS = (PARAMETERS, FLOPS, TIME)
 _SCALE_STEP = 5
 
 
-def scores(context: ReportContext) -> dict[str, Any]:
+def score_variables(report: ReportData) -> dict[str, Any]:
     """Return the variables of scores.html.j2: the tables of scores, and how to read them.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    score_frame = context.scores
+    score_frame = report.scores
     further_metrics = score_tables.measured_scores(score_frame)[1:]  # The first one is BLEU.
     further_tables = score_tables.tables_by_test_set(score_frame, further_metrics, costs=())
     return {
-        "scores": _main_table(context),
+        "scores": _main_table(report),
         "further": stack_tables(further_tables),
         "losses": pivot_tables.loss_table(score_frame),
         "losses_note": pivot_tables.LOSS_NOTE,
         "documents": pivot_tables.document_table(score_frame),
         "documents_notes": paragraphs("documents.md"),
         "metrics": [METRICS[key] for key in further_metrics],
-        "several_seeds": context.has_several_seeds,
-        "reading": notes.notes(context.records),
+        "several_seeds": report.has_several_seeds,
+        "reading": notes.all_notes(report.records),
     }
 
 
-def _main_table(context: ReportContext) -> Table:
+def _main_table(report: ReportData) -> Table:
     """Return the table of BLEU, costs and similar metrics, with intervals and descriptions."""
-    tasks = task_names(context.records.runs)
-    unused_descriptions = descriptions(context.settings, tasks)
-    interval_column = Column("± deviation" if context.has_several_seeds else "95% CI")
+    tasks = task_names(report.records.runs)
+    unused_descriptions = describe_rows(report.settings, tasks)
+    interval_column = Column("± deviation" if report.has_several_seeds else "95% CI")
     tables = {}
     title_cells = {}
-    for task, test, scores_of_test in by_test_set(context.scores):
+    for task, test, scores_of_test in by_test_set(report.scores):
         rows = bleu_rows(scores_of_test)
         sentences = counted(int(rows[0].lines), "sentence")
         title = f"{task}, test set {test} ({sentences})"
@@ -156,29 +156,29 @@ def _row_name(shown_name: str) -> str:
     return shown_name.removeprefix(score_tables.BASELINE).removesuffix(NOT_TRAINED)
 
 
-def errors(context: ReportContext) -> Section:
+def errors_section(report: ReportData) -> Section:
     """Return the section of output errors, which are found without a reference.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
     explanations = paragraphs("errors.md")
     # The last paragraph is the list of errors.
-    for note in notes.error_notes(context.records):
+    for note in notes.error_notes(report.records):
         explanations[-1] += f"\n- {note}"
-    data = {"table": pivot_tables.error_table(context.scores), "notes": explanations}
+    data = {"table": pivot_tables.error_table(report.scores), "notes": explanations}
     return Section("errors", "Output errors", data)
 
 
-def cost(context: ReportContext) -> Section:
+def cost_section(report: ReportData) -> Section:
     """Return the section of training costs.
 
     If all systems were trained on one device, the caption names it in place of a column.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    table = costs_table(context.scores, [*COUNTED_COSTS, *MEASURED_COSTS])
+    table = costs_table(report.scores, [*COUNTED_COSTS, *MEASURED_COSTS])
     tables_by_device = split_by_column(table, "Device")
     device = ""
     if len(tables_by_device) == 1:

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
+from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import TEMPLATES, Section
-from bleuprint.report.word_diff import Kind, differences
+from bleuprint.report.word_diff import Kind, diff_words
 from bleuprint.text.unicode import replace_unprintable
 
 # The bytes that all lines together may take of the HTML report, which may have 5 MB.
@@ -35,17 +35,17 @@ class MarkedPiece(NamedTuple):
     text: str
 
 
-def sentences(context: ReportContext) -> Section:
+def sentences_section(report: ReportData) -> Section:
     """Return the section of translations: on each test set, as many lines as there is room for.
 
     Args:
-        context: The experiment and its results.
+        report: The experiment and its results.
     """
-    sets = list(lines_of_sets(context))
+    sets = list(lines_of_sets(report))
     room = BUDGET // len(sets)
     data = {
         "sets": [_set_variables(lines, room) for lines in sets],
-        "seeds": context.settings.seeds,
+        "seeds": report.settings.seeds,
     }
     return Section("sentences", "Translations", data)
 
@@ -111,7 +111,7 @@ def _marked_pieces(translation: str, reference: str) -> list[MarkedPiece]:
     pieces = []
     printable_translation = replace_unprintable(translation)
     printable_reference = replace_unprintable(reference)
-    for kind, text in differences(printable_translation, printable_reference):
+    for kind, text in diff_words(printable_translation, printable_reference):
         bare_text = text.lstrip()
         space = " " if len(bare_text) < len(text) else ""
         pieces.append(MarkedPiece(kind, space, bare_text))

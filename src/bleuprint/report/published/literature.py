@@ -66,7 +66,7 @@ class PublishedNumber(TypedDict):
     compared_system: str | None
 
 
-def attach(records: Records, published: Sequence[Published]) -> Records:
+def with_published_numbers(records: Records, published: Sequence[Published]) -> Records:
     """Return the records with the published numbers on their test sets.
 
     Args:
@@ -99,7 +99,7 @@ def is_in_table_2(corpus: str, test: str) -> bool:
     return corpus.startswith("wmt14") and test == "newstest2014"
 
 
-def notes(records: Records) -> list[str]:
+def source_notes(records: Records) -> list[str]:
     """Return where the numbers were printed and how they were scored, a note for each source.
 
     Args:
@@ -129,7 +129,7 @@ def notes(records: Records) -> list[str]:
     return lines
 
 
-def differences(records: Records) -> Iterator[str]:
+def difference_notes(records: Records) -> Iterator[str]:
     """Yield how much the compared system of each published number differs from it, in BLEU.
 
     Args:

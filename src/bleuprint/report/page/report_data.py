@@ -16,7 +16,7 @@ from bleuprint.training.history import Curves
 
 
 @dataclass(frozen=True, eq=False)
-class ReportContext:
+class ReportData:
     """An experiment and its results.
 
     Attributes:
