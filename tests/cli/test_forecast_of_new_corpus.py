@@ -5,12 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.cli import new_corpus
+from bleuprint.cli.measured_corpus import RemainingPairs, _leaves_too_few
 from bleuprint.cli.new_corpus import (
     _expectations,
-    _leaves_too_few,
     _minutes,
     _print_remaining_pairs,
-    _RemainingPairs,
     _rule_warnings,
     _training_forecast,
 )
@@ -84,7 +83,7 @@ def test_a_time_is_in_whole_minutes(minutes, said):
 
 
 def test_numbers_of_a_sample_are_estimates(capsys):
-    remaining = _RemainingPairs(train=800, valid=60, test=40)
+    remaining = RemainingPairs(train=800, valid=60, test=40)
     for has_all_pairs in (True, False):
         _print_remaining_pairs(NEW, SimpleNamespace(has_all_pairs=has_all_pairs), remaining)
     line = "900 of 1,000 pairs remain after the rules: train 800, valid 60, test 40"
@@ -102,7 +101,7 @@ def test_numbers_of_a_sample_are_estimates(capsys):
     ],
 )
 def test_what_to_expect(train, test, said):
-    found = list(_expectations(_RemainingPairs(train=train, valid=50, test=test)))
+    found = list(_expectations(RemainingPairs(train=train, valid=50, test=test)))
     assert len(found) == len(said)
     for line, start in zip(found, said, strict=True):
         assert line.startswith(start)

@@ -62,7 +62,11 @@ def project(tmp_path):
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
         (("inspect", "own", "--units"), 2, "usage: bleuprint inspect [-h]"),
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
-        (("translate", "--system", "base", "--corpus", "own"), 1, "no training of system base"),
+        (
+            ("translate", "--system", "base", "--corpus", "own"),
+            1,
+            "no trained model for system base",
+        ),
         (("inpect", "own"), 2, "bleuprint: error: unknown command inpect: do you mean inspect?"),
         (("record",), 2, "bleuprint: error: the command record is called sync now"),
         (("zzz",), 2, "unknown command zzz; bleuprint --help lists all"),
@@ -78,8 +82,8 @@ def test_a_training_without_its_average_is_named_with_the_next_step(project, arg
     (project / "models" / "base" / "own" / "1" / "checkpoints").mkdir(parents=True)
     error = run(project, *COMMAND, *arguments, "--system", "base", "--corpus", "own", status=1)
     assert error == (
-        "bleuprint: error: models/base/own/1/averaged: no average of system base, corpus own, "
-        "seed 1; run: make reproduce, or dvc pull\n"
+        "bleuprint: error: models/base/own/1/averaged: the checkpoints of system base, corpus own, "
+        "seed 1 are not averaged. Average them: make reproduce. Or download the average: dvc pull\n"
     )
 
 

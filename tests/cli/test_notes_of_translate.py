@@ -164,7 +164,7 @@ def test_a_direction_determines_the_languages(arguments, direction, languages):
 
 
 def test_more_outputs_than_the_beam_of_4_are_refused(arguments):
-    with pytest.raises(UserError, match=r"^--n-best 5 is beyond the beam of 4$"):
+    with pytest.raises(UserError, match=r"^--n-best 5 asks for more translations than the beam"):
         _check_arguments(arguments(n_best=5))
 
 
@@ -197,7 +197,7 @@ def test_alignments_do_not_overwrite_a_text_to_translate(arguments, tmp_path, na
     (tmp_path / "b").touch()
     (tmp_path / "link_to_b").symlink_to("b")
 
-    with pytest.raises(UserError, match=f"^--alignment {name}: is the text to translate$"):
+    with pytest.raises(UserError, match=f"^--alignment {name}: this file contains the text"):
         _check_arguments(arguments(files=["a", "b"], alignment=name))
 
 

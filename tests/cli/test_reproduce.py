@@ -10,7 +10,7 @@ import pytest
 from dvc.repo import Repo
 
 import result_trees as trees
-from bleuprint.cli.reproduce import StageLines, ending
+from bleuprint.cli.reproduce import StageLines, closing_lines
 from bleuprint.config.experiment import load_settings
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.training_costs import costs_csv
@@ -57,11 +57,11 @@ def git(*arguments):
 
 
 def test_the_end_says_whether_it_is_the_committed_result(project):
-    same, *after = ending(project)
+    same, *after = closing_lines(project)
     assert same.startswith("The committed result to the byte: dvc.lock and reports/ have not")
     assert len(after) == 3 and "reports/index.html" in after[0]
     Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).runs))
-    assert ending(project) == [
+    assert closing_lines(project) == [
         "The committed result to the byte: translations and scores are those of HEAD.",
         "Changed: reports/costs.csv. To keep it: git add reports && git commit",
         *after,
@@ -69,15 +69,15 @@ def test_the_end_says_whether_it_is_the_committed_result(project):
     params = Path("params.yaml").read_text()
     Path("params.yaml").write_text(params.replace("trial_run", "'trial_run' # ours"))
     git("commit", "-qam", "two")
-    assert ending(project)[0].endswith("translations and scores are those of HEAD.")
+    assert closing_lines(project)[0].endswith("translations and scores are those of HEAD.")
     better = changed(frame(*TWO_SYSTEMS), {"system": "small", "metric": "bleu"}, value=50.0)
     better.save(RESULTS)
-    assert ending(project)[0] == (
+    assert closing_lines(project)[0] == (
         "Not the committed result: 3 of 6 differ. Where: bleuprint verify HEAD"
     )
     frame(*TWO_SYSTEMS[:4], record("new", "news-en-de", "first", 35.0)).save(RESULTS)
     said = "4 of 5 results are those of HEAD to the byte; 1 is new; 2 of HEAD are gone."
-    assert ending(project)[0] == said
+    assert closing_lines(project)[0] == said
 
 
 def test_files_to_commit_are_named_from_the_projects_folder(project, monkeypatch):
@@ -88,7 +88,7 @@ def test_files_to_commit_are_named_from_the_projects_folder(project, monkeypatch
     Path("corpora").mkdir()
     Path("corpora/größe.yaml").write_text("x")
     Path(os.fsdecode(b"corpora/\xff.yaml")).write_text("x")
-    (line,) = (line for line in ending(project) if line.startswith("Changed: "))
+    (line,) = (line for line in closing_lines(project) if line.startswith("Changed: "))
     named = "corpora/größe.yaml, corpora/\ufffd.yaml"
     assert line == f"Changed: {named}. To keep it: git add corpora && git commit"
 
@@ -97,19 +97,19 @@ def test_an_experiment_is_compared_with_the_committed_results_of_its_name(projec
     none = "Nothing to compare with: no results of this experiment are committed."
     own = replace(project, experiment="mine")
     Path("params.yaml").write_text("experiment: mine\n")
-    assert ending(own)[0] == none
+    assert closing_lines(own)[0] == none
     frame(*TWO_SYSTEMS).save(Path("reports/mine/results.json"))
-    assert ending(own)[0].endswith("translations and scores are those of reports/mine.")
+    assert closing_lines(own)[0].endswith("translations and scores are those of reports/mine.")
     Path("reports/mine/results.json").write_text("{}")  # of an earlier version
-    assert ending(own)[0] == none
+    assert closing_lines(own)[0] == none
     shutil.rmtree(".git")
-    assert len(ending(own)) == 3
+    assert len(closing_lines(own)) == 3
 
 
 def test_with_text_in_inputs_the_next_step_is_to_translate():
     recipes = {
         name: load_settings(ROOT / "recipes" / f"{name}.yaml") for name in ("phrasebook", "own")
     }
-    last = {name: ending(settings)[-1] for name, settings in recipes.items()}
+    last = {name: closing_lines(settings)[-1] for name, settings in recipes.items()}
     assert "make recipe NAME=own, then bleuprint new-corpus" in last["phrasebook"]
     assert "bleuprint translate" in last["own"]

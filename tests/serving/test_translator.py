@@ -212,7 +212,7 @@ def test_the_text_to_translate_is_not_written_over(toy, tmp_path):
         done = subprocess.run(
             command, cwd=toy, env=environment(), stdin=stdin, capture_output=True, timeout=60
         )
-    assert done.returncode == 1 and b"is the text to translate" in done.stderr
+    assert done.returncode == 1 and b"this file contains the text to translate" in done.stderr
     assert text.read_text() == "ba be\n"
 
 
@@ -240,11 +240,11 @@ def test_alignments_go_to_a_file(toy, tmp_path, translator):
 @pytest.mark.parametrize(
     ("arguments", "text", "status", "message"),
     [
-        (("--n-best=3",), b"ba\n", 1, "--n-best 3 is beyond the beam of 2"),
+        (("--n-best=3",), b"ba\n", 1, "Add: --beam 3"),
         (("--beam=1001",), b"", 2, "'1001' is not a whole number from 1 to 1000"),
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
-        (("--alignment=./params.yaml", "params.yaml"), b"", 1, "params.yaml: is the text to tra"),
+        (("--alignment=./params.yaml", "params.yaml"), b"", 1, "params.yaml: this file contains"),
         (("--alignment=no/a",), b"ba\n", 1, "error: No such file or directory: no/a"),
         ((), b"ba\rbe\r", 1, r"standard input: its lines end in \r alone, as on old Macs: tr "),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),

@@ -12,14 +12,14 @@ from bleuprint.runtime.foreign_text import print_escaped
 
 
 def add_commands(commands: Commands) -> None:
-    """Declare the commands cite, inspect and new-corpus."""
+    """Add the commands cite, inspect and new-corpus to the command line of bleuprint."""
     add_command(commands, _cite, "cite > references.bib")
     _add_inspect(commands)
     _add_new_corpus(commands)
 
 
 def _add_inspect(commands: Commands) -> None:
-    """Declare the command inspect."""
+    """Add the command inspect and its arguments to the command line."""
     add_argument = add_command(commands, _inspect, "inspect phrasebook-en-de")
     add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     add_argument(
@@ -38,7 +38,7 @@ def _add_inspect(commands: Commands) -> None:
 
 
 def _add_new_corpus(commands: Commands) -> None:
-    """Declare the command new-corpus."""
+    """Add the command new-corpus and its arguments to the command line."""
     example = "new-corpus inputs/mine.de inputs/mine.en"
     add_argument = add_command(commands, new_corpus, example, computes=True)
     add_argument(
@@ -61,14 +61,21 @@ def _add_new_corpus(commands: Commands) -> None:
 
 
 def _cite(_: argparse.Namespace) -> None:
-    """Print the BibTeX of what the experiment uses."""
+    """Print the BibTeX of what the experiment uses.
+
+    These are the papers of its corpora, methods, metrics and tools.
+    """
     from bleuprint.report.citations import citations
 
     print(citations(load_settings()), end="")
 
 
 def _inspect(arguments: argparse.Namespace) -> None:
-    """Show what each rule would drop, with samples."""
+    """Show what each rule would drop, with samples.
+
+    The cleaning and filtering rules of a corpus are tried on sentence pairs that are sampled from
+    its training texts. Outputs of the experiment are not changed.
+    """
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import downloads_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, inspection_lines

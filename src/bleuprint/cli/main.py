@@ -19,7 +19,7 @@ from bleuprint.runtime.environment import set_missing_user_variables
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.interrupts import block_interrupts
 
-# Commands of bleuprint 1.0 that have a new name, with this name.
+# The commands of bleuprint 1.0 that were renamed: the old name, then the new name.
 _NEW_NAMES = {"record": "sync"}
 _START = """\
 start here:
@@ -37,9 +37,14 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """The format of the help: below a title, a line for each command."""
 
     def __init__(self, prog: str) -> None:
-        """Set the widths of the columns; `prog` is the name of the program."""
+        """Set the width of the first column, which names the commands and options.
+
+        Args:
+            prog: The name of the program, `bleuprint`, or of one of its commands.
+        """
         super().__init__(prog, max_help_position=16)
-        # By default, argparse makes the first column too narrow for indented commands.
+        # argparse measures names without their indentation of two characters. Without this start
+        # value, the longest command would not fit into its column.
         self._action_max_length = 14
 
     def format_help(self) -> str:
@@ -53,15 +58,18 @@ def main() -> None:
 
 
 def _run_command() -> None:
-    """Parse the command line and run its command; exit with status 2 at a mistake in it."""
+    """Parse the command line and run its command.
+
+    The process exits with status 2 if there is a mistake in the command line, or no command.
+    """
     _run_code_of_project()
     set_missing_user_variables()
     parser, commands = command_parser()
     _refuse_empty_argument(parser, commands)
-    _check_name(parser, commands.choices)
+    _refuse_unknown_command(parser, commands.choices)
     arguments, unknown_arguments = parser.parse_known_args()
     if unknown_arguments:
-        # argparse would print the usage of bleuprint, instead of the command's usage.
+        # argparse itself would print the usage of bleuprint, instead of the command's usage.
         command_or_main = commands.choices.get(arguments.name, parser)
         command_or_main.error(f"unrecognized arguments: {' '.join(unknown_arguments)}")
     if arguments.command is None:
@@ -69,14 +77,19 @@ def _run_command() -> None:
         sys.exit(2)
     if arguments.computes:
         _restart_for_torch(arguments)
-    arguments.command(arguments)
+    run = arguments.command
+    run(arguments)
 
 
 def _restart_for_torch(arguments: argparse.Namespace) -> None:
-    """Restart the process with the environment variables that torch reads when it is imported.
+    """Restart this process with the environment variables that torch needs.
+
+    torch reads them when it is imported, which is too late to set them. In the restarted process,
+    which has them, this function does nothing.
 
     Args:
-        arguments: The parsed command line, which may name a system and a corpus.
+        arguments: The parsed command line. If it names a system and a corpus, some of the variables
+            depend on the settings of the system.
     """
     values = vars(arguments)
     if "system" in values:
@@ -86,7 +99,15 @@ def _restart_for_torch(arguments: argparse.Namespace) -> None:
 
 
 def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) -> None:
-    """Exit with status 2 if an argument is empty, as by a shell variable that is not set."""
+    """Exit with status 2 if an argument is empty.
+
+    A shell passes an empty argument for `"$NAME"` if the variable is not set; the command would
+    take it for the current folder.
+
+    Args:
+        parser: The parser of the whole command line, which prints the error without a command.
+        commands: The commands of bleuprint, whose parsers print their own errors.
+    """
     words = sys.argv[1:]
     name = words[0] if words else ""
     if name in commands.choices:
@@ -98,27 +119,29 @@ def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) 
 
 
 def _run_code_of_project() -> None:
-    """Restart with the code below src/ of the current folder, if other code is running.
+    """Restart the command with the code in src/ of the current folder, if other code is running.
 
-    Stages run this code, too. A .venv that was copied, or that several clones share, has the path
-    of another clone's code.
+    The stages of a project run the code in its src/, so its commands should, too. Other code runs
+    if a .venv was copied from another clone, or if several clones share one.
     """
     project_source = Path.cwd() / "src"
     running_source = Path(__file__).resolve().parents[2]
-    has_code = (project_source / "bleuprint" / "__main__.py").is_file()
-    if not has_code or project_source.resolve() == running_source:
+    is_in_project = (project_source / "bleuprint" / "__main__.py").is_file()
+    if not is_in_project or project_source.resolve() == running_source:
         return
+    # Python searches the folders in PYTHONPATH before those of the .venv.
     python_path = os.environ.get("PYTHONPATH")
     if python_path:
         os.environ["PYTHONPATH"] = f"{project_source}{os.pathsep}{python_path}"
     else:
         os.environ["PYTHONPATH"] = str(project_source)
+    # A Ctrl-C while Python starts again would print a traceback. The new process unblocks it.
     block_interrupts()
     os.execv(sys.executable, [sys.executable, "-m", "bleuprint", *sys.argv[1:]])
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
-    """Return the parser of the command line, and its commands."""
+    """Return the parser of the whole command line, and its subparsers, one for each command."""
     parser = argparse.ArgumentParser(
         prog="bleuprint",
         usage="bleuprint COMMAND ...",
@@ -133,21 +156,24 @@ def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
     return parser, commands
 
 
-def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Exit with status 2 if the command line names an unknown command, with the most similar one.
+def _refuse_unknown_command(parser: argparse.ArgumentParser, command_names: Iterable[str]) -> None:
+    """Exit with status 2 if the command line names an unknown command, and suggest a similar one.
+
+    argparse itself would list all commands.
 
     Args:
-        parser: The parser of the command line.
-        names: The names of all commands.
+        parser: The parser of the whole command line, which prints the error.
+        command_names: The names of all commands.
     """
     if len(sys.argv) < 2:
         return
     name = sys.argv[1]
     if name in _NEW_NAMES:
         parser.error(f"the command {name} is called {_NEW_NAMES[name]} now")
-    if name.startswith("-") or name in names:
+    is_option = name.startswith("-")
+    if is_option or name in command_names:
         return
-    similar_names = difflib.get_close_matches(name, names, n=1)
+    similar_names = difflib.get_close_matches(name, command_names, n=1)
     if similar_names:
         parser.error(f"unknown command {name}: do you mean {similar_names[0]}?")
     parser.error(f"unknown command {name}; bleuprint --help lists all")

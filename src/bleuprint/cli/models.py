@@ -12,7 +12,7 @@ from bleuprint.runtime.wording import counted
 
 
 def add_commands(commands: Commands) -> None:
-    """Declare the commands serve, ui, export and release."""
+    """Add the commands serve, ui, export and release to the command line of bleuprint."""
     example_run = "--system small --corpus phrasebook-en-de"
 
     add_argument = add_command(commands, _serve, f"serve {example_run}", computes=True)
@@ -37,7 +37,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    """Serve a page and a JSON endpoint on 127.0.0.1 to try a trained system."""
+    """Serve a page and a JSON endpoint on 127.0.0.1 to try a trained system.
+
+    The arguments name the system, the languages and the beam, and the port.
+    """
     from bleuprint.serving.server import serve
 
     settings = load_settings()
@@ -47,7 +50,10 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _ui(arguments: argparse.Namespace) -> None:
-    """Show the experiment's trainings in MLflow on 127.0.0.1."""
+    """Show the experiment's trainings in MLflow on 127.0.0.1.
+
+    Trainings that MLflow does not have yet are logged first.
+    """
     from bleuprint.tracking.sync import log_results, note_problems
     from bleuprint.tracking.ui import check_port, show_mlflow
 
@@ -67,7 +73,10 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _release(arguments: argparse.Namespace) -> None:
-    """Write the experiment into a folder for others: weights, results, a card."""
+    """Write the experiment into a folder for others: weights, results, a card.
+
+    Then print the size of the folder, and how to check a copy of it.
+    """
     from bleuprint.pipeline.release import release
 
     folder = Path(arguments.folder)

@@ -23,23 +23,26 @@ def add_command(
     example: str,
     computes: bool = False,
 ) -> AddArgument:
-    """Declare a command.
+    """Add a command, such as `bleuprint inspect CORPUS`, to the command line.
 
     Args:
-        commands: The commands of bleuprint, to which it is added.
-        run: The function of the command, which takes the parsed arguments. Its docstring is the
-            help.
-        example: An example of its arguments; the first word is the name of the command.
-        computes: Whether the command imports torch, for which the process has to be restarted with
-            other environment variables.
+        commands: The subparsers of the command line, to which argparse adds commands.
+        run: The function that runs the command, given the parsed arguments. The first sentence of
+            its docstring is the help of the command.
+        example: An example that the help shows, such as `inspect phrasebook-en-de`; its first word
+            is the name of the command.
+        computes: Whether the command imports torch. Before that the process is restarted, because
+            torch reads environment variables when it is imported.
 
     Returns:
-        The method by which arguments are added to the command, `add_argument`.
+        The method `add_argument` of the command's parser, to declare its arguments with.
     """
-    description = " ".join((run.__doc__ or "").split())
+    first_paragraph = (run.__doc__ or "").partition("\n\n")[0]
+    description = " ".join(first_paragraph.split())
     name = example.split()[0]
-    # In the list of commands, the help begins with a small letter and has no full stop.
-    short_help = f"{description[:1].lower()}{description[1:-1]}"
+    # The list of commands shows the sentence with a small first letter and without its full stop.
+    short_help = description.removesuffix(".")
+    short_help = f"{short_help[:1].lower()}{short_help[1:]}"
     command = commands.add_parser(
         name,
         help=short_help,
@@ -51,17 +54,20 @@ def add_command(
 
 
 def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
-    """Return the type of an argument that is a whole number.
+    """Return a function that argparse uses to read a whole number within limits.
 
     Args:
-        low: The smallest number.
-        high: The largest number; None for no limit.
+        low: The smallest number that is allowed.
+        high: The largest number that is allowed; None for no limit.
     """
 
     def parse_number(text: str) -> int:
-        """Return the number in a text; raise ArgumentTypeError if it is not in the range."""
-        if text.isdecimal() and int(text) >= low and (high is None or int(text) <= high):
-            return int(text)
+        """Convert the text of an argument; argparse prints the error as a mistake of the user."""
+        if text.isdecimal():
+            number = int(text)
+            is_in_range = number >= low and (high is None or number <= high)
+            if is_in_range:
+                return number
         end = "" if high is None else f" to {high}"
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low}{end}")
 
@@ -73,14 +79,18 @@ count = whole_number(1)
 
 
 def add_run_options(add_argument: AddArgument) -> None:
-    """Add the options that name a run: --system, --corpus and --seed."""
+    """Add the options that choose a trained model: --system, --corpus and --seed."""
     add_argument("--system", required=True, help="a system of params.yaml")
     add_argument("--corpus", required=True, help="a corpus of params.yaml")
     add_argument("--seed", type=int, help="seed of the training (the first of params.yaml)")
 
 
 def add_search_options(add_argument: AddArgument) -> None:
-    """Add the options that name a run, and those that say how it translates."""
+    """Add the options that choose a trained model and how it translates.
+
+    These are --system, --corpus and --seed, --direction (between which languages) and --beam (the
+    size of the beam search).
+    """
     add_run_options(add_argument)
     add_argument(
         "--direction",
@@ -95,7 +105,10 @@ def add_search_options(add_argument: AddArgument) -> None:
 
 
 def chosen_search(settings: Settings, arguments: argparse.Namespace) -> Decode:
-    """Return how the chosen system translates, with the beam of --beam if it is given."""
+    """Return the search settings of the system that --system names.
+
+    The option --beam, if it is given, takes the place of the system's beam size.
+    """
     decode = settings.system_on(arguments.system, arguments.corpus).decode
     if arguments.beam is None:
         return decode
@@ -103,7 +116,10 @@ def chosen_search(settings: Settings, arguments: argparse.Namespace) -> Decode:
 
 
 def chosen_languages(settings: Settings, arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return the source and target language to translate between.
+    """Return the source and the target language, such as `en` and `de`.
+
+    The corpus that --corpus names has one language pair, or several directions from which
+    --direction chooses.
 
     Raises:
         UserError: The corpus has several directions and --direction is missing, or it does not
@@ -114,9 +130,10 @@ def chosen_languages(settings: Settings, arguments: argparse.Namespace) -> tuple
 
 
 def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
-    """Return the run that --system, --corpus and --seed name; without --seed, that of the first.
+    """Return the run that --system, --corpus and --seed name, once it is known to be trained.
 
-    A note is printed if the run was trained or averaged with other settings than params.yaml has.
+    A run is a system that is trained on a corpus with one seed. Without --seed, the first seed of
+    params.yaml is taken. A note is printed if params.yaml has changed since the training.
 
     Raises:
         UserError: params.yaml has no such run, or it has not been trained and averaged.
@@ -127,28 +144,38 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
     if not run.models_folder.exists():
         settings.check_seed(seed)
         raise UserError(
-            f"{run.models_folder}: no training of {run}; run: make reproduce, or dvc pull"
+            f"{run.models_folder}: there is no trained model for {run}. Train it: make reproduce. "
+            "Or download it: dvc pull"
         )
-    averaged = run.models_folder / "averaged"
-    if not averaged.exists():
-        raise UserError(f"{averaged}: no average of {run}; run: make reproduce, or dvc pull")
+    averaged_folder = run.models_folder / "averaged"
+    if not averaged_folder.exists():
+        raise UserError(
+            f"{averaged_folder}: the checkpoints of {run} are not averaged. Average them: make "
+            "reproduce. Or download the average: dvc pull"
+        )
     if _has_other_settings(run, system):
-        message = f"{run}: trained with other settings than params.yaml has: make reproduce"
+        message = (
+            f"{run}: trained with other settings than params.yaml has now. To train it again: make "
+            "reproduce"
+        )
         print_message(message, "note")
     return run
 
 
 def _has_other_settings(run: Run, system: System) -> bool:
-    """Return whether a run was trained or averaged with other settings than those of a system.
+    """Return whether a model was trained or averaged with other settings than params.yaml has now.
 
     Args:
-        run: A run with an averaged model.
-        system: The settings that params.yaml has for the run now.
+        run: A system trained on a corpus with one seed, whose checkpoints were averaged.
+        system: The settings that params.yaml has for the system now.
     """
     training_file = run.results_folder / "training.json"
     if training_file.exists():
         training = TrainingFacts.read(training_file)
+        # The record has a hash of the settings, instead of the settings themselves.
         if training.settings != training_settings_sha256(system, run.seed):
             return True
-    averaged = ModelDescription.read(run.models_folder / "averaged").averaged
-    return averaged is not None and averaged.settings != system.average.chosen
+    description = ModelDescription.read(run.models_folder / "averaged")
+    if description.averaged is None:
+        return False
+    return description.averaged.settings != system.average.chosen

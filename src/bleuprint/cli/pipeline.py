@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_command
-from bleuprint.config.experiment import load_settings
+from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.notes import check_tokenizers, params_notes
 from bleuprint.config.params_schema import params_schema
 from bleuprint.runtime.errors import print_message
@@ -21,19 +21,28 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Commands) -> None:
-    """Declare the commands check, plan, reproduce and sync."""
+    """Add the commands check, plan, reproduce and sync to the command line of bleuprint.
+
+    Args:
+        commands: The subparsers of the command line, to which argparse adds commands.
+    """
     add_argument = add_command(commands, _check, "check")
     schema_help = "print the JSON Schema of params.yaml, for editors"
     add_argument("--schema", action="store_true", help=schema_help)
     add_command(commands, _plan, "plan")
     add_command(commands, _reproduce, "reproduce")
     add_argument = add_command(commands, _sync, "sync")
-    # The Snakefile uses this option: the stage that begins, its digest and its input files.
+    # Only the Snakefile uses this option, so the help does not show it. Its values are the stage
+    # that begins, the digest of the stage and its input files.
     add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Check params.yaml; nothing is run."""
+    """Check params.yaml; nothing is run.
+
+    With --schema, nothing is checked: the JSON Schema of params.yaml is printed instead. Editors
+    use a schema to complete and check settings while the user types.
+    """
     if arguments.schema:
         print(json.dumps(params_schema(), indent=1))
     else:
@@ -41,66 +50,94 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_settings() -> None:
-    """Check params.yaml and what it names; print notes, and that the settings are valid.
+    """Check the settings in params.yaml, and print notes on those that look like mistakes.
 
     Raises:
-        UserError: There is a mistake, or something that a stage needs is missing.
+        UserError: A setting is wrong, or a file or package that a stage needs is missing.
+    """
+    settings = load_settings()
+    _refuse_unusable_settings(settings)
+    for note in _notes_on_settings(settings):
+        print_message(note, "note")
+    print(f"{settings.experiment}: params.yaml is valid")
+
+
+def _refuse_unusable_settings(settings: Settings) -> None:
+    """Raise UserError if a stage could not run with these settings on this machine.
+
+    Each check calls what the stage would call, which raises the error.
+    """
+    from bleuprint.pipeline.resolve import resolved_settings
+    from bleuprint.report.citations import citations
+    from bleuprint.scoring.bleu import bleu_metric
+
+    # The folders of outputs and of the weights to start from are usable.
+    resolved_settings(settings)
+    check_tokenizers(settings)
+    # The packages that sacreBLEU needs to tokenize the target languages are installed.
+    no_references: list[str] = []
+    for language_pair in settings.language_pairs().values():
+        bleu_metric(no_references, language_pair.target)
+    # No two BibTeX entries have the same key.
+    citations(settings)
+
+
+def _notes_on_settings(settings: Settings) -> list[str]:
+    """Return notes on settings that are valid, but may not be what the user wants.
+
+    Raises:
+        UserError: A file with the translations of an external system is unusable.
     """
     from bleuprint.corpus.set_notes import notes_on_sets
     from bleuprint.corpus.text_notes import notes_on_local_texts
-    from bleuprint.pipeline.resolve import resolved_settings
-    from bleuprint.report.citations import citations
-    from bleuprint.scoring import bleu_ceiling
-    from bleuprint.scoring.bleu import bleu_metric
+    from bleuprint.scoring.bleu_ceiling import ceiling_notes_before_run
     from bleuprint.scoring.comet import notes_on_missing_comet
     from bleuprint.scoring.external_files import check_external_files
     from bleuprint.training.schedule_notes import schedule_notes
 
-    settings = load_settings()
-    resolved_settings(settings)  # Raises UserError if a folder of outputs or weights is unusable.
-    check_tokenizers(settings)
-    for corpus in settings.language_pairs().values():
-        bleu_metric([], corpus.target)  # Raises UserError if its tokenizer is not installed.
-    citations(settings)  # Raises UserError if one key names two BibTeX entries.
-    notes = [
+    return [
         *params_notes(settings),
         *check_external_files(settings),
         *notes_on_missing_comet(settings),
         *notes_on_local_texts(settings),
         *notes_on_sets(settings),
         *schedule_notes(settings),
-        *bleu_ceiling.ceiling_notes_before_run(settings),
+        *ceiling_notes_before_run(settings),
     ]
-    for note in notes:
-        print_message(note, "note")
-    print(f"{settings.experiment}: params.yaml is valid")
 
 
 def _plan(_: argparse.Namespace) -> None:
-    """Show what make reproduce would run, why, and how long it took before."""
+    """Show what make reproduce would run, why, and how long it took before.
+
+    Stages of the same kind that follow one another, such as the trainings of three seeds, are
+    printed as one line.
+    """
+    planned_stages = _read_plan()
+    if not planned_stages:
+        print("all stages are up to date: make reproduce would run none")
+        return
+    for kind, stages_of_kind in groupby(planned_stages, key=_kind_of_stage):
+        print_escaped(_plan_line(kind, list(stages_of_kind)))
+    total = _total_duration(planned_stages)
+    if total:
+        print(total)
+
+
+def _read_plan() -> "list[PlannedStage]":
+    """Return the stages that `dvc repro` would run now, in their order.
+
+    A run in progress is awaited, since its outputs are half written.
+    """
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.pipeline.project_lock import hold_project
 
-    load_settings()  # Raises UserError outside of a project, where no lock may be made.
-    # A run in progress must not be read, since outputs of running stages are half written.
+    # Outside of a project this raises UserError, before a lock file is created there.
+    load_settings()
     with (
         hold_project("bleuprint plan", writes=False),
         show_elapsed_time("plan: reading what has changed"),
     ):
-        planned = planned_stages()
-    if not planned:
-        print("all stages are up to date: make reproduce would run none")
-        return
-    for kind, group in groupby(planned, key=_kind_of_stage):
-        stages = list(group)
-        name = f"{kind}, {len(stages)} stages"
-        if len(stages) == 1:
-            name = stages[0].stage.name
-        reasons = _join_reasons([stage.why for stage in stages])
-        print_escaped(f"{name:<36}  {reasons}{_duration_note(stages)}")
-    total = _total_duration(planned)
-    if total:
-        print(total)
+        return planned_stages()
 
 
 def _kind_of_stage(planned_stage: "PlannedStage") -> str:
@@ -108,18 +145,42 @@ def _kind_of_stage(planned_stage: "PlannedStage") -> str:
     return planned_stage.stage.kind
 
 
+def _plan_line(kind: str, stages: Sequence["PlannedStage"]) -> str:
+    """Describe stages of one kind in a line of the plan.
+
+    Args:
+        kind: What the stages do, such as `train`.
+        stages: The stages. A single one is shown by its name, several are counted.
+
+    Returns:
+        The line, such as `train, 3 stages    system has changed; took 0:05:10`.
+    """
+    stages_text = f"{kind}, {len(stages)} stages"
+    if len(stages) == 1:
+        stages_text = stages[0].stage.name
+    reasons = _join_reasons([stage.why for stage in stages])
+    return f"{stages_text:<36}  {reasons}{_duration_note(stages)}"
+
+
 def _last_seconds(planned_stage: "PlannedStage") -> float | None:
-    """Return how long a stage took before, if need be with another seed; None if unknown."""
+    """Return how many seconds a stage took when it last ran; None if this is not known.
+
+    If a training has not run with its seed, the time with another seed is returned.
+    """
     if planned_stage.last_seconds is not None:
         return planned_stage.last_seconds
     return planned_stage.last_seconds_with_another_seed
 
 
 def _duration_note(stages: Sequence["PlannedStage"]) -> str:
-    """Return how long stages of one kind took before, to follow the reasons.
+    """Describe how long stages took together when they last ran.
+
+    Args:
+        stages: Stages that will run. If one has not run with its seed, its time with another seed
+            counts, and the note says so.
 
     Returns:
-        The sum; an empty text if the duration of a stage is not known.
+        The end of a line, such as `; took 0:05:10`; an empty text if any duration is not known.
     """
     from bleuprint.runtime.wording import duration
 
@@ -132,12 +193,12 @@ def _duration_note(stages: Sequence["PlannedStage"]) -> str:
         total_seconds += seconds
         if stage.last_seconds is None:
             has_other_seeds = True
-    other_seeds = " with another seed" if has_other_seeds else ""
-    return f"; took {duration(total_seconds)}{other_seeds}"
+    seed_note = " with another seed" if has_other_seeds else ""
+    return f"; took {duration(total_seconds)}{seed_note}"
 
 
-def _total_duration(planned: Sequence["PlannedStage"]) -> str:
-    """Return how long all planned stages took before, and for how many this is not known.
+def _total_duration(planned_stages: Sequence["PlannedStage"]) -> str:
+    """Describe how long all planned stages took before, and which durations are not known.
 
     Returns:
         A line; an empty text if no duration is known.
@@ -145,40 +206,44 @@ def _total_duration(planned: Sequence["PlannedStage"]) -> str:
     from bleuprint.runtime.wording import duration
 
     known_seconds = []
-    unknown_kinds = []
-    for stage in planned:
-        seconds = _last_seconds(stage)
+    kinds_without_duration = []
+    for planned_stage in planned_stages:
+        seconds = _last_seconds(planned_stage)
         if seconds is None:
-            unknown_kinds.append(stage.stage.kind)
+            kinds_without_duration.append(planned_stage.stage.kind)
         else:
             known_seconds.append(seconds)
     if not known_seconds:
         return ""
     total = duration(sum(known_seconds))
     line = f"{len(known_seconds)} of these took {total} when they last ran here"
-    if unknown_kinds:
-        other_stages = counted(len(unknown_kinds), "other")
-        kinds_text = ", ".join(dict.fromkeys(unknown_kinds))
-        line += f"; not known: the time of {other_stages} ({kinds_text})"
+    if kinds_without_duration:
+        other_stages = counted(len(kinds_without_duration), "other")
+        different_kinds = ", ".join(dict.fromkeys(kinds_without_duration))
+        line += f"; not known: the time of {other_stages} ({different_kinds})"
     return line
 
 
 def _join_reasons(reasons: Sequence[str]) -> str:
-    """Return the reasons why stages run, without those that differ only in names of runs or files.
+    """Join the reasons why stages run, without reasons that differ only in names.
 
-    Of `after translate@a-1` and `after translate@b-1`, only the first is told.
+    For example, `after translate@a-1` and `after translate@b-1` give the same reason, so that only
+    the first of them is kept.
     """
     first_reasons = dict[str, str]()
     for reason in reasons:
-        # Names of stages and paths contain one of these characters.
+        # A word with one of these characters is the name of a stage or a path.
         reason_without_names = re.sub(r"\S*[.@/]\S*", "", reason)
         first_reasons.setdefault(reason_without_names, reason)
     return "; ".join(first_reasons.values())
 
 
 def _reproduce(_: argparse.Namespace) -> None:
-    """Check params.yaml, run what has changed, print the scores."""
-    from bleuprint.cli.reproduce import ending, run_stages
+    """Check params.yaml, run what has changed, print the scores.
+
+    The trainings are also logged to MLflow.
+    """
+    from bleuprint.cli.reproduce import closing_lines, run_stages
     from bleuprint.cli.scores import print_overview
     from bleuprint.tracking.sync import update_or_note
 
@@ -191,11 +256,15 @@ def _reproduce(_: argparse.Namespace) -> None:
         raise
     # Stages log to MLflow while they run. What is up to date has not run, and is logged here.
     update_or_note(settings)
-    print_overview(ending)
+    print_overview(closing_lines)
 
 
 def _sync(arguments: argparse.Namespace) -> None:
-    """Record what a killed Snakemake run has finished, in DVC and MLflow."""
+    """Record what a killed Snakemake run has finished, in DVC and MLflow.
+
+    The Snakefile calls it with --begin when a stage begins. Then only the state of the stage's
+    inputs is noted, so that a later call knows from which inputs the outputs were computed.
+    """
     from bleuprint.pipeline import recording
 
     if arguments.begin:

@@ -4,7 +4,8 @@
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
@@ -21,96 +22,112 @@ from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.runtime.wording import duration, is_or_are
 
-# A stage that took longer than this before is announced with its duration.
+# A stage that took longer than this when it last ran is announced with its duration.
 _NOTABLE_SECONDS = 5.0
-# Up to this number, changed files are named; more are counted.
+# If more files have changed, they are counted instead of named.
 _MAX_NAMED_FILES = 4
-# What decides the results, and the results themselves: what belongs in a commit.
+# The files and folders that a user commits: what decides the results, and the results themselves.
 _COMMITTED_PATHS = ("params.yaml", "dvc.lock", "reports", "corpora", "src", "stages", "dvc.yaml")
 
 
 def run_stages() -> None:
-    """Run the stages that `dvc repro` would run, independent stages at the same time.
+    """Run the stages that `dvc repro` would run, and print a line when a stage begins.
 
-    Errors and progress of the stages are printed. If another run is in progress, this one waits.
+    Independent stages run at the same time. If another run is in progress, this one waits.
 
     Raises:
-        SystemExit: A stage has failed.
+        SystemExit: A stage has failed; it has printed why.
     """
     with hold_project("bleuprint reproduce"):
         with show_elapsed_time("reading what has changed"):
             write_resolved()
-            seconds_by_stage = {}
-            for planned_stage in planned_stages():
-                seconds_by_stage[planned_stage.stage.name] = planned_stage.last_seconds
-        lines = StageLines(seconds_by_stage)
+            lines = StageLines(_last_seconds_by_stage())
 
-        def announce(name: str, is_restored: bool) -> None:
+        def print_stage_line(name: str, is_restored: bool) -> None:
             """Print the line of a stage that begins."""
             print_escaped(lines.next(name, is_restored))
 
-        status = stage_runner.run_changed_stages(announce)
+        status = stage_runner.run_changed_stages(print_stage_line)
     if status:
         sys.exit(status)
 
 
-class StageLines:
-    """The lines of stages that begin, numbered in the order in which they begin.
+def _last_seconds_by_stage() -> dict[str, float | None]:
+    """Return the names of the stages that will run, with the seconds that each took last time.
 
-    This is not the order of dvc.yaml: of independent stages, the longest training comes first.
+    The seconds are None for a stage that has not run on this machine.
+    """
+    seconds_by_stage = {}
+    for planned_stage in planned_stages():
+        seconds_by_stage[planned_stage.stage.name] = planned_stage.last_seconds
+    return seconds_by_stage
+
+
+class StageLines:
+    """The lines that announce stages, numbered in the order in which the stages begin.
+
+    This is not the order of dvc.yaml: of independent stages, the longest training begins first.
     """
 
-    def __init__(self, planned_stages: Mapping[str, float | None]) -> None:
-        """Begin before the first stage.
+    def __init__(self, last_seconds_by_stage: Mapping[str, float | None]) -> None:
+        """Begin to count, before the first stage begins.
 
         Args:
-            planned_stages: The names of the stages that may run, with the seconds that each took
-                before; None if this is not known.
+            last_seconds_by_stage: The names of the stages that will run, with the seconds that each
+                took last time; None if this is not known.
         """
-        self._planned_stages = planned_stages
+        self._last_seconds_by_stage = last_seconds_by_stage
         self._started_stages = 0
 
     def next(self, name: str, is_restored: bool) -> str:
-        """Return the line of the stage that begins now.
+        """Return the line of the stage that begins now, such as `[2/5] train@small-a-1`.
+
+        A stage that was not planned can begin as well, because the outputs before it have changed.
+        Its line has no number.
 
         Args:
             name: The name of the stage.
-            is_restored: Whether its outputs come from DVC's run cache.
+            is_restored: Whether DVC copies the outputs from its run cache, that is, the stage has
+                run with the same inputs before.
         """
         number = ""
-        if name in self._planned_stages:
+        if name in self._last_seconds_by_stage:
             self._started_stages += 1
-            number = f"[{self._started_stages}/{len(self._planned_stages)}] "
-        seconds = self._planned_stages.get(name)
-        return f"{number}{_stage_line(name, seconds, is_restored)}"
+            number = f"[{self._started_stages}/{len(self._last_seconds_by_stage)}] "
+        last_seconds = self._last_seconds_by_stage.get(name)
+        return f"{number}{_stage_line(name, last_seconds, is_restored)}"
 
 
 def _stage_line(name: str, last_seconds: float | None, is_restored: bool) -> str:
-    """Return the line of a stage, without its number.
+    """Return the line that announces a stage, without its number.
 
     Args:
         name: The name of the stage.
-        last_seconds: How long the stage took before; None if this is not known.
-        is_restored: Whether its outputs come from DVC's run cache.
+        last_seconds: How long the stage took last time; None if this is not known.
+        is_restored: Whether DVC copies the outputs from its run cache, that is, the stage has run
+            with the same inputs before.
     """
     if is_restored:
         return f"{name}: outputs from the run cache"
-    # A training prints a forecast itself, which fits its settings.
+    # A training prints a forecast of its time itself, from its current settings.
     is_training = name.startswith("train")
     if last_seconds is None or last_seconds <= _NOTABLE_SECONDS or is_training:
         return name
     return f"{name} (took {duration(last_seconds)} before)"
 
 
-def ending(settings: Settings) -> list[str]:
-    """Return the closing lines: whether the results are the committed ones, and what to do next."""
+def closing_lines(settings: Settings) -> list[str]:
+    """Return what `bleuprint reproduce` prints after the scores.
+
+    First whether the results are the committed results, then what the user can do next.
+    """
     return [*_lines_about_changes(settings), *_next_steps(settings)]
 
 
 def _lines_about_changes(settings: Settings) -> Iterator[str]:
-    """Yield whether the results have changed since the last commit, and how to keep them.
+    """Yield whether the results have changed since the last Git commit, and how to commit them.
 
-    Without a Git commit there are no lines.
+    Without a commit, there is nothing to compare with, and nothing is yielded.
     """
     has_commit = bool(git_output(Path(), "rev-parse", "--verify", "HEAD"))
     if not has_commit:
@@ -120,71 +137,127 @@ def _lines_about_changes(settings: Settings) -> Iterator[str]:
         yield "The committed result to the byte: dvc.lock and reports/ have not changed."
         return
     yield _comparison_with_commit(settings)
-    files = ", ".join(changed_files)
+    files_text = ", ".join(changed_files)
     if len(changed_files) > _MAX_NAMED_FILES:
-        files = f"{len(changed_files)} files"
-    changed_paths = []
+        files_text = f"{len(changed_files)} files"
+    paths_to_commit = " ".join(_paths_to_commit(changed_files))
+    yield f"Changed: {files_text}. To keep it: git add {paths_to_commit} && git commit"
+
+
+def _paths_to_commit(changed_files: Sequence[str]) -> list[str]:
+    """Return the files and folders of the project that contain changed files, for `git add`."""
+    paths = []
     for path in _COMMITTED_PATHS:
         if any(file == path or file.startswith(f"{path}/") for file in changed_files):
-            changed_paths.append(path)
-    yield f"Changed: {files}. To keep it: git add {' '.join(changed_paths)} && git commit"
+            paths.append(path)
+    return paths
 
 
 def _changed_files() -> list[str]:
-    """Return the files that differ from the last commit, relative to the project's folder."""
+    """Return the files that differ from the last Git commit, relative to the project's folder.
+
+    Only files that a user commits are compared, such as params.yaml, dvc.lock and reports/.
+    """
     options = ("-z", "--no-renames", "--untracked-files=all")
     status = git_output(Path(), "status", *options, "--", *_COMMITTED_PATHS)
     # Git names files from the top of the repository. The project may be a folder in it.
     prefix = git_output(Path(), "rev-parse", "--show-prefix")
     project_folder = prefix.decode(errors="replace").rstrip("\n")
     changed_files = []
-    # With -z, each file ends with a zero byte. Before its path stand two letters and a space.
-    for line in status.decode(errors="replace").split("\0")[:-1]:
-        changed_files.append(line[3:].removeprefix(project_folder))
+    # With -z, Git ends each entry with a zero byte, so the text after the last one is empty.
+    entries = status.decode(errors="replace").split("\0")[:-1]
+    for entry in entries:
+        # An entry such as " M params.yaml" has two letters for the change, a space and the path.
+        path = entry[3:]
+        changed_files.append(path.removeprefix(project_folder))
     return changed_files
 
 
 def _comparison_with_commit(settings: Settings) -> str:
-    """Return how many results equal the committed results of this experiment, in one line.
+    """Compare the results of the last run with the committed results of the same experiment.
 
-    The experiment's committed results are in HEAD, or in reports/EXPERIMENT if HEAD has another
-    experiment.
+    A result is the translations and scores of one system, corpus and seed.
+
+    Returns:
+        A line that says how many results are the same, different, new or gone.
     """
     from bleuprint.report.same_results import compare_records
 
-    resolved = git_output(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
-    is_in_head = f'"experiment": "{settings.experiment}"' in resolved
-    committed_place = "HEAD" if is_in_head else (REPORTS / settings.experiment).as_posix()
+    committed_place = _place_of_committed_results(settings.experiment)
     try:
         own_records = open_own_report().records
         committed_records = open_report(committed_place).records
-        results, _ = compare_records(own_records, committed_records)
+        pairs_of_results, _ = compare_records(own_records, committed_records)
     except UserError:  # Nothing is committed, or an earlier version has written it.
-        results = []
-    if not results:
+        pairs_of_results = []
+    if not pairs_of_results:
         return "Nothing to compare with: no results of this experiment are committed."
-    total_count = len(own_records.runs)
-    same_count = sum(result.is_same for result in results)
-    different_count = len(results) - same_count
-    new_count = total_count - len(results)
-    gone_count = len(committed_records.runs) - len(results)
-    if same_count == total_count and not gone_count:
+    counts = _ResultCounts(
+        total=len(own_records.runs),
+        same=sum(pair.is_same for pair in pairs_of_results),
+        different=sum(not pair.is_same for pair in pairs_of_results),
+        new=len(own_records.runs) - len(pairs_of_results),
+        gone=len(committed_records.runs) - len(pairs_of_results),
+    )
+    return _describe_counts(counts, committed_place)
+
+
+def _place_of_committed_results(experiment: str) -> str:
+    """Return where the committed results of an experiment are, as `bleuprint verify` takes it.
+
+    Returns:
+        `HEAD` if the last Git commit has results of this experiment in reports/. Otherwise the
+        folder reports/EXPERIMENT, in which results of several experiments are kept.
+    """
+    resolved = git_output(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
+    if f'"experiment": "{experiment}"' in resolved:
+        return "HEAD"
+    return (REPORTS / experiment).as_posix()
+
+
+@dataclass(frozen=True)
+class _ResultCounts:
+    """How many results equal the committed results.
+
+    Attributes:
+        total: The results of the last run.
+        same: Results that are equal to the byte in both.
+        different: Results that both have, but that are not equal.
+        new: Results of the last run that are not committed.
+        gone: Committed results that the last run does not have.
+    """
+
+    total: int
+    same: int
+    different: int
+    new: int
+    gone: int
+
+
+def _describe_counts(counts: _ResultCounts, committed_place: str) -> str:
+    """Describe in a line how many results equal the committed results.
+
+    Args:
+        counts: The numbers of results.
+        committed_place: Where the committed results are: `HEAD`, or a folder.
+    """
+    if counts.same == counts.total and not counts.gone:
         return (
             "The committed result to the byte: translations and scores are those of "
             f"{committed_place}."
         )
-    if different_count:
-        parts = [f"Not the committed result: {different_count} of {total_count} differ"]
+    if counts.different:
+        parts = [f"Not the committed result: {counts.different} of {counts.total} differ"]
     else:
         parts = [
-            f"{same_count} of {total_count} results are those of {committed_place} to the byte"
+            f"{counts.same} of {counts.total} results are those of {committed_place} to the byte"
         ]
-    if new_count:
-        parts.append(f"{new_count} {is_or_are(new_count)} new")
-    if gone_count:
-        parts.append(f"{gone_count} of {committed_place} {is_or_are(gone_count)} gone")
+    if counts.new:
+        parts.append(f"{counts.new} {is_or_are(counts.new)} new")
+    if counts.gone:
+        parts.append(f"{counts.gone} of {committed_place} {is_or_are(counts.gone)} gone")
     line = f"{'; '.join(parts)}."
-    if different_count:
+    if counts.different:
         line += f" Where: bleuprint verify {committed_place}"
     return line
 
@@ -200,9 +273,13 @@ def _next_steps(settings: Settings) -> Iterator[str]:
 
 
 def _has_own_text(settings: Settings) -> bool:
-    """Return whether a corpus has files in inputs/, that is, text of the user."""
+    """Return whether the user has added own text, that is, a corpus reads local files.
+
+    The corpora of the recipes are downloaded, so that their files have a URL instead of a path.
+    """
     for corpus in settings.corpora.values():
-        for file in corpus.files.files_by_name().values():
+        files_of_corpus = corpus.files.files_by_name()
+        for file in files_of_corpus.values():
             if file.path is not None:
                 return True
     return False

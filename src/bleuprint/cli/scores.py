@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from bleuprint.report.frame import Records
 
 # The exit status of `bleuprint verify` if results differ; 1 is an error, 2 a wrong argument.
-_DIFFERENT = 5
-_MORE = (
+_RESULTS_DIFFER_STATUS = 5
+_OTHER_VIEWS = (
     "More: bleuprint table --all; reports/index.html, the page; reports/table.md; make ui, the "
     "trainings in MLflow"
 )
 
 
 def add_commands(commands: Commands) -> None:
-    """Declare the commands table, compare and verify."""
+    """Add the commands table, compare and verify to the command line of bleuprint."""
     add_argument = add_command(commands, _table, "table")
     all_help = "all scores and costs, with notes, however long"
     add_argument("--all", action="store_true", help=all_help)
@@ -48,18 +48,19 @@ def add_commands(commands: Commands) -> None:
     add_argument("other", metavar="OTHER", help=other_help)
 
 
-def _lines_about_more(_: Settings) -> list[str]:
-    """Return the line that says where more of the results is shown."""
-    return [_MORE]
+def _line_about_other_views(_: Settings) -> list[str]:
+    """Return the line that says where else the results are shown, such as in the HTML report."""
+    return [_OTHER_VIEWS]
 
 
 def print_overview(
-    closing_lines: Callable[[Settings], Sequence[str]] = _lines_about_more,
+    closing_lines: Callable[[Settings], Sequence[str]] = _line_about_other_views,
 ) -> None:
-    """Print the scores of the last report so that they fit a screen.
+    """Print the scores of the last run in tables that fit the terminal, with closing lines.
 
     Args:
-        closing_lines: Returns the lines that follow the scores, from the settings.
+        closing_lines: A function that returns the lines below the scores, given the settings. By
+            default a line says where else the results are shown.
     """
     from bleuprint.report.overview import one_screen
     from bleuprint.report.terminal import show
@@ -67,14 +68,19 @@ def print_overview(
     with show_elapsed_time("reading the results"):
         settings, records = _read_results()
         lines = [*_weak_points(settings, records), *closing_lines(settings)]
-        parts = one_screen(records, lines)
-    show(parts)
+        tables_and_lines = one_screen(records, lines)
+    show(tables_and_lines)
 
 
 def _weak_points(settings: Settings, records: "Records") -> list[str]:
-    """Return a line with what weakens the results; no line if nothing does.
+    """Return a line that names what weakens the results, such as a small test set.
 
-    The HTML report shows the evidence.
+    The HTML report shows the evidence for each of these points. If there are none, the list is
+    empty.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The results from which the report was written.
     """
     from bleuprint.report.page.cautions import cautions
     from bleuprint.report.page.report_data import ReportData
@@ -86,19 +92,23 @@ def _weak_points(settings: Settings, records: "Records") -> list[str]:
 
 
 def _read_results() -> tuple[Settings, "Records"]:
-    """Return the settings, and the records of the last report.
+    """Read the settings and the results of the last run; write the HTML report if it is outdated.
 
-    The HTML report is written if it is older than the records.
+    A run writes only its results; the HTML report is written when somebody looks at them.
+
+    Returns:
+        The settings in params.yaml, and the records in reports/results.json.
 
     Raises:
-        UserError: There is no report, or it was made with other settings.
+        UserError: There are no results, or they were computed with other settings.
     """
     from bleuprint.pipeline.dvc_lock import note_unrecorded
     from bleuprint.report import frame
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    # Outside of a project, the missing params.yaml is the message that helps.
+    # The settings are read first: outside of a project, the user is to be told that params.yaml is
+    # missing, not that there are no results.
     settings = load_settings()
     records = load_checked(settings)
     note_unrecorded(frame.RESULTS)
@@ -110,7 +120,10 @@ def _read_results() -> tuple[Settings, "Records"]:
 
 
 def _table(arguments: argparse.Namespace) -> None:
-    """Print scores and costs on one screen; writes reports/index.html if outdated."""
+    """Print scores and costs on one screen; writes reports/index.html if outdated.
+
+    With --all, all scores and costs are printed, with notes, however long this is.
+    """
     if not arguments.all:
         print_overview()
         return
@@ -119,8 +132,8 @@ def _table(arguments: argparse.Namespace) -> None:
 
     with show_elapsed_time("reading the results"):
         _, records = _read_results()
-        parts = everything(records)
-    show(parts)
+        tables_and_lines = everything(records)
+    show(tables_and_lines)
 
 
 def _compare(arguments: argparse.Namespace) -> None:
@@ -132,7 +145,10 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    """Compare results with another report: the first stage that differs."""
+    """Compare results with another report: the first stage that differs.
+
+    The process exits with status 5 if results differ.
+    """
     from bleuprint.pipeline import verify
     from bleuprint.text.unicode import replace_unprintable
 
@@ -146,4 +162,4 @@ def _verify(arguments: argparse.Namespace) -> None:
         print_escaped(replace_unprintable(line))
     if not verification.is_same:
         sys.stdout.flush()
-        sys.exit(_DIFFERENT)
+        sys.exit(_RESULTS_DIFFER_STATUS)

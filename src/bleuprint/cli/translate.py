@@ -24,24 +24,30 @@ from bleuprint.text.fields import join_fields
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translated, Translator
 
-# The number of warnings that are printed one by one; the other ones are counted.
+# So many warnings about lines are printed; further ones are counted.
 _MAX_WARNINGS = 5
 
 
 def add_commands(commands: Commands) -> None:
-    """Declare the command translate."""
+    """Add the command translate and its arguments to the command line of bleuprint."""
     example = "translate --system small --corpus phrasebook-en-de FILE"
-    add = add_command(commands, _translate, example, computes=True)
-    add("files", nargs="*", metavar="FILE", help="files to translate (standard input)")
-    options.add_search_options(add)
-    add("--alignment", metavar="FILE", help="writes WORDS ||| WORDS ||| 0-0 1-2 for each line")
+    add_argument = add_command(commands, _translate, example, computes=True)
+    files_help = "files to translate (standard input)"
+    add_argument("files", nargs="*", metavar="FILE", help=files_help)
+    options.add_search_options(add_argument)
+    alignment_help = "writes WORDS ||| WORDS ||| 0-0 1-2 for each line"
+    add_argument("--alignment", metavar="FILE", help=alignment_help)
     n_best_help = "the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0"
-    add("--n-best", type=count, metavar="N", help=n_best_help)
+    add_argument("--n-best", type=count, metavar="N", help=n_best_help)
 
 
 def _translate(arguments: argparse.Namespace) -> None:
-    """Translate lines with a trained system: each line is one sentence."""
-    # Arguments are checked first, because importing torch takes seconds.
+    """Translate lines with a trained system: each line is one sentence.
+
+    Translations are written to standard output, word alignments to the file of --alignment, and
+    notes on unusual lines to standard error.
+    """
+    # Arguments are checked before torch is imported, which takes seconds.
     job = _check_arguments(arguments)
     from bleuprint.serving.translator import load_translator, translate_lines
 
@@ -49,37 +55,64 @@ def _translate(arguments: argparse.Namespace) -> None:
     if not arguments.files and sys.stdin and sys.stdin.isatty():
         print_message("Type one sentence per line. Press Ctrl-D to finish.", "note")
     notes = _LineNotes(translator)
-    line_number = 0
-    # Control characters would change a terminal, so that they are escaped there, but not in a file.
-    write = print_escaped if sys.stdout.isatty() else print
+    line_number = 0  # Counted over all files, from 0, for --n-best.
     outputs_per_line = arguments.n_best or 1
-    with text_output(Path(arguments.alignment or os.devnull)) as alignments:
+    with text_output(Path(arguments.alignment or os.devnull)) as alignment_file:
+        # A block is a number of lines that are translated together.
         for block in translate_lines(translator, arguments.files, outputs_per_line):
             for line_location, translated in block:
                 notes.add(line_location, translated)
                 if arguments.n_best is None:
-                    write(translated.translations[0].text)
+                    _write_line(translated.translations[0].text)
                 else:
-                    for output in translated.translations[: arguments.n_best]:
-                        score = f"{output.score:.6f}"
-                        write(join_fields(str(line_number), output.text, score))
+                    _write_n_best(line_number, translated, arguments.n_best)
                 if arguments.alignment:
-                    print(translator.alignment(translated), file=alignments)
+                    print(translator.alignment(translated), file=alignment_file)
                 line_number += 1
+            # Who reads the output through a pipe has each block as soon as it is translated.
             sys.stdout.flush()
-            alignments.flush()
+            alignment_file.flush()
     notes.print_summary()
 
 
-class _LineNotes:
-    """Notes on the translated lines.
+def _write_line(text: str) -> None:
+    """Write a line of translation to standard output.
 
-    The first warnings are printed at once; everything else is counted until all lines are
-    translated.
+    Control characters are kept in a file or pipe. A terminal would obey them, so that there they
+    are shown as escapes.
+    """
+    if sys.stdout.isatty():
+        print_escaped(text)
+    else:
+        print(text)
+
+
+def _write_n_best(line_number: int, translated: "Translated", limit: int) -> None:
+    """Write the best translations of a line in the form LINE ||| TEXT ||| SCORE, best first.
+
+    Args:
+        line_number: The number of the line, counted from 0.
+        translated: The line with its translations.
+        limit: How many translations to write at most.
+    """
+    for translation in translated.translations[:limit]:
+        score = f"{translation.score:.6f}"
+        _write_line(join_fields(str(line_number), translation.text, score))
+
+
+class _LineNotes:
+    """Tells the user which translated lines are unusual, on standard error.
+
+    The first warnings are printed at once. Further warnings, unknown words and very long lines are
+    counted, and reported when all lines are translated.
     """
 
     def __init__(self, translator: "Translator") -> None:
-        """Begin without lines; `translator` knows what is unusual in a line."""
+        """Begin to count, before the first line.
+
+        Args:
+            translator: Tells which words and lengths its training text did not have.
+        """
         self._translator = translator
         self._line_count = 0
         self._warning_count = 0
@@ -88,11 +121,12 @@ class _LineNotes:
         self._unknown_words = Counter[str]()
 
     def add(self, line_location: str, translated: "Translated") -> None:
-        """Count a line, and warn if its translation may lack a part of it.
+        """Count what is unusual in a line, and print its warnings until there are too many.
 
         Args:
-            line_location: The file and line number, for messages.
-            translated: The line and its translations.
+            line_location: The file and line number, such as `news.de:3`.
+            translated: The line and its translations, with warnings if a part of the line may not
+                have been translated.
         """
         from bleuprint.serving.known_words import find_words
 
@@ -108,33 +142,40 @@ class _LineNotes:
         self._unknown_words.update(known_words.unknown_words(translated.words))
 
     def print_summary(self) -> None:
-        """Print the notes on all lines."""
-        other_warnings = self._warning_count - _MAX_WARNINGS
-        if other_warnings > 0:
-            print_message(f"and {other_warnings:,} more such lines", "warning")
+        """Print what was counted in all lines.
+
+        This is how many warnings were not printed, which lines are far longer than the training
+        sentences, and which words are unknown. Without any line, print that there is no input.
+        """
+        unprinted_warnings = self._warning_count - _MAX_WARNINGS
+        if unprinted_warnings > 0:
+            print_message(f"and {unprinted_warnings:,} more such lines", "warning")
         if not self._line_count:
             message = "no input. Pass FILE, or one sentence per line on standard input"
             print_message(message, "note")
         if self._far_longer_lines:
-            lines = len(self._far_longer_lines)
-            message = (
-                f"{self._far_longer_lines[0]}: {counted(lines, 'line')} {is_or_are(lines)} "
-                f"{self._translator.long_line_note()}"
+            # The first of these lines is named, and all are counted.
+            first_location = self._far_longer_lines[0]
+            line_count = len(self._far_longer_lines)
+            print_message(
+                f"{first_location}: {counted(line_count, 'line')} {is_or_are(line_count)} "
+                f"{self._translator.long_line_note()}",
+                "note",
             )
-            print_message(message, "note")
         if self._unknown_words:
             known_words = self._translator.known_words
-            print_message(*known_words.note(self._unknown_words, self._word_count))
+            message, kind = known_words.note(self._unknown_words, self._word_count)
+            print_message(message, kind)
 
 
 @dataclass(frozen=True)
 class _TranslationJob:
-    """What the arguments ask for.
+    """What the arguments of the command ask for.
 
     Attributes:
-        run: The trained run.
-        decode: How it translates.
-        languages: The source and the target language.
+        run: The system, corpus and seed whose trained model translates.
+        decode: The settings of the search.
+        languages: The source and the target language, such as `("en", "de")`.
     """
 
     run: Run
@@ -143,7 +184,7 @@ class _TranslationJob:
 
 
 def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
-    """Check the arguments, and return the run to translate with, its search and the languages.
+    """Check the arguments, and return which model translates, how, and between which languages.
 
     Raises:
         UserError: There is a mistake in the arguments, or the run has not been trained.
@@ -153,13 +194,16 @@ def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
     settings = load_settings()
     decode = options.chosen_search(settings, arguments)
     if arguments.n_best is not None and arguments.n_best > decode.beam:
-        raise UserError(f"--n-best {arguments.n_best} is beyond the beam of {decode.beam}")
+        raise UserError(
+            f"--n-best {arguments.n_best} asks for more translations than the beam of "
+            f"{decode.beam} has. Add: --beam {arguments.n_best}"
+        )
     for file in arguments.files:
         path = Path(file)
         if not path.exists() or path.is_dir():
             raise UserError(f"{file}: {describe_non_file(path)}")
     if arguments.alignment:
-        _refuse_alignment_in_text(arguments.alignment, arguments.files)
+        _refuse_overwriting_text(arguments.alignment, arguments.files)
     run = options.trained_run(settings, arguments)
     return _TranslationJob(
         run=run,
@@ -168,18 +212,25 @@ def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
     )
 
 
-def _refuse_alignment_in_text(alignment_file: str, text_files: list[str]) -> None:
-    """Raise UserError if --alignment names a file that is to be translated, and would be lost.
+def _refuse_overwriting_text(alignment_file: str, text_files: list[str]) -> None:
+    """Raise UserError if --alignment names a file with the text to translate.
+
+    The alignments would be written over the text. Two paths can lead to one file, so the operating
+    system is asked whether it is the same file.
 
     Args:
         alignment_file: The argument of --alignment.
         text_files: The files to translate; standard input if there are none.
     """
+    standard_input = 0  # Its file descriptor.
     with suppress(OSError):  # The file does not exist yet, or standard input is closed.
         alignment_status = Path(alignment_file).stat()
         text_statuses = [Path(file).stat() for file in text_files]
         if not text_files:
-            text_statuses.append(os.fstat(0))
+            text_statuses.append(os.fstat(standard_input))
         for text_status in text_statuses:
             if os.path.samestat(alignment_status, text_status):
-                raise UserError(f"--alignment {alignment_file}: is the text to translate")
+                raise UserError(
+                    f"--alignment {alignment_file}: this file contains the text to translate, "
+                    "which the alignments would replace. Name another file"
+                )
