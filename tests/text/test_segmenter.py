@@ -13,7 +13,7 @@ import processes
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.bleu_variants import own_tokens
 from bleuprint.text import segmenter
-from bleuprint.text.segmenter import SPACE, Segmenter
+from bleuprint.text.segmenter import SPACE_SIGN, Segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import replace_white_space
 from corpora import TORTURE
@@ -69,13 +69,13 @@ def reference(language, sentence):
 def test_words_are_those_of_the_tool(language):
     for sentence in SENTENCES[language]:
         found = Segmenter(language).tokenize(sentence)
-        assert [token for token in found if token != SPACE] == reference(language, sentence)
+        assert [token for token in found if token != SPACE_SIGN] == reference(language, sentence)
         assert len(found) > 4
 
 
 def test_a_space_is_a_token():
     found = Segmenter("zho").tokenize(" 去 New York  的机票 ")
-    assert found == ["去", SPACE, "New", SPACE, "York", SPACE, "的", "机票"]
+    assert found == ["去", SPACE_SIGN, "New", SPACE_SIGN, "York", SPACE_SIGN, "的", "机票"]
 
 
 @pytest.mark.parametrize("language", SENTENCES)
@@ -85,7 +85,7 @@ def test_any_line_comes_back_but_for_its_spaces(language, sentence):
     tool = segmenter_of(language)
     tokens = tool.tokenize(sentence)
     assert all(token.split() == [token] for token in tokens)
-    expected = " ".join(replace_white_space(sentence).replace(SPACE, " ").split())
+    expected = " ".join(replace_white_space(sentence).replace(SPACE_SIGN, " ").split())
     assert tool.detokenize(tokens) == expected
 
 
@@ -93,8 +93,11 @@ def test_any_line_comes_back_but_for_its_spaces(language, sentence):
 def test_spaces_that_a_model_writes_in_odd_places_are_single_and_inside(language):
     """A sentence has none at its ends or side by side; a translation may."""
     tool = segmenter_of(language)
-    assert tool.detokenize([SPACE, SPACE, "a", SPACE, SPACE, "b", SPACE]) == "a b"
-    assert tool.detokenize([SPACE]) == ""
+    assert (
+        tool.detokenize([SPACE_SIGN, SPACE_SIGN, "a", SPACE_SIGN, SPACE_SIGN, "b", SPACE_SIGN])
+        == "a b"
+    )
+    assert tool.detokenize([SPACE_SIGN]) == ""
     assert tool.detokenize([]) == ""
 
 

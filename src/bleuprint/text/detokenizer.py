@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import regex
 from sacremoses import MosesDetokenizer
 
-from bleuprint.text.segmenter import SPACE
+from bleuprint.text.segmenter import SPACE_SIGN
 from bleuprint.text.unicode import CharacterTable
 
 # Apostrophes: typewriter, typographic, letter, full-width.
@@ -29,9 +29,9 @@ SPLIT_AT_APOSTROPHES = ELIDING | {"en"}
 QUOTES = frozenset("\"'`„“”‚‘’«»‹›＇")
 
 # A hyphen at which Moses has split a word: a @-@ b for a-b.
-HYPHEN = "@-@"
+HYPHEN_TOKEN = "@-@"
 # The same sign, if the sentence itself contains it.
-LITERAL_HYPHEN = f"{SPACE}{HYPHEN}"
+LITERAL_HYPHEN_TOKEN = f"{SPACE_SIGN}{HYPHEN_TOKEN}"
 
 # Marks at the end of a word that Unicode does not call Terminal_Punctuation: ellipses, Armenian
 # marks above the stressed vowel, percent signs.
@@ -68,14 +68,14 @@ def without_space_sign(token: str) -> str:
     ␠@-@ is a @-@ of the sentence, and not a hyphen at which a word was split. Any other ␠ belongs
     to the sentence and stays.
     """
-    unsigned = token.strip(SPACE)
+    unsigned = token.strip(SPACE_SIGN)
     has_one_sign = len(token) == len(unsigned) + 1
     if not has_one_sign or not unsigned:
         return token
-    if token == LITERAL_HYPHEN:
+    if token == LITERAL_HYPHEN_TOKEN:
         return unsigned
     is_mark = len(unsigned) == 1 and not unsigned.isascii() and not unsigned.isalnum()
-    character_at_sign = unsigned[-1] if token[-1] == SPACE else unsigned[0]
+    character_at_sign = unsigned[-1] if token[-1] == SPACE_SIGN else unsigned[0]
     is_word_with_apostrophe = len(unsigned) > 1 and character_at_sign in APOSTROPHES
     return unsigned if is_mark or is_word_with_apostrophe else token
 
@@ -83,7 +83,7 @@ def without_space_sign(token: str) -> str:
 def join_split_hyphens(text: str) -> str:
     """Join the words of a tokenized text that Moses has split at hyphens: a @-@ b to a-b."""
     # Spaces around the text, since a split hyphen may be its first or last token.
-    return f" {text} ".replace(f" {HYPHEN} ", "-").strip(" ")
+    return f" {text} ".replace(f" {HYPHEN_TOKEN} ", "-").strip(" ")
 
 
 def join_czech_dashes(text: str) -> str:

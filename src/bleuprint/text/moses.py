@@ -33,68 +33,88 @@ _OTHER = "A"
 # The end of the key of a chunk at the end of the sentence, which is treated as before "other".
 _KEY_END_AT_SENTENCE_END = f" {_OTHER}"
 
-# sacremoses replaces several dots by this name while it tokenizes.
+# sacremoses writes this name in place of several dots while it tokenizes.
 _DOTS_NAME = "DOTMULTI"
 _DIGITS = frozenset("0123456789")
 
 
 class Moses:
-    """The Moses tokenizer and detokenizer of one language.
+    """The Moses tokenizer and detokenizer of one language, with a cache of tokenized chunks.
 
-    A language whose abbreviations the library does not know uses those of English.
+    A chunk is the text between two spaces. Its tokens are nearly always the same in every sentence.
+    A language whose abbreviations sacremoses does not know uses those of English.
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        """Create the library's tokenizer and detokenizer.
+        """Create the tokenizer and the detokenizer of sacremoses, and an empty cache.
 
         Args:
-            language: The code of the language.
-            hyphens: Whether words are split at hyphens, a-b into a @-@ b.
-            escape: Whether & < > ' " | [ ] become XML entities.
+            language: The code of the language, such as `de`.
+            hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
+            escape: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
         """
-        self._library = _make_library(language)
-        self._tokenize_whole: Callable[..., Tokens] = partial(
-            self._library.tokenize, aggressive_dash_splits=hyphens, escape=escape
+        self._sacremoses = _make_fast_sacremoses(language)
+        self._tokenize_with_sacremoses: Callable[..., Tokens] = partial(
+            self._sacremoses.tokenize,
+            aggressive_dash_splits=hyphens,
+            escape=escape,
         )
-        # A chunk of these characters alone is one token.
-        self._unsplit = frozenset(self._library.IsAlnum + ("" if hyphens else "-"))
-        self._lower_case = frozenset(self._library.IsLower)
+        # sacremoses never splits a word that consists of these characters.
+        word_characters = self._sacremoses.IsAlnum
+        if not hyphens:
+            word_characters += "-"
+        self._word_characters = frozenset(word_characters)
+        self._lower_case_letters = frozenset(self._sacremoses.IsLower)
         # Abbreviations that keep their period only before a number (No. 5), and all others.
-        self._number_abbreviations = frozenset(self._library.NUMERIC_ONLY_PREFIXES)
-        self._abbreviations = {*self._library.NONBREAKING_PREFIXES} - self._number_abbreviations
-        self._tokens_by_key = BoundedCache(self._chunk_tokens)
+        self._number_abbreviations = frozenset(self._sacremoses.NUMERIC_ONLY_PREFIXES)
+        all_abbreviations = frozenset(self._sacremoses.NONBREAKING_PREFIXES)
+        self._abbreviations = all_abbreviations - self._number_abbreviations
+        self._tokens_by_key = BoundedCache(self._tokenize_chunk)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape
 
     def tokenize(self, sentence: str) -> Tokens:
-        """Return the tokens of a sentence.
+        """Split a sentence into the tokens of sacremoses.
 
-        White space of all kinds separates tokens, as do characters that do not print.
+        The sentence is split at white space, and the tokens of each part are looked up in a cache.
+        The few sentences in which the tokens of a part depend on other parts go to sacremoses as a
+        whole. All kinds of white space, and characters that do not print, count as a space.
         """
         # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         chunks = text.split()
         if chunks and _depends_on_sentence(text, chunks):
-            return self._tokenize_whole(text)
+            return self._tokenize_with_sacremoses(text)
         keys = self._cache_keys(text, chunks)
-        # A hot loop: `map` and `chain` are faster here than a loop in Python.
+        # A hot loop: `map` and `chain` are faster here than a loop in Python. The cache tokenizes a
+        # chunk when its key is looked up for the first time.
         return list(chain.from_iterable(map(self._tokens_by_key.__getitem__, keys)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some tokens; lower-cased text stays lower-cased."""
+        """Join the tokens of a sentence, as sacremoses does; lower-cased text stays lower-cased.
+
+        XML entities become characters first, if `tokenize` writes them.
+        """
         text = " ".join(tokens)
         if self._escape:
             text = self._detokenizer.unescape_xml(text)
         if self._detokenizer.lang == "cs":
+            # At some Czech dashes, sacremoses would raise a TypeError.
             text = join_czech_dashes(text)
         sentence: str = self._detokenizer.detokenize(text.split(" "), unescape=False)
         return sentence
 
     def _cache_keys(self, text: str, chunks: list[str]) -> list[str]:
-        """Return the cache key of each chunk of a text.
+        """Return the keys under which the tokens of a sentence's chunks are cached.
 
-        Most keys are the chunk itself. The key of a chunk with a final period ends with the kind of
-        the next chunk. The list of chunks is changed and returned, which saves time.
+        A chunk is the text between two spaces; most keys are the chunk itself. Whether Moses splits
+        off a period at the end of a chunk also depends on how the next chunk begins. So the key of
+        "etc." is "etc. x" before a lower-case letter, "etc. 1" before a digit, and otherwise
+        "etc. A".
+
+        Args:
+            text: The sentence.
+            chunks: Its chunks. The list is changed and returned, since a copy would take time.
         """
         first_period = text.find(".")
         if first_period == len(text) - 1:
@@ -102,78 +122,97 @@ class Moses:
             if chunks:
                 chunks[-1] += _KEY_END_AT_SENTENCE_END
             return chunks
-        if first_period < 0:
+        has_no_period = first_period < 0
+        if has_no_period:
             return chunks
-        # The chunk after the last one is of the kind "other". `pairwise` goes over a copy of the
+        # The end of the sentence counts as an "other" chunk. `pairwise` goes over a copy of the
         # chunks, since they are changed.
         for index, (chunk, next_chunk) in enumerate(pairwise([*chunks, _OTHER])):
             if chunk[-1] == ".":
-                chunks[index] = f"{chunk} {self._kind_of(next_chunk)}"
+                chunks[index] = f"{chunk} {self._kind_of_beginning(next_chunk)}"
         return chunks
 
-    def _kind_of(self, next_chunk: str) -> str:
-        """Return the kind of a chunk that follows a chunk with a final period."""
-        first_character = next_chunk[0]
-        if first_character in self._lower_case:
+    def _kind_of_beginning(self, chunk: str) -> str:
+        """Return how a chunk, the text between two spaces, begins.
+
+        Returns:
+            The character that represents the kind: x for a lower-case letter, 1 for a digit, A for
+            all other characters.
+        """
+        first_character = chunk[0]
+        if first_character in self._lower_case_letters:
             return _LOWER_CASE
         return _DIGIT if first_character in _DIGITS else _OTHER
 
-    def _chunk_tokens(self, key: str) -> tuple[str, ...]:
-        """Return the tokens of a chunk.
+    def _tokenize_chunk(self, key: str) -> tuple[str, ...]:
+        """Split a chunk, the text between two spaces, into tokens.
 
-        Most chunks are a word, perhaps with a comma or a period, and are split here. The library
-        splits the others.
+        Most chunks are a word, perhaps with a comma or a period at its end. They are split here,
+        since that is faster. All other chunks are split by sacremoses.
 
         Args:
-            key: The cache key: the chunk, perhaps with a space and the kind of the next chunk.
+            key: The cache key of the chunk: the chunk, and after a final period a space and a
+                character of the kind that follows, such as "etc. x" before a lower-case letter.
         """
-        if self._unsplit.issuperset(key):
+        if self._word_characters.issuperset(key):
             return (key,)
         chunk, _, next_kind = key.partition(" ")
         word = chunk[:-1]
         mark = chunk[-1]
-        if word and mark in ",." and self._unsplit.issuperset(word):
+        is_word_with_mark = word and mark in ",." and self._word_characters.issuperset(word)
+        if is_word_with_mark:
             keeps_period = mark == "." and (
                 next_kind == _LOWER_CASE
                 or word in self._abbreviations
                 or (next_kind == _DIGIT and word in self._number_abbreviations)
             )
             return (chunk,) if keeps_period else (word, mark)
-        return self._split_by_library(chunk, next_kind or _LOWER_CASE)
+        return self._split_by_sacremoses(chunk, next_kind or _LOWER_CASE)
 
-    def _split_by_library(self, chunk: str, next_word: str) -> tuple[str, ...]:
-        """Return the tokens into which the library splits a chunk.
+    def _split_by_sacremoses(self, chunk: str, next_word: str) -> tuple[str, ...]:
+        """Return the tokens into which sacremoses splits a chunk, the text between two spaces.
 
         Args:
             chunk: The chunk.
-            next_word: A word of the same kind as the next chunk.
+            next_word: A word that begins like the next word of the sentence: `x`, `1` or `A`.
         """
-        # Between two other words, the chunk is at neither end of the sentence.
-        return tuple(self._tokenize_whole(f"x {chunk} {next_word}")[1:-1])
+        # sacremoses treats the ends of a sentence in another way, so a word is put on either side
+        # of the chunk, and removed from the tokens.
+        tokens = self._tokenize_with_sacremoses(f"x {chunk} {next_word}")
+        return tuple(tokens[1:-1])
 
 
 def _depends_on_sentence(text: str, chunks: list[str]) -> bool:
-    """Whether the tokens of a chunk depend on more than the chunk and the character after it."""
-    return (
-        chunks[0][0] in "',"
-        or chunks[-1][-1] == "'"
-        or ("'" in text and "' '" in " ".join(chunks))
-        or _DOTS_NAME in text
-    )
+    """Whether sacremoses tokenizes some chunk of this sentence differently than in other sentences.
+
+    A chunk is the text between two spaces. Then its tokens cannot be cached.
+
+    Args:
+        text: The sentence.
+        chunks: Its chunks, at least one.
+    """
+    begins_with_mark = chunks[0][0] in "',"
+    ends_with_apostrophe = chunks[-1][-1] == "'"
+    if begins_with_mark or ends_with_apostrophe:
+        return True
+    has_apostrophes_around_space = "'" in text and "' '" in " ".join(chunks)
+    # sacremoses writes this name in place of several dots while it tokenizes.
+    return has_apostrophes_around_space or _DOTS_NAME in text
 
 
-def _make_library(language: str) -> Any:
-    """Return the library's tokenizer of a language, made faster.
+def _make_fast_sacremoses(language: str) -> Any:
+    """Create the tokenizer of sacremoses for a language, and replace two of its slow methods.
 
-    At each period, the library builds sets of thousands of characters. Here they are built once.
+    At each period, sacremoses asks whether a text is in lower case and whether it contains a
+    letter. For each answer it builds sets of thousands of characters; here they are built once.
     """
     library = MosesTokenizer(language)
     library.islower = frozenset(library.IsLower).issuperset
-    alphabetic = frozenset(library.IsAlpha)
+    letters = frozenset(library.IsAlpha)
 
-    def has_alphabetic(text: str) -> bool:
-        """Whether a text contains an alphabetic character."""
-        return not alphabetic.isdisjoint(text)
+    def contains_letter(text: str) -> bool:
+        """Whether a text contains a letter."""
+        return not letters.isdisjoint(text)
 
-    library.isanyalpha = has_alphabetic
+    library.isanyalpha = contains_letter
     return library

@@ -9,30 +9,25 @@ the reference. The tokenizer of this module makes the round trip through tokens 
   out, its tokens are joined on trial. Tokens between which a wrong space appears are made one.
 - A mark or apostrophe that would lose a space is marked with the sign ␠ (U+2420).
 
-A gap is the position between two tokens. Gap i lies between token i and token i + 1.
+`SpacedTokens` finds the wrong spaces and repairs the tokens.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Self
+from itertools import chain
 
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.detokenizer import (
     APOSTROPHES,
     CURRENCIES,
     ELIDING,
-    FRENCH_MARKS,
-    HYPHEN,
-    LITERAL_HYPHEN,
+    HYPHEN_TOKEN,
     QUOTES,
     SPLIT_AT_APOSTROPHES,
     TO_APOSTROPHE,
     Detokenizer,
-    without_space_sign,
 )
 from bleuprint.text.moses import Moses, Tokens
-from bleuprint.text.segmenter import SPACE
+from bleuprint.text.spaced_tokens import SpacedTokens, merge_tokens
 from bleuprint.text.unicode import replace_white_space
 
 # Addresses, without a mark that ends the sentence.
@@ -69,366 +64,218 @@ class RoundTripMoses(Moses):
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        """Create the tokenizer; the arguments are those of `Moses`."""
-        # The tokens are escaped here, after their characters have been compared with the chunk.
+        """Create sacremoses' tokenizer, a detokenizer to try its tokens with, and their caches.
+
+        Args:
+            language: The code of the language, such as `de`.
+            hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
+            escape: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
+        """
+        # This class compares tokens with the sentence, and writes XML entities only after that. So
+        # sacremoses must not write them.
         super().__init__(language, hyphens, escape=False)
         if language in ELIDING:
-            # The library splits after apostrophes in French and Italian only; French rules fit all.
-            self._library.lang = "fr"
+            # sacremoses splits after apostrophes (l' homme) in French and Italian only. Its rules
+            # for French are right for all languages that do so.
+            self._sacremoses.lang = "fr"
         self._splits_at_apostrophes = language in SPLIT_AT_APOSTROPHES
         if self._splits_at_apostrophes:
-            self._unsplit -= frozenset(APOSTROPHES)
+            self._word_characters -= frozenset(APOSTROPHES)
         self._is_french = language == "fr"
-        self._joiner = Detokenizer(language)
-        self._tokens_by_key = BoundedCache(self._chunk_tokens)
-        self._text_by_key = BoundedCache(self._chunk_text)
+        self._trial_detokenizer = Detokenizer(language)
+        self._line_by_key = BoundedCache(self._chunk_line)
         self._escape = escape
-        self._escaped_tokens = BoundedCache(self._library.escape_xml)
+        self._escaped_tokens = BoundedCache(self._sacremoses.escape_xml)
 
     def tokenize(self, sentence: str) -> Tokens:
-        """Return the tokens of a sentence.
+        """Split a sentence into tokens that `detokenize` joins to the same sentence.
 
-        White space of all kinds separates tokens, as do characters that do not print.
+        The sentence is split at white space, and the tokens of each part are looked up in a cache.
+        In a sentence with quotes or currency signs, they are then adapted to each other. All kinds
+        of white space, and characters that do not print, count as a space.
         """
+        # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         keys = self._cache_keys(text, text.split())
-        # A hot loop: `map` and `chain` are faster here than a loop in Python.
+        # A hot loop: `map` and `chain` are faster here than a loop in Python. The cache tokenizes a
+        # part when its key is looked up for the first time.
         tokens = list(chain.from_iterable(map(self._tokens_by_key.__getitem__, keys)))
-        if not _SENTENCE_MARKS.isdisjoint(tokens):
+        has_sentence_marks = not _SENTENCE_MARKS.isdisjoint(tokens)
+        if has_sentence_marks:
             chunks = [self._tokens_by_key[key] for key in keys]
-            tokens = self._sentence_tokens(chunks)
+            tokens = self._repair_sentence(chunks)
         if self._escape:
             return [self._escaped_tokens[token] for token in tokens]
         return tokens
 
     def tokenize_to_line(self, sentence: str) -> str:
-        """Return the tokens of a sentence separated by spaces.
+        """Return the tokens of a sentence as one text, separated by spaces.
 
         For most sentences, this joins cached texts and takes two thirds of the time of `tokenize`.
+        The other sentences contain a chunk whose cached text begins with a line break; they are
+        tokenized by `tokenize`.
         """
+        # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         keys = self._cache_keys(text, text.split())
         # A hot loop: `map` is faster here than a comprehension.
-        line = " ".join(map(self._text_by_key.__getitem__, keys))
-        return " ".join(self.tokenize(sentence)) if _NEEDS_SENTENCE in line else line
+        line = " ".join(map(self._line_by_key.__getitem__, keys))
+        if _NEEDS_SENTENCE in line:
+            return " ".join(self.tokenize(sentence))
+        return line
 
-    def _chunk_text(self, key: str) -> str:
-        """Return the tokens of a chunk separated by spaces.
+    def _chunk_line(self, key: str) -> str:
+        """Return the tokens of a chunk, the text between two spaces, separated by spaces.
 
-        If the tokens depend on the sentence or are to be escaped, a mark stands in front of them.
+        A line break in front of them says that they cannot be used as they are: they depend on the
+        rest of the sentence, since they contain a quote or currency sign, or they are to be written
+        with XML entities.
+
+        Args:
+            key: The cache key of the chunk, which `_cache_keys` explains.
         """
         tokens = self._tokens_by_key[key]
-        text = " ".join(tokens)
+        line = " ".join(tokens)
         needs_sentence = self._escape or not _SENTENCE_MARKS.isdisjoint(tokens)
-        return f"{_NEEDS_SENTENCE}{text}" if needs_sentence else text
+        return f"{_NEEDS_SENTENCE}{line}" if needs_sentence else line
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some tokens; lower-cased text stays lower-cased."""
+        """Join the tokens of a sentence; lower-cased text stays lower-cased.
+
+        XML entities become characters first, if `tokenize` writes them.
+        """
         if self._escape:
             tokens = self._detokenizer.unescape_xml(" ".join(tokens)).split(" ")
-        return self._joiner.detokenize(tokens)
+        return self._trial_detokenizer.detokenize(tokens)
 
-    def _split_by_library(self, chunk: str, next_word: str) -> tuple[str, ...]:
-        """Return the tokens of a chunk: those of the library, where they can be joined again.
+    def _split_by_sacremoses(self, chunk: str, next_word: str) -> tuple[str, ...]:
+        """Split a chunk, the text between two spaces, only where it can be joined again.
+
+        sacremoses proposes the tokens. Where the detokenizer would put a space between two of them,
+        they become one token. Where the tokens have lost characters of the chunk, the whole chunk
+        is one token.
 
         Args:
             chunk: The chunk.
-            next_word: A word of the same kind as the next chunk.
+            next_word: A word that begins like the next word of the sentence: `x`, `1` or `A`.
         """
-        # The library splits at ASCII apostrophes only.
-        plain = chunk.translate(TO_APOSTROPHE) if self._splits_at_apostrophes else chunk
-        # Between two other words, the chunk is at neither end of the sentence.
-        sentence = f"x {plain} {next_word}"
+        # sacremoses splits at ASCII apostrophes only.
+        ascii_chunk = chunk.translate(TO_APOSTROPHE) if self._splits_at_apostrophes else chunk
+        # sacremoses treats the ends of a sentence in another way, so a word is put on either side
+        # of the chunk, and removed from the tokens.
+        sentence = f"x {ascii_chunk} {next_word}"
         try:
-            plain_tokens = self._tokenize_whole(sentence, protected_patterns=PROTECTED)[1:-1]
+            all_tokens = self._tokenize_with_sacremoses(sentence, protected_patterns=PROTECTED)
         except ValueError:
-            # The library cannot protect more than 1,000 places.
+            # sacremoses cannot protect more than 1,000 addresses and numbers in one text.
             return (chunk,)
-        rejoined = "".join("-" if token == HYPHEN else token for token in plain_tokens)
-        if rejoined != plain:
-            # The library has changed characters: it writes a name for several dots.
+        ascii_tokens = all_tokens[1:-1]
+        rejoined = "".join("-" if token == HYPHEN_TOKEN else token for token in ascii_tokens)
+        if rejoined != ascii_chunk:
+            # sacremoses has changed characters: it writes a name for several dots.
             return (chunk,)
-        tokens = _with_characters_of(chunk, plain_tokens)
+        tokens = _restore_apostrophes(ascii_tokens, chunk)
         # The words around the chunk show whether the detokenizer would join it to a neighbor.
-        with_neighbors = self._joinable_chunk_tokens([("x",), tokens, ("x",)])
+        with_neighbors = self._repair_chunk([("x",), tokens, ("x",)])
         return tuple(with_neighbors[1:-1])
 
-    def _joinable_chunk_tokens(self, chunks: Sequence[Sequence[str]]) -> Tokens:
-        """Make tokens of a chunk one where the detokenizer would put a space inside the chunk.
+    def _repair_chunk(self, chunks: Sequence[Sequence[str]]) -> Tokens:
+        """Merge those tokens of a chunk between which the detokenizer would put a wrong space.
 
-        Quotes at the edges of the chunk are left to the sentence.
+        A chunk is the text between two spaces. Its tokens are joined on trial; where the result has
+        a space inside the chunk, the tokens on both sides of it become one. This is repeated, since
+        new tokens may be joined in another way. Spaces beside quotes at the edges of the chunk are
+        left to `_repair_sentence`, and a missing space after a comma may be added.
 
         Args:
-            chunks: The tokens of the chunk, between those of two words.
+            chunks: The tokens of the chunk, between those of the word before it and after it.
 
         Returns:
-            All tokens. If some space stays wrong after all attempts, each chunk is one token.
+            All tokens, in the attempt with the fewest wrong spaces. If tokens still change in the
+            last attempt, each chunk is one token.
         """
-        spaced = _SpacedTokens.from_chunks(chunks)
+        spaced = SpacedTokens.from_chunks(chunks)
         best_tokens = spaced.tokens
         fewest_wrong: int | None = None
         for _ in range(_MAX_ATTEMPTS):
-            wrong = self._wrong_gaps(spaced)
-            wrong -= spaced.gaps_at_edge_quotes()
-            wrong -= spaced.gaps_after_commas()
-            if fewest_wrong is None or len(wrong) < fewest_wrong:
+            wrong_gaps = self._wrong_gaps(spaced)
+            wrong_gaps -= spaced.gaps_at_edge_quotes()
+            wrong_gaps -= spaced.gaps_after_commas()
+            if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
                 best_tokens = spaced.tokens
-                fewest_wrong = len(wrong)
-            repaired = spaced.repaired(sorted(wrong), only_first=False)
+                fewest_wrong = len(wrong_gaps)
+            repaired = spaced.repaired(sorted(wrong_gaps), only_first=False)
             if repaired is None:
                 return best_tokens
             spaced = repaired
-        return [_make_one(tokens) for tokens in chunks]
+        return [merge_tokens(tokens) for tokens in chunks]
 
-    def _sentence_tokens(self, chunks: Sequence[Sequence[str]]) -> Tokens:
-        """Return the tokens of a sentence with quotes or currency signs, so that it can be joined.
+    def _repair_sentence(self, chunks: Sequence[Sequence[str]]) -> Tokens:
+        """Repair the tokens of a sentence with quotes or currency signs, so that they join to it again.
 
-        Each attempt repairs only the first wrong gap: whether a quote opens or closes depends on
-        the quotes before it, so the repair may set the following ones right.
+        The tokens are joined on trial. Where the result has a wrong space or lacks one, two tokens
+        become one, or a token is marked. Each attempt repairs only the first wrong place: whether a
+        quote opens or closes depends on the quotes before it, so one repair may also set the
+        following ones right.
 
         Args:
-            chunks: The tokens of each chunk of the sentence.
+            chunks: The tokens of each chunk, that is, of each text between two spaces.
+
+        Returns:
+            The tokens of the sentence, in the attempt with the fewest wrong spaces.
         """
-        spaced = _SpacedTokens.from_chunks(chunks)
+        spaced = SpacedTokens.from_chunks(chunks)
         best_tokens = spaced.tokens
         fewest_wrong: int | None = None
         for _ in range(_MAX_ATTEMPTS):
-            wrong = self._wrong_gaps(spaced)
-            if fewest_wrong is None or len(wrong) < fewest_wrong:
+            wrong_gaps = self._wrong_gaps(spaced)
+            if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
                 best_tokens = spaced.tokens
-                fewest_wrong = len(wrong)
-            repaired = spaced.repaired(sorted(wrong), only_first=True)
+                fewest_wrong = len(wrong_gaps)
+            repaired = spaced.repaired(sorted(wrong_gaps), only_first=True)
             if repaired is None:
                 break
             spaced = repaired
         return best_tokens
 
-    def _wrong_gaps(self, spaced: "_SpacedTokens") -> set[int]:
-        """Return the gaps in which the detokenizer puts a wrong space or forgets one.
+    def _wrong_gaps(self, spaced: SpacedTokens) -> set[int]:
+        """Join tokens on trial; return where the result has a wrong space, or lacks one.
 
-        A gap is the position between two tokens; gap i follows token i. The spaces of French marks
-        do not count, since `detokenize` puts them in.
+        The spaces that French has before ? ! : ; % and inside « » do not count as missing, since
+        `detokenize` adds them.
+
+        Args:
+            spaced: The tokens, and where the sentence has spaces.
+
+        Returns:
+            Gaps, that is, positions between two tokens: gap i follows token i.
         """
-        wrong = spaced.wrong_gaps(self._joiner.join_without_french_spaces(spaced.tokens))
+        joined = self._trial_detokenizer.join_without_french_spaces(spaced.tokens)
+        wrong_gaps = spaced.wrong_gaps(joined)
         if self._is_french:
-            wrong -= spaced.gaps_with_french_space()
-        return wrong
+            wrong_gaps -= spaced.gaps_with_french_space()
+        return wrong_gaps
 
 
-def _with_characters_of(chunk: str, plain_tokens: Iterable[str]) -> Tokens:
-    """Put the characters of a chunk into its tokens, which have ASCII apostrophes instead.
+def _restore_apostrophes(ascii_tokens: Iterable[str], chunk: str) -> Tokens:
+    """Return tokens with the characters of the original text, such as ’ instead of '.
+
+    All apostrophes were written as ASCII before the text was tokenized. So token and text still
+    have the same length, and the characters of each token are cut out of the text.
 
     Args:
-        chunk: The chunk.
-        plain_tokens: Its tokens. The token @-@ stands for one character, a hyphen.
+        ascii_tokens: The tokens with ASCII apostrophes. The token @-@ represents one character, a
+            hyphen inside a word.
+        chunk: The original text, without spaces.
     """
     tokens = []
     position = 0
-    for plain_token in plain_tokens:
-        if plain_token == HYPHEN:
-            tokens.append(HYPHEN)
+    for ascii_token in ascii_tokens:
+        if ascii_token == HYPHEN_TOKEN:
+            tokens.append(HYPHEN_TOKEN)
             position += 1
         else:
-            end = position + len(plain_token)
+            end = position + len(ascii_token)
             tokens.append(chunk[position:end])
             position = end
     return tokens
-
-
-@dataclass(frozen=True)
-class _SpacedTokens:
-    """Tokens, and the spaces of the sentence between them.
-
-    Attributes:
-        tokens: The tokens.
-        spaces: For each gap whether the sentence has a space there. Gap i follows token i, so there
-            is one less than there are tokens.
-    """
-
-    tokens: Tokens
-    spaces: list[bool]
-
-    @classmethod
-    def from_chunks(cls, chunks: Sequence[Sequence[str]]) -> Self:
-        """Return the tokens of several chunks, with a space after each chunk but the last."""
-        tokens: Tokens = []
-        spaces: list[bool] = []
-        for chunk in chunks:
-            tokens.extend(chunk)
-            spaces.extend([False] * (len(chunk) - 1))
-            spaces.append(True)
-        # Nothing follows the last chunk.
-        return cls(tokens, spaces[:-1])
-
-    def wrong_gaps(self, joined: str) -> set[int]:
-        """Return the gaps in which the detokenizer's sentence has other spaces than the original.
-
-        A gap is the position between two tokens; gap i follows token i.
-
-        Args:
-            joined: The tokens as the detokenizer joins them.
-        """
-        wrong = set[int]()
-        position = 0
-        for gap, has_space in enumerate(self.spaces):
-            token = self.tokens[gap]
-            # The detokenizer writes @-@ as a hyphen, and leaves out the sign of a space.
-            position += 1 if token == HYPHEN else len(without_space_sign(token))
-            is_joined_with_space = joined[position : position + 1] == " "
-            if is_joined_with_space:
-                position += 1
-            if is_joined_with_space != has_space:
-                wrong.add(gap)
-        return wrong
-
-    def gaps_at_edge_quotes(self) -> set[int]:
-        """Return the gaps beside quotes at the edges of a chunk, which is between two words.
-
-        Quotes are at an edge if they come before the first word of the chunk or after its last.
-        """
-        word_indices = [index for index, token in enumerate(self.tokens) if _has_letter(token)]
-        # The first and the last word are those around the chunk. Without a word in the chunk,
-        # the range below is empty, and all quotes are at an edge.
-        first_in_chunk = word_indices[1] if len(word_indices) > 2 else 0
-        last_in_chunk = word_indices[-2]
-        inside = range(first_in_chunk, last_in_chunk)
-        gaps = set[int]()
-        for index, token in enumerate(self.tokens):
-            if token in QUOTES and index not in inside:
-                gaps.add(index - 1)
-                gaps.add(index)
-        return gaps
-
-    def gaps_after_commas(self) -> set[int]:
-        """Return the gaps after , ; ? ! inside a chunk, where the writer has forgotten a space.
-
-        A gap is the position between two tokens; gap i follows token i.
-        """
-        gaps = set[int]()
-        for gap, token in enumerate(self.tokens):
-            if token in (",", ";", "?", "!"):
-                gaps.add(gap)
-        return gaps
-
-    def gaps_with_french_space(self) -> set[int]:
-        """Return the gaps with a space that French has before a mark or after «."""
-        gaps = set[int]()
-        for gap, (token, next_token) in enumerate(pairwise(self.tokens)):
-            is_french = token == "«" or next_token in FRENCH_MARKS
-            if self.spaces[gap] and is_french:
-                gaps.add(gap)
-        return gaps
-
-    def repaired(self, wrong: Sequence[int], only_first: bool) -> Self | None:
-        """Return changed tokens, which the detokenizer may join with the right spaces.
-
-        A gap is the position between two tokens. A wrong one is repaired by making the tokens on
-        both sides of a gap one, or else by marking a token with the sign of a space, ␠.
-
-        Args:
-            wrong: The wrong gaps, in their order.
-            only_first: Whether only the first gap that can be repaired is.
-
-        Returns:
-            None if no gap can be repaired.
-        """
-        closed_gaps = set[int]()
-        marked_tokens = dict[int, str]()
-        for gap in wrong:
-            gap_to_close = self._gap_to_close(gap)
-            index_to_mark = self._token_to_mark(gap) if gap_to_close is None else None
-            if gap_to_close is not None:
-                closed_gaps.add(gap_to_close)
-            elif index_to_mark is not None:
-                token = self.tokens[index_to_mark]
-                is_after_gap = index_to_mark > gap
-                marked_tokens[index_to_mark] = (
-                    f"{SPACE}{token}" if is_after_gap else f"{token}{SPACE}"
-                )
-            if only_first and (closed_gaps or marked_tokens):
-                break
-        if not closed_gaps and not marked_tokens:
-            return None
-        tokens = [marked_tokens.get(0, self.tokens[0])]
-        spaces: list[bool] = []
-        for gap, has_space in enumerate(self.spaces):
-            next_token = marked_tokens.get(gap + 1, self.tokens[gap + 1])
-            if gap in closed_gaps:
-                tokens[-1] = _make_one([tokens[-1], next_token])
-            else:
-                tokens.append(next_token)
-                spaces.append(has_space)
-        return type(self)(tokens, spaces)
-
-    def _gap_to_close(self, gap: int) -> int | None:
-        """Return the gap to close, so that the detokenizer's space in a wrong gap becomes right.
-
-        A gap is the position between two tokens. To close it means to make both tokens one.
-
-        Returns:
-            None if closing a gap does not help.
-        """
-        if not self.spaces[gap]:
-            # The detokenizer puts a space here. A split hyphen cannot be part of a longer token.
-            is_at_hyphen = HYPHEN in self.tokens[gap : gap + 2]
-            return None if is_at_hyphen else gap
-        # The detokenizer leaves out a space, since it joins a mark to the wrong neighbor. The mark
-        # stays at its other neighbor if the sentence has no space between them.
-        next_gap = gap + 1
-        if self._is_without_space(next_gap) and not _has_letter(self.tokens[gap + 1]):
-            return next_gap
-        previous_gap = gap - 1
-        if self._is_without_space(previous_gap) and not _has_letter(self.tokens[gap]):
-            return previous_gap
-        return None
-
-    def _is_without_space(self, gap: int) -> bool:
-        """Whether a gap exists and the sentence has no space there."""
-        return 0 <= gap < len(self.spaces) and not self.spaces[gap]
-
-    def _token_to_mark(self, gap: int) -> int | None:
-        """Return the token to mark with the sign ␠, so that the gap beside it keeps its space.
-
-        That is a mark alone between two spaces that is not ASCII, or a word whose apostrophe is at
-        the gap. The token after the gap comes first.
-
-        Returns:
-            The index of the token; None if there is no such token.
-        """
-        if not self.spaces[gap]:
-            return None
-        next_token = self.tokens[gap + 1]
-        if _can_be_marked(next_token, next_token[0]):
-            return gap + 1
-        token = self.tokens[gap]
-        if _can_be_marked(token, token[-1]):
-            return gap
-        return None
-
-
-def _can_be_marked(token: str, character_at_gap: str) -> bool:
-    """Whether a token may carry the sign of a space at its end or beginning.
-
-    Args:
-        token: The token.
-        character_at_gap: Its first or last character, at which the sign would be put.
-    """
-    is_mark = len(token) == 1 and not token.isascii() and not token.isalnum()
-    return is_mark or (_has_letter(token) and character_at_gap in APOSTROPHES)
-
-
-def _make_one(tokens: Sequence[str]) -> str:
-    """Return several tokens as one.
-
-    If the result is @-@, it gets the sign of a literal one, since no word was split there.
-    """
-    joined = ""
-    for token in tokens:
-        joined += HYPHEN if token == LITERAL_HYPHEN else token
-    is_literal_hyphen = joined == HYPHEN and len(tokens) > 1
-    return LITERAL_HYPHEN if is_literal_hyphen else joined
-
-
-def _has_letter(token: str) -> bool:
-    """Whether a token contains a letter or digit."""
-    return any(character.isalnum() for character in token)

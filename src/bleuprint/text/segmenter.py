@@ -18,7 +18,7 @@ from bleuprint.runtime.wording import join_with_and
 from bleuprint.text.unicode import replace_white_space
 
 # The token for a space of the sentence: Unicode's picture of a space.
-SPACE = "\u2420"
+SPACE_SIGN = "\u2420"
 
 # The number of characters that are segmented at once. MeCab and newmm take quadratic time for a
 # long run of one kind of characters.
@@ -95,7 +95,7 @@ class Segmenter:
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """Return the sentence of some words and spaces."""
-        text = "".join(tokens).replace(SPACE, " ")
+        text = "".join(tokens).replace(SPACE_SIGN, " ")
         return " ".join(text.split())
 
 
@@ -129,7 +129,7 @@ def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
     for word in words:
         for part in word.split():
             if text.startswith(" ", position):
-                yield SPACE
+                yield SPACE_SIGN
                 position += 1
             if not text.startswith(part, position):
                 raise AssertionError(f"{text!r}: the segmenter changed it at {part!r}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.detokenizer import HYPHEN, LITERAL_HYPHEN, Detokenizer
+from bleuprint.text.detokenizer import HYPHEN_TOKEN, LITERAL_HYPHEN_TOKEN, Detokenizer
 from bleuprint.text.unicode import replace_white_space
 
 # spaCy stores each distinct word. Above this number of them, its vocabulary is created again.
@@ -69,7 +69,7 @@ class Spacy:
         words = []
         for token in tokens:
             if not _ONLY_PICTURES.fullmatch(token):
-                words.append(LITERAL_HYPHEN if token == HYPHEN else token)
+                words.append(LITERAL_HYPHEN_TOKEN if token == HYPHEN_TOKEN else token)
         text = _CLITIC.sub("", " ".join(words))
         text = self._split_inside_word.sub(r"\1", text)
         return self._detokenizer.detokenize(text.split(" "))
