@@ -62,22 +62,27 @@ _WITHOUT_FRENCH_SPACE = str.maketrans("?!:;\\%«»", ",,,,,,()")
 
 
 def without_space_sign(token: str) -> str:
-    """Return a token without the sign ␠ with which the round-trip tokenizer marks a space.
+    """Remove the sign ␠ from a token on which the tokenizer has put it.
 
-    ␠، is a comma between two spaces. po'␠ and ␠'tis have a space after and before the apostrophe.
-    ␠@-@ is a @-@ of the sentence, and not a hyphen at which a word was split. Any other ␠ belongs
-    to the sentence and stays.
+    The tokenizer marks a token with ␠ where the detokenizer would forget a space. There are three
+    kinds of such tokens:
+
+    - `␠،` is a mark, here a comma, alone between two spaces.
+    - `po'␠` and `␠'tis` are words with a space after or before the apostrophe.
+    - `␠@-@` is a `@-@` of the sentence, and not a hyphen at which a word was split.
+
+    Any other ␠ belongs to the sentence and stays.
     """
-    unsigned = token.strip(SPACE_SIGN)
-    has_one_sign = len(token) == len(unsigned) + 1
-    if not has_one_sign or not unsigned:
+    unmarked = token.strip(SPACE_SIGN)
+    has_one_sign = len(token) == len(unmarked) + 1
+    if not has_one_sign or not unmarked:
         return token
     if token == LITERAL_HYPHEN_TOKEN:
-        return unsigned
-    is_mark = len(unsigned) == 1 and not unsigned.isascii() and not unsigned.isalnum()
-    character_at_sign = unsigned[-1] if token[-1] == SPACE_SIGN else unsigned[0]
-    is_word_with_apostrophe = len(unsigned) > 1 and character_at_sign in APOSTROPHES
-    return unsigned if is_mark or is_word_with_apostrophe else token
+        return unmarked
+    is_mark = len(unmarked) == 1 and not unmarked.isascii() and not unmarked.isalnum()
+    character_at_sign = unmarked[-1] if token[-1] == SPACE_SIGN else unmarked[0]
+    is_word_with_apostrophe = len(unmarked) > 1 and character_at_sign in APOSTROPHES
+    return unmarked if is_mark or is_word_with_apostrophe else token
 
 
 def join_split_hyphens(text: str) -> str:
@@ -92,16 +97,21 @@ def join_czech_dashes(text: str) -> str:
 
 
 class Detokenizer:
-    """Joins the tokens of one language to sentences. The tokens contain no XML entities."""
+    """Joins the tokens of one language to sentences. The tokens contain no XML entities.
+
+    sacremoses decides where the spaces are. It knows only ASCII marks and a few quotes, so it gets
+    a stand-in for each word or mark that it would treat wrongly: another one, as long, that has the
+    right spaces. Afterwards the original characters are put back.
+    """
 
     def __init__(self, language: str) -> None:
-        """Create the library's detokenizer of a language."""
+        """Create the detokenizer of sacremoses for a language."""
         self._language = language
-        self._library = MosesDetokenizer(_DETOKENIZED_AS.get(language, language))
+        self._sacremoses = MosesDetokenizer(_DETOKENIZED_AS.get(language, language))
         self._stand_in_marks = CharacterTable(_stand_in_mark)
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some tokens."""
+        """Join the tokens of a sentence, with the spaces of its language."""
         return self._join(tokens, keeps_french_spaces=self._language == "fr")
 
     def join_without_french_spaces(self, tokens: Sequence[str]) -> str:
@@ -109,37 +119,50 @@ class Detokenizer:
         return self._join(tokens, keeps_french_spaces=False)
 
     def _join(self, tokens: Sequence[str], keeps_french_spaces: bool) -> str:
-        """Join tokens: let the library join their stand-ins, then put their characters back."""
+        """Join the tokens of a sentence, with the spaces that sacremoses would put.
+
+        sacremoses does not know all marks. It joins stand-ins: other words and marks with the same
+        number of characters. In the result, each character is then replaced by the original one.
+
+        Args:
+            tokens: The tokens.
+            keeps_french_spaces: Whether French has a space before ? ! : ; % and inside « ».
+        """
         text = join_split_hyphens(" ".join(tokens))
         if self._language == "cs":
             text = join_czech_dashes(text)
         words = text.split()
         stand_ins = self._stand_ins(words, keeps_french_spaces)
-        joined: str = self._library.detokenize(stand_ins, unescape=False)
+        joined: str = self._sacremoses.detokenize(stand_ins, unescape=False)
         if stand_ins == words:
             return joined
         plain_words = list(map(without_space_sign, words))
         characters = "".join(plain_words)
-        # For some sequences of marks, the library adds or removes characters. Then they cannot be
+        # For some sequences of marks, sacremoses adds or removes characters. Then they cannot be
         # put back, and all words stay apart.
-        if len(joined.replace(" ", "")) != len(characters):
+        has_same_length = len(joined.replace(" ", "")) == len(characters)
+        if not has_same_length:
             return " ".join(plain_words)
-        return _put_back(characters, joined)
+        return _replace_all_but_spaces(joined, characters)
 
     def _stand_ins(self, words: list[str], keeps_french_spaces: bool) -> list[str]:
-        """Return the stand-ins for the words of a sentence, each with the length of its word.
+        """Return what sacremoses gets in place of each word and mark of a sentence.
 
-        A stand-in is a word or mark that the library knows and that it spaces as the language
-        spaces the original.
+        sacremoses puts wrong spaces at marks that it does not know. So it gets a stand-in: a word
+        or mark of the same length that it knows, and that has the spaces of the original.
+
+        Args:
+            words: The words and marks of the sentence.
+            keeps_french_spaces: Whether French has a space before ? ! : ; % and inside « ».
         """
         quote_stand_ins = self._quote_stand_ins(words, keeps_french_spaces)
         stand_ins = []
         previous_word = ""
-        next_words = [*words[1:], ""]
-        # Without words, there is still one next word.
-        for word, next_word in zip(words, next_words, strict=False):
+        for index, word in enumerate(words):
             stand_in = quote_stand_ins.get(word)
             if stand_in is None:
+                is_last = index == len(words) - 1
+                next_word = "" if is_last else words[index + 1]
                 stand_in = self._stand_in(word, previous_word, next_word, keeps_french_spaces)
             stand_ins.append(stand_in)
             previous_word = word
@@ -148,60 +171,79 @@ class Detokenizer:
     def _stand_in(
         self, word: str, previous_word: str, next_word: str, keeps_french_spaces: bool
     ) -> str:
-        """Return the stand-in for a word that is not a quote of the sentence.
+        """Return what sacremoses gets in place of a word or mark, so that it puts the right spaces.
 
-        A stand-in is a word or mark that the library knows and that it spaces as the language
-        spaces the original. The letter x, repeated, has a space on both sides.
+        The stand-in has as many characters as the word. It is the word itself if sacremoses treats
+        it well, a mark with the same spaces, or the letter x, repeated, which has a space on both
+        sides. Quotes are not treated here: their spaces depend on the other quotes.
 
         Args:
-            word: The word, perhaps with the sign of a space.
+            word: The word or mark, perhaps marked with the sign ␠ where a space belongs.
             previous_word: The word before it, empty at the beginning of the sentence.
             next_word: The word after it, empty at the end of the sentence.
-            keeps_french_spaces: Whether French marks have their spaces.
+            keeps_french_spaces: Whether French has a space before ? ! : ; % and inside « ».
         """
         if word.isalnum():
-            # If a Czech sentence ends in a number, the library joins every number to the word
+            # If a Czech sentence ends in a number, sacremoses joins every number to the word
             # before it.
             is_czech_number = self._language == "cs" and _DIGITS.fullmatch(word)
             return _LETTER * len(word) if is_czech_number else word
-        if any(character.isalnum() for character in word):
+        has_letter = any(character.isalnum() for character in word)
+        if has_letter:
             return self._stand_in_for_apostrophe(word, previous_word)
         if len(word) > 1:
             # The tokenizer has split all marks apart, except those that are to stay together.
-            return word if _DOTS.issuperset(word) else _LETTER * len(without_space_sign(word))
+            is_dots = _DOTS.issuperset(word)
+            return word if is_dots else _LETTER * len(without_space_sign(word))
         if word in CURRENCIES:
-            # The library joins a currency sign to the next word, which is right only before a
+            # sacremoses joins a currency sign to the next word, which is right only before a
             # number: $ 5, but not in "5 € and".
-            return word if next_word[:1].isdecimal() else _LETTER
+            is_before_number = next_word[:1].isdecimal()
+            return word if is_before_number else _LETTER
         if keeps_french_spaces:
             return word if word in "«»" else word.translate(self._stand_in_marks)
         mark = word.translate(self._stand_in_marks)
         return mark.translate(_WITHOUT_FRENCH_SPACE) if self._language == "fr" else mark
 
     def _stand_in_for_apostrophe(self, word: str, previous_word: str) -> str:
-        """Return the stand-in for a word with letters and marks, such as 's or l'.
+        """Return what sacremoses gets in place of a word with letters and marks, such as 's or l'.
 
-        The library joins l' of French to the next word, and 's of English to the previous one, if
-        that ends in a letter or digit.
+        sacremoses joins the French l' to the next word, and the English 's to the previous one. It
+        knows only the ASCII apostrophe. Where it should leave a space, it gets the letter x, once
+        for each character, instead of the word.
+
+        Args:
+            word: The word, perhaps marked with the sign ␠ where a space belongs.
+            previous_word: The word before it, empty at the beginning of the sentence.
         """
         if self._language not in SPLIT_AT_APOSTROPHES:
             return word
         plain_word = without_space_sign(word)
-        if plain_word != word:
-            # The sign says that a space belongs at the apostrophe.
+        is_marked = plain_word != word
+        if is_marked:
             return _LETTER * len(plain_word)
         with_ascii_apostrophe = word.translate(TO_APOSTROPHE)
-        is_clitic = with_ascii_apostrophe[0] == "'"
-        if self._language == "en" and is_clitic and not previous_word[-1:].isalnum():
+        begins_with_apostrophe = with_ascii_apostrophe[0] == "'"
+        follows_word = previous_word[-1:].isalnum()
+        if self._language == "en" and begins_with_apostrophe and not follows_word:
             return _LETTER * len(word)
         return with_ascii_apostrophe
 
     def _quote_stand_ins(self, words: list[str], keeps_french_spaces: bool) -> dict[str, str]:
-        """Return the stand-ins for the quotes of a sentence, by which they open or close.
+        """Decide which quotes of a sentence open or close, and how sacremoses gets them.
 
-        After a low „, the quotes “ and ” close. Of a pair such as « and », the one that comes first
-        in the sentence opens. A quote that occurs several times without its counterpart opens and
-        closes by turns, as the library treats ". Later rules replace earlier ones.
+        An opening quote is replaced by (, which is joined to the next word, and a closing one by ),
+        which is joined to the word before it. After a low „, the quotes “ and ” close. Of a pair
+        such as « and », the one that comes first in the sentence opens. A quote that occurs several
+        times without its counterpart is replaced by ", which sacremoses lets open and close by
+        turns.
+
+        Args:
+            words: The words and marks of the sentence.
+            keeps_french_spaces: Whether French has a space inside « »; then both stay.
+
+        Returns:
+            The replacement of each quote. Quotes without one stay.
         """
         quotes = [word for word in words if word in QUOTES]
         if not quotes:
@@ -219,53 +261,62 @@ class Detokenizer:
                 stand_ins[right] = _CLOSING if is_left_first else _OPENING
             elif quotes.count(right) > 1:
                 stand_ins[right] = '"'
+        # The following rules are for special cases, and replace what the rules above say.
         if "“" in quotes and "”" not in quotes and "„" not in quotes:
             stand_ins["“"] = '"'
         if "‘" not in quotes and "‚" not in quotes:
-            self._set_apostrophe_stand_ins(stand_ins, quotes)
+            stand_ins.update(self._apostrophe_stand_ins(quotes))
         if keeps_french_spaces:
             stand_ins["«"] = "«"
             stand_ins["»"] = "»"
         return stand_ins
 
-    def _set_apostrophe_stand_ins(self, stand_ins: dict[str, str], quotes: list[str]) -> None:
-        """Set the stand-ins for apostrophes of a sentence without the quotes ‘ and ‚.
+    def _apostrophe_stand_ins(self, quotes: list[str]) -> dict[str, str]:
+        """Return what sacremoses gets in place of apostrophes that are tokens of their own.
+
+        In French, Italian, Catalan and Irish, a single apostrophe ends a word, as in "un po' di",
+        and is replaced by a closing bracket. Otherwise each becomes the ASCII apostrophe.
 
         Args:
-            stand_ins: The stand-ins by quote, which are changed.
-            quotes: The quotes and apostrophes of the sentence.
+            quotes: The quotes and apostrophes of a sentence without the quotes ‘ and ‚.
         """
-        stand_ins["’"] = "'"
-        stand_ins["＇"] = "'"
         apostrophe_count = sum(quote in APOSTROPHES for quote in quotes)
         if self._language in ELIDING and apostrophe_count == 1:
-            # A single apostrophe ends a word, as in "un po' di".
-            for apostrophe in ("'", "’", "＇"):
-                stand_ins[apostrophe] = _CLOSING
+            return {"'": _CLOSING, "’": _CLOSING, "＇": _CLOSING}
+        return {"’": "'", "＇": "'"}
 
 
-def _put_back(characters: str, joined: str) -> str:
-    """Replace the characters of a joined sentence, one by one, and keep its spaces.
+def _replace_all_but_spaces(joined: str, characters: str) -> str:
+    """Replace the characters of a sentence, one by one, and keep its spaces.
 
     Args:
-        characters: The original characters, without spaces.
-        joined: The joined stand-ins, with as many characters that are not spaces.
+        joined: The sentence, such as "Er (ja!)".
+        characters: The new characters, as many as the sentence has without spaces, such as
+            "Er„ja!“".
+
+    Returns:
+        Such as "Er „ja!“".
     """
-    originals = iter(characters)
-    return "".join(" " if stand_in == " " else next(originals) for stand_in in joined)
+    new_characters = iter(characters)
+    return "".join(" " if old == " " else next(new_characters) for old in joined)
 
 
 def _stand_in_mark(character: str) -> str:
-    """Return the stand-in for a mark that is not ASCII; other characters stay.
+    """Return an ASCII or East Asian mark with the same spaces as a mark that is not ASCII.
 
-    Marks of East Asian width have no space on either side. Opening brackets and quotes (categories
-    Ps, Pi) have one before them. Closing ones (Pe, Pf) and marks after a word have one after them.
+    sacremoses does not know other marks, so it gets this one instead. Marks of East Asian width
+    have no space on either side. Opening brackets and quotes (Unicode's categories Ps, Pi) have a
+    space before them. Closing ones (Pe, Pf) and marks after a word have a space after them.
+
+    Returns:
+        The mark; the character itself if it is ASCII, no punctuation, or of no such kind.
     """
     category = unicodedata.category(character)
     is_punctuation = category[0] == "P"
     if character.isascii() or not is_punctuation:
         return character
-    if unicodedata.east_asian_width(character) in "FW":
+    is_wide = unicodedata.east_asian_width(character) in "FW"
+    if is_wide:
         return _IDEOGRAPHIC
     if category in ("Ps", "Pi"):
         return _OPENING

@@ -26,11 +26,14 @@ class LanguageLikelihoods:
     """
 
     def __init__(self, languages: Collection[str]) -> None:
-        """Load the model.
+        """Load the model of py3langid, and limit it to some languages.
+
+        The model's automaton reads a text byte by byte and finds n-grams of bytes; each n-gram has
+        a weight for each language.
 
         Args:
             languages: The codes of the languages to tell apart. The model also has a class for text
-                in no language, to which digits belong: it is left out.
+                in no language, such as digits, which is left out.
         """
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
@@ -49,41 +52,47 @@ class LanguageLikelihoods:
         # The automaton: the next state is next_states[row_start[state] + byte]. A row has an entry
         # for each of the 256 bytes. An n-gram ends in a state unless its entry in `_ngrams` is -1.
         self._next_states = np.asarray(identifier.tk_nextmove)
-        self._row_starts: Ints = np.asarray(identifier.tk_row, np.int64) << 8
+        self._row_starts: Ints = np.asarray(identifier.tk_row, np.int64) * 256
         self._ngrams: Ints = np.asarray(identifier.tk_output, np.int64)
 
     def likelihoods_of_languages(
         self, sentences: Sequence[str], languages: Sequence[str]
     ) -> Floats:
-        """Return how likely each sentence is in a language, relative to its likeliest language.
+        """Return how likely it is that each sentence is in the language it should be in.
 
         Args:
             sentences: The sentences.
-            languages: The language to judge each sentence by.
+            languages: The code of one language for each sentence.
 
         Returns:
-            Values between 0 and 1, `(sentences,)`: 1 if the language is the likeliest one.
+            Values between 0 and 1, `(sentences,)`. A value is relative to the likeliest language of
+            its sentence: it is 1 if that is the given language.
         """
-        columns = [self.columns[language] for language in languages]
+        all_likelihoods = self.likelihoods(sentences)
         rows = np.arange(len(sentences))
-        likelihoods: Floats = self.likelihoods(sentences)[rows, columns]
+        columns = [self.columns[language] for language in languages]
+        likelihoods: Floats = all_likelihoods[rows, columns]
         return likelihoods
 
     def likelihoods(self, sentences: Sequence[str]) -> Floats:
-        """Return how likely each sentence is in each language, relative to its likeliest language.
+        """Return how likely it is that each sentence is in each language.
 
-        The scores are divided by the square root of the number of bytes, as in py3langid. A
-        sentence without any n-gram of the model is equally likely in all languages.
+        The score of a language is the sum of the weights of the sentence's n-grams. As in
+        py3langid, scores are divided by the square root of the number of bytes. A sentence without
+        any n-gram of the model is equally likely in all languages.
 
         Returns:
-            Values between 0 and 1, `(sentences, columns)`. If a language has two columns, one of
-            them for a second script, its first column has the sum of both.
+            Values between 0 and 1, `(sentences, columns)`. A value is relative to the likeliest
+            language of its sentence, which has 1. A language with two scripts may have two columns
+            in the model: here its first column has the sum of both, and the second one 0.
         """
         texts: list[bytes] = [self._encode(sentence) for sentence in sentences]
-        counts = self._log_counts(texts)
+        log_counts = self._log_counts(texts)
         lengths = np.fromiter(map(len, texts), np.float64, len(texts))
-        has_ngrams = np.diff(counts.indptr) > 0
-        scores: Floats = (counts @ self._weights + self._prior) * has_ngrams[:, np.newaxis]
+        # The entries of row i of the sparse array are those from indptr[i] to indptr[i + 1].
+        has_ngrams = np.diff(log_counts.indptr) > 0
+        scores: Floats = log_counts @ self._weights + self._prior
+        scores = scores * has_ngrams[:, np.newaxis]
         scores /= np.sqrt(np.maximum(lengths, 1))[:, np.newaxis]
         # Subtracting the largest score avoids an overflow, and cancels out.
         likelihoods: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -94,10 +103,12 @@ class LanguageLikelihoods:
         return likelihoods
 
     def _log_counts(self, texts: Sequence[bytes]) -> csr_array:
-        """Return log(1 + count) of each n-gram in each text, rounded as in py3langid.
+        """Count the n-grams of bytes in each text; return log(1 + count).
 
-        All texts move through the automaton together, one byte at a time. They are sorted by
-        length, the longest first, so that the texts that still have a byte are always the first.
+        An automaton reads a text byte by byte: its state and the next byte decide its next state,
+        and some states mean that an n-gram ends here. All texts are read together, one byte of each
+        at a time. The longest text comes first, so that those with a byte left are always the first
+        ones.
 
         Args:
             texts: The encoded sentences.
@@ -111,19 +122,20 @@ class LanguageLikelihoods:
         lengths = np.fromiter(map(len, texts_in_order), np.int64, len(texts))
         longest = int(lengths[0])
         padded = b"".join(text.ljust(longest) for text in texts_in_order)
-        # Row i has the byte i of every text, side by side in memory.
+        # Row i contains byte i of every text.
         bytes_by_position = np.frombuffer(padded, np.uint8).reshape(len(texts), longest).T.copy()
-        # The number of texts that are longer than each position.
-        running_counts = np.searchsorted(-lengths, -np.arange(longest))
+        # How many texts, the first ones, have a byte at each position.
+        unfinished_counts = np.searchsorted(-lengths, -np.arange(longest))
         states = np.zeros(len(texts), self._next_states.dtype)
-        # A key identifies a text and an n-gram: text * ngram_count + ngram.
-        first_keys = np.array(order) * ngram_count
+        # A key identifies an n-gram in a text: text * ngram_count + ngram.
+        first_key_of_text = np.array(order) * ngram_count
         keys = [np.empty(0, np.int64)]
-        for text_bytes, running in zip(bytes_by_position, running_counts, strict=True):
-            states = self._next_states[self._row_starts[states[:running]] + text_bytes[:running]]
-            ngrams = self._ngrams[states]
+        for next_bytes, unfinished in zip(bytes_by_position, unfinished_counts, strict=True):
+            row_starts = self._row_starts[states[:unfinished]]
+            states = self._next_states[row_starts + next_bytes[:unfinished]]
+            ngrams = self._ngrams[states]  # -1 if no n-gram ends here.
             (texts_with_ngram,) = np.nonzero(ngrams >= 0)
-            keys.append(first_keys[texts_with_ngram] + ngrams[texts_with_ngram])
+            keys.append(first_key_of_text[texts_with_ngram] + ngrams[texts_with_ngram])
         unique_keys, counts = np.unique(np.concatenate(keys), return_counts=True)
         # py3langid computes the logarithm in single precision.
         log_counts = np.log1p(counts.astype(np.float32)).astype(np.float64)

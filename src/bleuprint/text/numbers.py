@@ -34,29 +34,29 @@ Parts = tuple[str, ...]
 _MAX_COMBINATIONS = 1024
 
 # Three fields of a date, a time or a version.
-_FIELDS = r"(?P<fields>\d{1,4}(?P<between>[./:-]|\.[ ])\d{1,2}(?P=between)\d{1,4}(?!\d))"
+_FIELDS = r"(?P<fields>\d{1,4}(?P<separator>[./:-]|\.[ ])\d{1,2}(?P=separator)\d{1,4}(?!\d))"
 # Groups of digits that are one number: of telephones at least seven digits after + or 0, or as in
 # North America; of cards and accounts groups of four.
 _GAP = "[ ()/-]{0,3}"
 _GROUPS = (
-    rf"(?P<groups>\+\d(?:{_GAP}\d){{6,}}|\+\d{{1,3}}(?:\.\d+){{2,}}|\(?0\d(?:{_GAP}\d){{5,}}"
+    rf"(?P<telephone>\+\d(?:{_GAP}\d){{6,}}|\+\d{{1,3}}(?:\.\d+){{2,}}|\(?0\d(?:{_GAP}\d){{5,}}"
     r"|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}(?!\d)|\d{2,4}(?: \d{4}){2,}(?: \d{1,3})?(?!\d))"
 )
 # The whole number before a fraction may have thousands. A space is put before ½ when it becomes
 # 1/2, so that there may be several.
 _FRACTION = (
-    "(?:(?P<beside>[1-9]\\d{0,2}(?:[.,'’]\\d{3})+|\\d+) {1,3})?"
-    r"(?<!\d)(?P<over>\d{1,2})[/\u2044](?P<under>\d{1,2})(?![\d/])"
+    "(?:(?P<before_fraction>[1-9]\\d{0,2}(?:[.,'’]\\d{3})+|\\d+) {1,3})?"
+    r"(?<!\d)(?P<numerator>\d{1,2})[/\u2044](?P<denominator>\d{1,2})(?![\d/])"
 )
 # Thousands: groups of three digits with one separator throughout, or as in India.
 _WHOLE = (
-    "(?P<whole>[1-9]\\d{0,2}(?P<separator>[.,'’\u066c ])\\d{3}"
-    r"(?:(?P=separator)\d{3})*(?!\d)|[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|\d+)"
+    "(?P<whole>[1-9]\\d{0,2}(?P<thousands_separator>[.,'’\u066c ])\\d{3}"
+    r"(?:(?P=thousands_separator)\d{3})*(?!\d)|[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|\d+)"
 )
 # Decimals or minutes.
-_REST = "(?P<mark>[.,:\u066b]| ?(?:h|Uhr) ?)(?P<rest>\\d+)"
+_AFTER_WHOLE = "(?P<mark>[.,:\u066b]| ?(?:h|Uhr) ?)(?P<digits_after_mark>\\d+)"
 _NUMBER = re.compile(
-    rf"{_FIELDS}|{_GROUPS}|{_FRACTION}|{_WHOLE}(?:{_REST})?|(?<![^ (])\.(?P<below_1>\d+)"
+    rf"{_FIELDS}|{_GROUPS}|{_FRACTION}|{_WHOLE}(?:{_AFTER_WHOLE})?|(?<![^ (])\.(?P<decimals_only>\d+)"
 )
 _HALF_OF_DAY = re.compile(r" ?([ap])\.? ?m\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
@@ -68,22 +68,20 @@ _BROKEN_LETTER = re.compile("[Ã-Ñ][¹²³¼-¾]")
 
 
 def have_equal_numbers(first: str, second: str) -> bool:
-    """Decide whether two sentences contain the same numbers, in any order.
+    """Decide whether two sentences contain the same numbers, in any order and any way of writing.
 
-    An ambiguous number may take any of its readings. If there are too many combinations of
-    readings, numbers with equal readings in both sentences are left out. If that does not help,
-    only the usual reading of each number is compared.
+    Some numbers have several readings: 3.10 is a decimal, or a day and a month. The sentences have
+    the same numbers if one reading of each number makes them equal. First the most usual readings
+    are compared, then all combinations. If these are too many, numbers that both sentences write
+    alike are removed first; if they are still too many, the answer is False.
 
     Args:
         first: A sentence.
         second: Its translation.
-
-    Returns:
-        True if one reading of each number makes the numbers equal.
     """
     first_readings = number_readings(first)
     second_readings = number_readings(second)
-    if _usual_parts(first_readings) == _usual_parts(second_readings):
+    if _count_usual_parts(first_readings) == _count_usual_parts(second_readings):
         return True
     if _has_too_many_combinations(first_readings, second_readings):
         first_readings, second_readings = _without_common(first_readings, second_readings)
@@ -95,15 +93,20 @@ def have_equal_numbers(first: str, second: str) -> bool:
 
 
 def number_readings(sentence: str) -> list[list[Parts]]:
-    """Find the numbers of a sentence.
+    """Find the numbers of a sentence, and the ways to read each of them.
+
+    A reading consists of parts, whole numbers and decimals: 3.10 is ("3", ".1") as a decimal, or
+    ("3", "10") as a day and a month.
 
     Args:
         sentence: A sentence in any script.
 
     Returns:
-        The readings of each number in the order of the sentence. The usual reading is the first.
+        The readings of each number, in the order of the sentence. The most usual reading of a
+        number is the first.
     """
-    if not _NUMERIC.search(sentence):
+    has_digits = _NUMERIC.search(sentence)
+    if not has_digits:
         return []
     text = replace_unprintable(sentence)
     if not text.isascii():
@@ -112,13 +115,13 @@ def number_readings(sentence: str) -> list[list[Parts]]:
     return [_readings(match, text) for match in _NUMBER.finditer(text)]
 
 
-def _usual_parts(readings: list[list[Parts]]) -> Counter[str]:
-    """Count the parts of all numbers of a sentence, each in its usual reading."""
-    return _count_parts(number[0] for number in readings)
+def _count_usual_parts(readings: list[list[Parts]]) -> Counter[str]:
+    """Count the parts of all numbers of a sentence, each in its most usual reading."""
+    return _count_parts(readings_of_number[0] for readings_of_number in readings)
 
 
 def _count_parts(numbers: Iterable[Parts]) -> Counter[str]:
-    """Count the parts of several numbers."""
+    """Count how often each part occurs in several numbers, such as the part "3" of ("3", ".5")."""
     counts = Counter[str]()
     for parts in numbers:
         counts.update(parts)
@@ -126,7 +129,15 @@ def _count_parts(numbers: Iterable[Parts]) -> Counter[str]:
 
 
 def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]]:
-    """Count the parts of all numbers of a sentence for each combination of their readings."""
+    """Choose one reading of each number of a sentence, in all ways, and count the parts each time.
+
+    Args:
+        readings: For each number the ways to read it, such as ("3", ".1") and ("3", "10") for 3.10.
+
+    Returns:
+        For each way to choose, the parts and how often each occurs. Frozen sets can be elements of
+        a set, unlike counters.
+    """
     combinations = set()
     for chosen_readings in product(*readings):
         counts = _count_parts(chosen_readings)
@@ -136,7 +147,8 @@ def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]
 
 def _has_too_many_combinations(first: list[list[Parts]], second: list[list[Parts]]) -> bool:
     """Whether one of two sentences has more combinations of readings than can be compared."""
-    return max(_count_combinations(first), _count_combinations(second)) > _MAX_COMBINATIONS
+    largest_count = max(_count_combinations(first), _count_combinations(second))
+    return largest_count > _MAX_COMBINATIONS
 
 
 def _count_combinations(readings: list[list[Parts]]) -> int:
@@ -147,42 +159,59 @@ def _count_combinations(readings: list[list[Parts]]) -> int:
 def _without_common(
     first: list[list[Parts]], second: list[list[Parts]]
 ) -> tuple[list[list[Parts]], list[list[Parts]]]:
-    """Remove each number that has the same readings in both sentences, once from each sentence."""
-    rest_of_first = []
-    rest_of_second = list(second)
-    for readings in first:
-        if readings in rest_of_second:
-            rest_of_second.remove(readings)
+    """Remove the numbers that occur in both sentences, once from each sentence.
+
+    Args:
+        first: For each number of the first sentence, the ways to read it.
+        second: The same for the second sentence.
+
+    Returns:
+        The other numbers of the first sentence, and of the second one.
+    """
+    only_in_first = []
+    only_in_second = list(second)
+    for readings_of_number in first:
+        if readings_of_number in only_in_second:
+            only_in_second.remove(readings_of_number)
         else:
-            rest_of_first.append(readings)
-    return rest_of_first, rest_of_second
+            only_in_first.append(readings_of_number)
+    return only_in_first, only_in_second
 
 
 def _readings(match: re.Match[str], text: str) -> list[Parts]:
-    """Return the readings of one number, the usual one first.
+    """Return the ways to read one number, the most usual one first.
+
+    The named groups of the match tell what kind of number it is: a date or a time with three
+    fields, a telephone number, a fraction, a decimal such as .5, or another number.
 
     Args:
-        match: A match of `_NUMBER`. Its named groups tell what kind of number it is.
+        match: A match of the regular expression `_NUMBER`.
         text: The text of the match, which may continue with "a.m." or "p.m.".
     """
     if match["fields"]:
         fields = _DIGITS.findall(match["fields"])
-        if match["between"] == ":":
+        is_time = match["separator"] == ":"
+        if is_time:
             return _with_hour_of_24(_clock_readings(fields), match, text)
         return _date_readings(fields)
-    if match["groups"]:
-        return _digit_group_readings(match["groups"])
-    if match["under"]:
-        return _fraction_readings(match["beside"], int(match["over"]), int(match["under"]))
-    if match["below_1"]:
-        return _below_one_readings(match["below_1"])
+    if match["telephone"]:
+        return _digit_group_readings(match["telephone"])
+    if match["denominator"]:
+        return _fraction_readings(
+            match["before_fraction"],
+            int(match["numerator"]),
+            int(match["denominator"]),
+        )
+    if match["decimals_only"]:
+        return _below_one_readings(match["decimals_only"])
     return _plain_number_readings(match, text)
 
 
 def _digit_group_readings(groups: str) -> list[Parts]:
-    """Read a telephone or account number as one number, or as one number for each group."""
+    """Read the groups of digits in a telephone or account number as one number, or as several."""
     one_number = (_normal_whole(groups),)
-    return [one_number, _normal_wholes(_DIGITS.findall(groups))]
+    several_numbers = _normal_wholes(_DIGITS.findall(groups))
+    return [one_number, several_numbers]
 
 
 def _below_one_readings(digits: str) -> list[Parts]:
@@ -191,64 +220,75 @@ def _below_one_readings(digits: str) -> list[Parts]:
 
 
 def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
-    """Read a whole number that decimals, minutes, "a.m." or "p.m." may follow."""
+    """Return the ways to read a number such as 1,000, 3.10 or 9:05, the most usual one first.
+
+    After the whole number, there may be decimals or minutes, and "a.m." or "p.m.".
+
+    Args:
+        match: A match of the regular expression `_NUMBER`.
+        text: The text of the match, which may continue with "a.m." or "p.m.".
+    """
     whole_number = match["whole"]
-    rest = match["rest"]
+    digits_after_mark = match["digits_after_mark"]
     readings: list[Parts] = [(_normal_whole(whole_number),)]
-    if rest is not None:
-        readings = _readings_with_rest(whole_number, match["mark"], rest)
+    if digits_after_mark is not None:
+        readings = _readings_with_mark(whole_number, match["mark"], digits_after_mark)
 
     readings = _with_hour_of_24(readings, match, text)
 
-    # 1 000 may be two numbers next to each other. They replace the first part of each reading.
+    # 1 000 may also be two numbers next to each other, which replace the first part of a reading.
     if " " in whole_number:
         separate_numbers = _normal_wholes(whole_number.split(" "))
-        for parts in list(readings):
-            readings.append((*separate_numbers, *parts[1:]))
+        for _, *other_parts in list(readings):
+            readings.append((*separate_numbers, *other_parts))
     return readings
 
 
 def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> list[Parts]:
-    """Add the readings of a time before "a.m." or "p.m.": 9 pm is also hour 21.
+    """Add the 24-hour clock to the readings of a time before "a.m." or "p.m.": 9 pm is also 21.
+
+    The readings stay as they are if no such word follows, or if the number is not an hour.
 
     Args:
-        readings: The readings of the time. The hour is the first part of each.
+        readings: The ways to read the time. The first part of each is the hour.
         match: The match of the time in the text.
         text: The text, which may continue with "a.m." or "p.m.".
-
-    Returns:
-        The readings, and those by the 24-hour clock.
     """
     hour = readings[0][0]
+    is_hour = len(hour) <= 2
     half_of_day = _HALF_OF_DAY.match(text, match.end())
-    if len(hour) > 2 or half_of_day is None:
+    if not is_hour or half_of_day is None:
         return readings
-    hour_of_24 = _hour_of_24(int(hour), half_of_day[1].lower())
+    letter = half_of_day[1].lower()  # "a" or "p"
+    hour_of_24 = _hour_of_24(int(hour), letter)
     all_readings = list(readings)
-    for parts in readings:
-        all_readings.append((hour_of_24, *parts[1:]))
+    for _, *other_parts in readings:
+        all_readings.append((hour_of_24, *other_parts))
     return all_readings
 
 
 def _clock_readings(fields: list[str]) -> list[Parts]:
-    """Read hour, minute and second. Without seconds, 9:05:00 is 9:05, and 9:00:00 is 9."""
+    """Return the ways to read a time with hour, minute and second, the most usual one first.
+
+    A time without seconds may be written shorter elsewhere: 9:05:00 as 9:05, and 9:00:00 as 9.
+    """
     hour, minute, second = fields
     all_fields = _normal_wholes(fields)
     if int(second) > 0:
         return [all_fields]
-    return [*_readings_with_rest(hour, ":", minute), all_fields]
+    return [*_readings_with_mark(hour, ":", minute), all_fields]
 
 
 def _date_readings(fields: list[str]) -> list[Parts]:
-    """Read the three fields of a date as whole numbers.
+    """Return the ways to read the three fields of a date, the most usual one first.
 
-    If all fields have one or two digits, the first or the last may be a year of this or the last
-    century: 03.10.20 may be written 3.10.2020 elsewhere.
+    Each field is read as a whole number. If all fields have one or two digits, the last or the
+    first may be a year of this or the last century: 03.10.20 may be written 3.10.2020 elsewhere.
     """
     numbers = _normal_wholes(fields)
     readings: list[Parts] = [numbers]
-    has_long_field = any(len(field) > 2 for field in fields)
-    if has_long_field:
+    has_full_year = any(len(field) > 2 for field in fields)
+    if has_full_year:
         return readings
     for year_index in (2, 0):
         for century in ("20", "19"):
@@ -259,10 +299,10 @@ def _date_readings(fields: list[str]) -> list[Parts]:
 
 
 def _fraction_readings(whole_number: str | None, numerator: int, denominator: int) -> list[Parts]:
-    """Read a fraction as its numbers, or as a decimal: 1 1/2 is 1, 1 and 2, or 1.5.
+    """Return the ways to read a fraction: 1 1/2 is the numbers 1, 1 and 2, or the decimal 1.5.
 
     Args:
-        whole_number: The whole number before the fraction; None if there is none.
+        whole_number: The whole number before the fraction; None if there is no such number.
         numerator: The number over the line.
         denominator: The number under the line.
     """
@@ -270,43 +310,54 @@ def _fraction_readings(whole_number: str | None, numerator: int, denominator: in
     if whole_number:
         separate_numbers = (_normal_whole(whole_number), *separate_numbers)
     readings = [separate_numbers]
-    # Halves, quarters, fifths and eighths have at most three decimals. Longer ones are not read.
-    if 0 < numerator < denominator and 1000 * numerator % denominator == 0:
+    # Halves, quarters, fifths and eighths have at most three decimals. A fraction with more, such
+    # as 1/3, is not read as a decimal.
+    is_below_1 = 0 < numerator < denominator
+    if is_below_1 and 1000 * numerator % denominator == 0:
         thousandths = 1000 * numerator // denominator
         decimals = f"{thousandths:03}".rstrip("0")
         readings.append((_normal_whole(whole_number or "0"), f".{decimals}"))
     return readings
 
 
-def _readings_with_rest(whole_number: str, mark: str, rest: str) -> list[Parts]:
-    """Read a whole number, a mark and more digits: decimals, minutes, or another number.
+def _readings_with_mark(whole_number: str, mark: str, digits_after_mark: str) -> list[Parts]:
+    """Return the ways to read a number such as 3.10 or 9:05: a decimal, or two whole numbers.
+
+    The decimal is the first reading. Zeros at its end do not count. The two whole numbers may be an
+    hour and a minute, or a day and a month.
 
     Args:
-        whole_number: The digits before the mark, perhaps with separators.
+        whole_number: The digits before the mark, perhaps with thousands separators.
         mark: A point, a comma, a colon, "h" or "Uhr".
-        rest: The digits after the mark.
+        digits_after_mark: The digits after the mark.
     """
     number = _normal_whole(whole_number)
-    decimals = rest.rstrip("0")
+    decimals = digits_after_mark.rstrip("0")
     decimal_reading: Parts = (number, f".{decimals}") if decimals else (number,)
     readings = [decimal_reading]
     # 3.05 is not 3 and 5. But 9:05 is 9 and 5, and 03.05. may be a day and a month.
     is_time = mark == ":" or mark.strip() in ("h", "Uhr")
     is_date = len(whole_number) == 2 and whole_number.startswith("0")
-    is_small_decimal = len(rest) > 1 and rest.startswith("0")
+    is_small_decimal = len(digits_after_mark) > 1 and digits_after_mark.startswith("0")
     if is_time or is_date or not is_small_decimal:
-        readings.append((number, _normal_whole(rest)))
+        readings.append((number, _normal_whole(digits_after_mark)))
     return readings
 
 
-def _hour_of_24(hour: int, half: str) -> str:
-    """Convert an hour before ("a") or after ("p") noon to the 24-hour clock: 12 am is 0."""
+def _hour_of_24(hour: int, half_of_day: str) -> str:
+    """Convert an hour to the 24-hour clock: 9 pm is 21, and 12 am is 0.
+
+    Args:
+        hour: The hour. Above 12, it is one of the 24-hour clock already.
+        half_of_day: "a" for a.m., "p" for p.m.
+    """
     if hour > 12:
         return str(hour)
-    hour_of_half = hour % 12
-    if half == "p":
-        return str(hour_of_half + 12)
-    return str(hour_of_half)
+    # Hour 12 is the first of its half of the day.
+    hours_since_start_of_half = hour % 12
+    if half_of_day == "p":
+        return str(12 + hours_since_start_of_half)
+    return str(hours_since_start_of_half)
 
 
 def _normal_whole(number: str) -> str:
@@ -321,20 +372,22 @@ def _normal_wholes(numbers: Iterable[str]) -> Parts:
 
 
 def _ascii_in_number(character: str) -> str:
-    """Write a character as ASCII where it belongs to a number.
+    """Return the ASCII characters that replace a digit, or another character used in numbers.
 
-    Digits of any script become 0 to 9, ½ becomes 1/2 after a space, ² becomes ^2, full-width marks
-    and all kinds of spaces become the ASCII ones. Other characters stay.
+    Digits of any script become 0 to 9, ² becomes ^2, full-width marks and all kinds of spaces
+    become the ASCII ones. ½ becomes a space, 1, the fraction slash and 2, so that 1½ becomes 1 1/2.
+    Other characters stay.
     """
     if character.isdecimal():
         return str(unicodedata.decimal(character))
     category = unicodedata.category(character)
-    if category == "Zs":
+    if category == "Zs":  # Unicode's category of spaces.
         return " "
+    # NFKC writes special forms of a character as the ordinary one: ² as 2.
     compatible = unicodedata.normalize("NFKC", character)
-    if category == "No":
-        is_fraction = "\u2044" in compatible
-        if is_fraction:
+    if category == "No":  # Numbers that are no decimal digits, such as ², ½ and ⑴.
+        fraction_slash = "\u2044"
+        if fraction_slash in compatible:
             return f" {compatible}"
         # Enclosed numbers, such as (1) in one character, are read without their brackets.
         digits = compatible.strip("().")

@@ -211,7 +211,7 @@ class RoundTripMoses(Moses):
         return [merge_tokens(tokens) for tokens in chunks]
 
     def _repair_sentence(self, chunks: Sequence[Sequence[str]]) -> Tokens:
-        """Repair the tokens of a sentence with quotes or currency signs, so that they join to it again.
+        """Change the tokens of a sentence with quotes or currency signs, so that it can be joined.
 
         The tokens are joined on trial. Where the result has a wrong space or lacks one, two tokens
         become one, or a token is marked. Each attempt repairs only the first wrong place: whether a

@@ -20,62 +20,76 @@ _CLITIC = re.compile(r"(?<=\w) (?=(?:n['’]t|['’](?:s|m|d|ll|re|ve))(?: |$))"
 _SPLIT_INSIDE_WORD = re.compile(r"(?<=\w) ([-/]) (?=\w)")
 _SPLIT_INSIDE_GERMAN_WORD = re.compile(r"(?<=\w) (/) (?=\w)")
 
-# The pictures by which tokens of white space are written. Controls have Unicode's control pictures,
-# which start at U+2400.
-_PICTURES = {" ": "\u2420", "\u00a0": "\u237d"}
-_FIRST_CONTROL_PICTURE = 0x2400
-_OTHER_PICTURE = "\u2423"
-_ONLY_PICTURES = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
+# The visible signs by which tokens of white space are written. Control characters have Unicode's
+# control pictures, which start at U+2400.
+_WHITE_SPACE_SIGNS = {" ": "\u2420", "\u00a0": "\u237d"}
+_FIRST_CONTROL_SIGN = 0x2400
+_COMMON_SIGN = "\u2423"
+_ONLY_WHITE_SPACE_SIGNS = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
 
 
 class Spacy:
-    """The tokenizer of `spacy.blank(language)`, as a rule without its tokens of white space."""
+    """The tokenizer of `spacy.blank(language)`, and a detokenizer for its tokens."""
 
     def __init__(self, language: str, white_space: bool = False) -> None:
-        """Create spaCy's tokenizer of a language.
+        """Create spaCy's tokenizer of a language, and Moses' detokenizer.
 
         Args:
-            language: The code of the language.
-            white_space: Whether tokens of white space are kept, such as the one for the second of
-                two spaces. They are written as pictures: ␠.
+            language: The code of the language, such as `de`.
+            white_space: Whether to keep spaCy's tokens of white space, such as the one for the
+                second of two spaces. They are written as visible signs: ␠.
 
         Raises:
             UserError: spaCy does not know the language, or a package for it is not installed.
         """
         self._language = language
-        self._white_space = white_space
+        self._keeps_white_space = white_space
         self._nlp = self._create_pipeline()
         self._detokenizer = Detokenizer(language)
         is_german = language == "de"
         self._split_inside_word = _SPLIT_INSIDE_GERMAN_WORD if is_german else _SPLIT_INSIDE_WORD
 
     def tokenize(self, sentence: str) -> list[str]:
-        """Return the tokens of a sentence."""
-        if len(self._nlp.vocab.strings) > _MAX_STORED_WORDS:
+        """Split a sentence into the tokens of spaCy.
+
+        spaCy also makes tokens of white space, such as the second of two spaces. They are written
+        as visible signs if they are to be kept. Otherwise each white space becomes one plain space
+        before spaCy gets the sentence, and tokens of white space are left out.
+        """
+        stored_words = len(self._nlp.vocab.strings)
+        if stored_words > _MAX_STORED_WORDS:
+            # spaCy stores each word that it meets. A new pipeline frees this memory.
             self._nlp = self._create_pipeline()
-        if self._white_space:
-            return [_draw_white_space(token.text) for token in self._nlp.tokenizer(sentence)]
+        if self._keeps_white_space:
+            return [_show_white_space(token.text) for token in self._nlp.tokenizer(sentence)]
         # The sentence is tokenized as a whole, since spaCy recognizes some abbreviations across a
         # space (German: v.Chr .). Single spaces are no tokens, except in Thai.
         text = " ".join(replace_white_space(sentence).split())
         return [token.text for token in self._nlp.tokenizer(text) if not token.text.isspace()]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the likely sentence of some tokens.
+        """Join tokens to the sentence that they probably come from.
 
-        Clitics, and words that spaCy splits at hyphens and slashes, are joined first. Then the
-        rules of Moses apply.
+        spaCy does not define where spaces were. First, clitics (do n't) and words that spaCy splits
+        at hyphens and slashes are joined. Then the rules of Moses put the other spaces. Tokens for
+        white space are left out.
         """
         words = []
         for token in tokens:
-            if not _ONLY_PICTURES.fullmatch(token):
+            is_white_space = _ONLY_WHITE_SPACE_SIGNS.fullmatch(token)
+            if not is_white_space:
+                # A token @-@ comes from the sentence. Moses would read it as a split hyphen.
                 words.append(LITERAL_HYPHEN_TOKEN if token == HYPHEN_TOKEN else token)
         text = _CLITIC.sub("", " ".join(words))
         text = self._split_inside_word.sub(r"\1", text)
         return self._detokenizer.detokenize(text.split(" "))
 
     def _create_pipeline(self) -> Any:
-        """Create spaCy's pipeline of the language, which contains only the tokenizer."""
+        """Create spaCy's pipeline of the language, which contains only the tokenizer.
+
+        Raises:
+            UserError: spaCy does not know the language, or a package for it is not installed.
+        """
         try:
             import spacy
 
@@ -86,46 +100,56 @@ class Spacy:
                 f"tokenize.name spacy, language {self._language!r}: {reason}; "
                 "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
             ) from None
-        # The tokenizers of Chinese, Japanese and Thai have no expressions.
-        if hasattr(nlp.tokenizer, "suffix_search"):
+        # The tokenizers of Chinese, Japanese and Thai have no regular expressions.
+        has_expressions = hasattr(nlp.tokenizer, "suffix_search")
+        if has_expressions:
             _make_linear(nlp.tokenizer)
         return nlp
 
 
 def _make_linear(tokenizer: Any) -> None:
-    """Replace two expressions of spaCy's tokenizer that take quadratic time for a long word.
+    """Replace two regular expressions of spaCy's tokenizer that are slow for a long word.
 
-    spaCy applies the expression for suffixes again and again. It gets only the end of a word,
-    except of a word that ends in dots, of which any number is a suffix.
+    Their time grows with the square of the word's length. The tokens stay the same.
 
-    The expression for addresses has a user name with a password, such as name:password@. A name
-    alone matches the same text, and has one part less to try.
+    - spaCy searches for a suffix at the end of a word, removes it, and searches again, each time in
+      the whole word. The replacement searches only in the last characters. A word that ends in dots
+      is searched as a whole, since any number of dots is one suffix.
+    - The expression for web addresses looks for a user name with a password, such as
+      name:password@. The replacement looks for a name only, which may contain a colon. It matches
+      the same text and has less to try.
     """
     search_suffix = tokenizer.suffix_search
 
     def search_suffix_at_end(word: str) -> Any:
-        """Search for a suffix in the last characters of a word."""
+        """Search for a suffix in the last characters of a word, or in a word that ends in dots."""
         ends_in_dots = word.endswith("..")
-        return search_suffix(word if ends_in_dots else word[-_MAX_SUFFIX_LENGTH:])
+        searched_text = word if ends_in_dots else word[-_MAX_SUFFIX_LENGTH:]
+        return search_suffix(searched_text)
 
     tokenizer.suffix_search = search_suffix_at_end
-    address = tokenizer.url_match.__self__
+    # spaCy stores the method `match` of a compiled expression; `__self__` is the expression.
+    address_expression = tokenizer.url_match.__self__
     name_and_password = r"(?:\S+(?::\S*)?@)?"
-    name = r"(?:\S+@)?"
-    pattern = address.pattern.replace(name_and_password, name)
-    tokenizer.url_match = re.compile(pattern, address.flags).match
+    name_only = r"(?:\S+@)?"
+    pattern = address_expression.pattern.replace(name_and_password, name_only)
+    tokenizer.url_match = re.compile(pattern, address_expression.flags).match
 
 
-def _draw_white_space(token: str) -> str:
-    """Return the pictures of a token of white space; other tokens stay."""
+def _show_white_space(token: str) -> str:
+    """Write a token of white space with visible signs, such as ␠; other tokens stay."""
     if token.strip():
         return token
-    return "".join(_picture_of(character) for character in token)
+    return "".join(_white_space_sign(character) for character in token)
 
 
-def _picture_of(character: str) -> str:
-    """Return the picture of a white-space character."""
-    if character in _PICTURES:
-        return _PICTURES[character]
+def _white_space_sign(character: str) -> str:
+    """Return the visible sign for a white-space character, such as ␠ for a space.
+
+    Unicode has one for each control character, such as ␉ for a tab, in the same order as the
+    characters. Other white space, except two kinds of spaces, has a common sign.
+    """
+    if character in _WHITE_SPACE_SIGNS:
+        return _WHITE_SPACE_SIGNS[character]
     is_control = character < " "
-    return chr(_FIRST_CONTROL_PICTURE + ord(character)) if is_control else _OTHER_PICTURE
+    return chr(_FIRST_CONTROL_SIGN + ord(character)) if is_control else _COMMON_SIGN

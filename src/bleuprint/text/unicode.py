@@ -36,10 +36,10 @@ class CharacterTable(dict[int, str | None]):
     """
 
     def __init__(self, replace: Callable[[str], str | None]) -> None:
-        """Create an empty table.
+        """Create a table without entries, which are computed when they are needed.
 
         Args:
-            replace: Returns the replacement of a character; None removes the character.
+            replace: The function that returns the replacement of a character; None removes it.
         """
         super().__init__()
         self._replace = replace
@@ -51,17 +51,22 @@ class CharacterTable(dict[int, str | None]):
 
 
 def _spacing_table(*categories: str, keeps_visible_formats: bool = True) -> CharacterTable:
-    """Return a table that turns characters into spaces and removes format characters.
+    """Create a table for `str.translate` that replaces characters by spaces, or removes them.
+
+    Format characters, Unicode's category Cf, such as the soft hyphen, are removed. Exceptions are
+    those that change how a word is written, and the zero-width space, which becomes a space.
 
     Args:
-        categories: The Unicode categories whose characters become spaces.
-        keeps_visible_formats: Whether the format characters that a reader sees stay.
+        categories: The Unicode categories whose characters become spaces, such as Zs for spaces.
+        keeps_visible_formats: Whether format characters that a reader sees stay, such as the tags
+            of a flag emoji.
     """
 
     def replace(character: str) -> str | None:
-        """Return the replacement of one character; None removes it."""
+        """Return the replacement of a character; None removes the character."""
         category = unicodedata.category(character)
-        if category != "Cf":
+        is_format = category == "Cf"
+        if not is_format:
             return " " if category in categories else character
         if character in _JOINERS:
             return character
@@ -109,12 +114,13 @@ def collapse_spaces(text: str) -> str:
 
 
 def lowercase_text(text: str, language: str) -> str:
-    """Return a text in lower case.
+    """Return a text in lower case, as its language writes it.
+
+    In Turkish and similar languages, the lower case of İ is i, and that of I is ı.
 
     Args:
         text: The text.
-        language: The code of its language. In Turkish and similar languages, İ becomes i, and I
-            becomes ı.
+        language: The code of its language, such as `tr`.
     """
     if language in _DOTLESS_I_LANGUAGES:
         # İ may also be written as I with a combining dot, U+0307.
@@ -123,29 +129,33 @@ def lowercase_text(text: str, language: str) -> str:
 
 
 def normalize_unicode(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Return what `unicodedata.normalize` returns, but in linear time for any text.
+    """Normalize a text to a Unicode form, in linear time even for a letter with many accents.
+
+    Python sorts the accents of each letter with a quadratic algorithm. In a long text, they are
+    sorted before, so that Python finds them in order; the result is the same.
 
     Args:
-        form: The normalization form.
+        form: NFC, in which é is one character, or NFKC, in which ² also becomes 2.
         text: The text.
     """
-    if len(text) > _MAX_FAST_LENGTH:
+    is_long = len(text) > _MAX_FAST_LENGTH
+    if is_long:
         text = _sort_combining_marks(text)
     return unicodedata.normalize(form, text)
 
 
 def _sort_combining_marks(text: str) -> str:
-    """Put the combining marks of each letter into canonical order.
+    """Sort the combining marks of each letter, such as accents, into the order of Unicode.
 
-    Normalization does the same as its first step, so this changes no normalized text.
+    Normalization does the same as its first step, so it returns the same for the sorted text.
     """
-    parts = []
+    sorted_characters: list[str] = []
     for is_marks, characters in groupby(text, key=_is_combining):
         if is_marks:
-            parts.extend(sorted(characters, key=unicodedata.combining))
+            sorted_characters.extend(sorted(characters, key=unicodedata.combining))
         else:
-            parts.extend(characters)
-    return "".join(parts)
+            sorted_characters.extend(characters)
+    return "".join(sorted_characters)
 
 
 def _is_combining(character: str) -> bool:
@@ -154,11 +164,11 @@ def _is_combining(character: str) -> bool:
 
 
 def comparison_key(text: str) -> str:
-    """Return a key that is equal for sentences with the same words.
+    """Return a key that is equal for sentences with the same words, such as "Oh, no!" and "oh no".
 
-    The key consists of the letters, marks and numbers, case-folded and in compatible form (NFKC).
-    So spaces, punctuation, case and compatible characters do not count. The key of a sentence
-    without any letter or number is the sentence itself, in compatible form with single spaces.
+    The key consists of the letters, accents and numbers of the sentence, in lower case and in
+    Unicode's form NFKC, in which ² is 2. So spaces, punctuation and case do not count. The key of a
+    sentence without any letter or number is the sentence itself, with single spaces.
     """
     # Normalization does not cross a space, so the words can be folded one by one and cached.
     folded_words = [_FOLDED_WORDS[word] for word in text.split(" ")]
@@ -169,30 +179,31 @@ def comparison_key(text: str) -> str:
 
 
 def _fold_word(word: str) -> str:
-    """Return the letters, marks and numbers of a word, case-folded and in compatible form."""
-    # Before NFKC, since NFKC turns some symbols into a space with a combining mark.
+    """Return the letters, accents and numbers of a word, case-folded and in form NFKC."""
+    # Symbols are replaced before NFKC, which would turn some of them into a space with an accent.
     letters = word.translate(_NON_WORD_TO_SPACE)
-    # Folding may produce text that is not normalized, so it is normalized again.
-    folded = normalize_unicode("NFKC", letters).casefold()
-    folded = normalize_unicode("NFKC", folded)
-    return folded.translate(_NON_WORD_TO_SPACE).replace(" ", "")
+    case_folded = normalize_unicode("NFKC", letters).casefold()
+    # Case folding may produce text that is not normalized, and symbols.
+    normalized = normalize_unicode("NFKC", case_folded)
+    return normalized.translate(_NON_WORD_TO_SPACE).replace(" ", "")
 
 
 _FOLDED_WORDS = BoundedCache(_fold_word)
 
 
 def replace_unprintable(text: str) -> str:
-    """Return a text without format characters, and with a space for each control character."""
-    # Most sentences are printable, and this test is fast.
+    """Remove format characters, such as the soft hyphen; replace control characters by spaces."""
+    # Most sentences contain neither, and this test is fast.
     if text.isprintable():
         return text
     return text.translate(_UNPRINTABLE_TO_SPACE)
 
 
 def replace_white_space(text: str) -> str:
-    """Return what `replace_unprintable` returns, with a plain space for every other white space.
+    """Replace all white space and control characters by plain spaces; remove format characters.
 
-    Other white space is the no-break space, the thin space and so on.
+    White space also includes the no-break space, the thin space and so on. A format character is
+    invisible and inside a word, such as the soft hyphen.
     """
     # A printable text contains no white space except plain spaces.
     if text.isprintable():
