@@ -102,7 +102,7 @@ def test_validation_and_test_sets_keep_every_byte(tmp_path):
 
     clean, sets = clean_corpus(tmp_path)
 
-    assert clean.names() == ["train", "valid", "test.t"]
+    assert clean.set_names() == ["train", "valid", "test.t"]
     assert list(clean.pairs("valid")) == unclean_pairs
     assert list(clean.pairs("test.t")) == unclean_pairs
     assert sets["valid"]["pairs_out"] == 2

@@ -162,7 +162,7 @@ def tokenize(root):
 
 def test_a_zero_shot_direction_has_its_test_set_alone(root):
     text = TextFolder(root / "data/tokens/many", "src", "tgt")
-    assert text.names() == [
+    assert text.set_names() == [
         *("train", "valid"),
         *(f"test.{each}-news" for each in sorted(DIRECTIONS)),
     ]

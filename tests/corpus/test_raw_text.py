@@ -35,7 +35,7 @@ def test_the_given_side_and_copies_are_downloaded(tmp_path, monkeypatch):
     assert len(pairs) == 30 and pairs[:10] * 3 == pairs
     given = raw.with_path(raw.path / "mono")
     assert list(given.pairs("train")) == [("", line.removesuffix("\r")) for line in ["a", *LINES]]
-    assert raw.names() == ["train"]
+    assert raw.set_names() == ["train"]
     sets = json.loads(filter_stats.read_text())["sets"]
     left_out = sets["train.both"]["dropped"]["pairs"]
     assert sets["train.both"]["pairs_out"] == 30 and left_out % 3 == 0 < left_out

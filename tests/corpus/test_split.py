@@ -23,7 +23,7 @@ def run(root, settings=SHARES, decontaminate="normalized", workers=1, **sets):
         "c", settings, decontaminate, before, root / "after", root / "filter_stats.json", workers
     )
     after = TextFolder(root / "after", "de", "en")
-    found = {name: list(after.pairs(name)) for name in after.names()}
+    found = {name: list(after.pairs(name)) for name in after.set_names()}
     return found, json.loads((root / "filter_stats.json").read_text())["sets"]
 
 

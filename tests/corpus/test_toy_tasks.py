@@ -52,7 +52,7 @@ def test_they_are_read_like_any_corpus(recipe, tmp_path):
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
     nowhere = Downloads(str(tmp_path), tmp_path, None)
     download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", nowhere)
-    for split in raw.names():
+    for split in raw.set_names():
         if recipe == "copy":
             lines = copy_task(split.partition(".")[0])
             assert list(raw.pairs(split)) == list(zip(lines, lines, strict=True))

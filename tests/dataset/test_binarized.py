@@ -31,7 +31,7 @@ def test_what_is_read_is_what_was_tokenized(tmp_path, units):
     made = prepare(tmp_path, SETS, units=units)
     corpus, tokens = made.binary, made.text("tokens")
     assert (corpus.source, corpus.target, corpus.joint) == ("de", "en", units.joint)
-    assert list(corpus.sets) == tokens.names() == ["train", "valid", "test.x", "test.y"]
+    assert list(corpus.sets) == tokens.set_names() == ["train", "valid", "test.x", "test.y"]
     assert [size.pairs for size in corpus.sets.values()] == [3, 1, 2, 1]
     for side, language in enumerate(("de", "en")):
         decode = corpus.segmentation(language).decode

@@ -5,10 +5,10 @@ from babel.core import get_global
 
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.text.language_codes import (
+    code_of_language_name,
     includes,
     is_listed,
-    language_named,
-    language_of,
+    language_code,
     normalized_tag,
 )
 
@@ -31,7 +31,7 @@ from bleuprint.text.language_codes import (
     ],
 )
 def test_codes_of_one_language_are_equal(codes, language):
-    assert {language_of(code) for code in codes.split()} == {language}
+    assert {language_code(code) for code in codes.split()} == {language}
 
 
 def test_codes_agree_with_cldr():
@@ -39,13 +39,13 @@ def test_codes_agree_with_cldr():
     compared = 0
     for code, alias in get_global("language_aliases").items():
         if len(code) == 3 and len(alias) == 2 and is_listed(code) and code not in SCRIPTS:
-            assert language_of(code) == language_of(alias), code
+            assert language_code(code) == language_code(alias), code
             compared += 1
     assert compared > 200
 
 
 def test_languages_that_the_rules_know_keep_their_codes():
-    assert {language_of(code) for code in SCRIPTS} == {*SCRIPTS}
+    assert {language_code(code) for code in SCRIPTS} == {*SCRIPTS}
     assert all(map(is_listed, SCRIPTS))
 
 
@@ -66,7 +66,9 @@ def test_a_tag_includes_its_variants(wanted, tag, is_included):
 
 
 def test_names():
-    assert [language_named(name) for name in ("German", "deutsch", " Nederlands ", "key")] == [
+    assert [
+        code_of_language_name(name) for name in ("German", "deutsch", " Nederlands ", "key")
+    ] == [
         "de",
         "de",
         "nl",

@@ -50,7 +50,7 @@ def test_names_of_sets_are_in_order(tmp_path):
     for name in ("test.b", "valid", "test.a.1", "train"):
         write_set(folder, name, PAIRS)
     (tmp_path / "notes.txt").write_text("x")
-    assert folder.names() == ["train", "valid", "test.a.1", "test.b"]
+    assert folder.set_names() == ["train", "valid", "test.a.1", "test.b"]
 
 
 @pytest.mark.parametrize(

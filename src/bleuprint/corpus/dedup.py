@@ -256,7 +256,7 @@ class _BlockHasher:
         columns = []
         for key in self._keys:
             columns.append(b"".join([hash_text(key.text(pair)) for pair in pairs]))
-        sources, targets = block.sides()
+        sources, targets = block.sentences()
         columns.append(self._held_out.find_sides(sources, targets))
         return columns
 

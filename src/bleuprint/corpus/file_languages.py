@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
-from bleuprint.text.language_codes import is_listed, language_named, language_of
+from bleuprint.text.language_codes import code_of_language_name, is_listed, language_code
 
 # A language code, such as de, deu or pt-BR.
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
@@ -27,8 +27,8 @@ def parse_language(code: str) -> str:
         UserError: The text is not a language code.
     """
     if _CODE.fullmatch(code):
-        return language_of(code)
-    named_language = language_named(code)
+        return language_code(code)
+    named_language = code_of_language_name(code)
     hint = f"{code} is {named_language}" if named_language else "use one such as de"
     raise UserError(f"--languages {code}: not a language code of two or three letters; {hint}")
 
@@ -99,9 +99,9 @@ def find_languages(path: Path) -> list[str]:
     languages = []
     for part in parts[1:]:
         if part.islower() and is_listed(part):
-            languages.append(language_of(part))
+            languages.append(language_code(part))
             continue
-        named_language = language_named(part)
+        named_language = code_of_language_name(part)
         if named_language:
             languages.append(named_language)
     return languages

@@ -213,7 +213,7 @@ def _estimate_sets(
         sampled_pairs: The number of pairs of the sample.
     """
     sets = {}
-    for set_name in split.names():
+    for set_name in split.set_names():
         pair_count = split.count(set_name)
         # Held-out sets that were published are complete: only the training text is a sample.
         is_published = set_name != "train" and set_name in corpus.files.set_names()

@@ -23,7 +23,7 @@ from bleuprint.runtime.files import path_on_disk
 from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import (
     includes,
-    language_of,
+    language_code,
     normalized_tag,
     primary_subtag,
 )
@@ -75,8 +75,8 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
     if note:
         print_message(f"{path}: {note}", "note")
     source_tag, target_tag = tags
-    languages = check_two_languages([path], language_of(source_tag), language_of(target_tag))
-    has_variant = any(normalized_tag(tag) != language_of(tag) for tag in tags)
+    languages = check_two_languages([path], language_code(source_tag), language_code(target_tag))
+    has_variant = any(normalized_tag(tag) != language_code(tag) for tag in tags)
     return MemoryLanguages(
         languages=languages,
         variants=(source_tag, target_tag) if has_variant else None,
@@ -95,7 +95,7 @@ def _choose_tags(
     if given_tags:
         source_tag, target_tag = given_tags
         return source_tag, target_tag
-    file_languages = list(dict.fromkeys(map(language_of, units_by_code(code_sets))))
+    file_languages = list(dict.fromkeys(map(language_code, units_by_code(code_sets))))
     languages_in_name = languages_of_one_file(path)
     if languages_in_name and set(languages_in_name) <= set(file_languages):
         return languages_in_name
@@ -123,10 +123,10 @@ def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
     # The same language may have several codes, such as en and eng. The first one is shown.
     code_of_language = dict[str, str]()
     for code in units_by_code(code_sets):
-        code_of_language.setdefault(language_of(code), primary_subtag(code))
+        code_of_language.setdefault(language_code(code), primary_subtag(code))
     units_with_both = Counter[tuple[str, str]]()
     for codes, unit_count in code_sets.items():
-        unit_languages = dict.fromkeys(map(language_of, codes))
+        unit_languages = dict.fromkeys(map(language_code, codes))
         for source, target in combinations(unit_languages, 2):
             units_with_both[source, target] += unit_count
     if not units_with_both:
@@ -242,7 +242,7 @@ def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
             has_unit_with_several = True
         for variant, code in code_of_variant.items():
             if variant not in listed_code:
-                has_region_or_script = variant != language_of(code)
+                has_region_or_script = variant != language_code(code)
                 listed_code[variant] = code if has_region_or_script else variant
             units[listed_code[variant]] += unit_count
     return _Variants(units, has_unit_with_several)

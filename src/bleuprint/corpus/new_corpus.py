@@ -27,7 +27,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.files import path_on_disk
 from bleuprint.runtime.schema import MAX_NAME, validate_document
 from bleuprint.runtime.wording import counted, is_or_are, join_with_and
-from bleuprint.text.language_codes import is_listed, language_of
+from bleuprint.text.language_codes import is_listed, language_code
 from bleuprint.text.parallel import Pair
 from bleuprint.text.segmenter import has_segmenter
 
@@ -149,7 +149,7 @@ class NewCorpus:
         first_words, *words_of_others = [_words_of_name(path.name) for path in self.files]
         common_words = []
         for word in first_words:
-            is_language = is_listed(word) and language_of(word) in self.languages
+            is_language = is_listed(word) and language_code(word) in self.languages
             if is_language or word in self.languages or word in _SUFFIXES:
                 continue
             if all(word in other_words for other_words in words_of_others):

@@ -95,7 +95,7 @@ def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings
         downloaded = TextFolder(paths.download_folder(pair_name, root), pair.source, pair.target)
         if not downloaded.path.is_dir():
             continue
-        for set_name in downloaded.names():
+        for set_name in downloaded.set_names():
             set_misfits = _misfits_of_set(downloaded, set_name)
             if set_misfits:
                 misfits[corpus.set_label(pair_name, set_name)] = set_misfits

@@ -12,7 +12,7 @@ from pathlib import Path
 from bleuprint.corpus.download.archive import open_member
 from bleuprint.rules.language_id import LanguageId, likelihood
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.language_codes import is_listed, language_named, language_of
+from bleuprint.text.language_codes import code_of_language_name, is_listed, language_code
 
 # The number of lines at the beginning of a table that are read to choose its columns.
 _LINES_READ = 1000
@@ -252,17 +252,17 @@ def _language_of_name(name: str) -> str | None:
     Returns:
         The code of the language; None if the name means none.
     """
-    named_language = language_named(name)
+    named_language = code_of_language_name(name)
     if named_language:
         return named_language
     parts = [part for part in re.split(r"[^A-Za-z]+", name) if part]
     if is_listed(name) and len(parts) <= _MAX_TAG_PARTS:
-        return language_of(name)
+        return language_code(name)
     # The language mostly stands at the end of a longer name.
     for part in reversed(parts):
         if len(parts) > 1 and part.islower() and is_listed(part):
-            return language_of(part)
-        named_language = language_named(part)
+            return language_code(part)
+        named_language = code_of_language_name(part)
         if named_language:
             return named_language
     return None

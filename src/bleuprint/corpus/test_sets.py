@@ -71,7 +71,7 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
         UserError: A test set that params.yaml names does not exist.
     """
     existing = []
-    for set_name in texts.names():
+    for set_name in texts.set_names():
         if set_name.startswith("test."):
             existing.append(set_name.removeprefix("test."))
     names = list(corpus.files.tests)

@@ -69,7 +69,7 @@ class Tokenizing(FilterStep):
         """
         was_cleaned = name == "train" or name not in self.given
         tokenized_sides = []
-        for language, sentences in zip(self.input_text.languages, block.sides(), strict=True):
+        for language, sentences in zip(self.input_text.languages, block.sentences(), strict=True):
             if self.edits and not was_cleaned:
                 sentences = [apply_edits(sentence, language, self.edits) for sentence in sentences]
             tokenizer = tokenizer_for(language, self.settings)

@@ -234,7 +234,7 @@ class _BlockEncoder:
             Four arrays: source ids, source lengths, target ids, target lengths; EOS included.
         """
         arrays: list[npt.NDArray[Any]] = []
-        sides = zip(block.sides(), self._segmentations, self._id_types, strict=True)
+        sides = zip(block.sentences(), self._segmentations, self._id_types, strict=True)
         for lines, segmentation, id_type in sides:
             ids = segmentation.encode(lines).astype(id_type)
             # No text is encoded to EOS, so each line contains exactly one: at its end.

@@ -72,6 +72,6 @@ class _PartCounter(Generic[Unit]):
         first_line, end_line = bounds
         counts = [Counter[Unit]() for _ in self._splitters]
         for block in self._tokens.blocks("train", first_line, end_line):
-            for lines, split, count in zip(block.sides(), self._splitters, counts, strict=True):
+            for lines, split, count in zip(block.sentences(), self._splitters, counts, strict=True):
                 count.update(split(lines))
         return counts

@@ -107,7 +107,7 @@ def translate_side(
     progress = Progress(f"translate {name}", pair_count, "pairs")
     with output.writer("train") as writer, progress:
         for block in given_text.blocks("train"):
-            source_lines, target_lines = block.sides()
+            source_lines, target_lines = block.sentences()
             lines = target_lines if is_source else source_lines
             pairs = []
             for line, translated in zip(lines, translator(lines), strict=True):

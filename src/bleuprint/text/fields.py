@@ -10,20 +10,21 @@ _ESCAPED_BAR_START = re.compile("&(?=(?:amp;)*#124;)")
 
 
 def escape_field(text: str) -> str:
-    """Return a text without `|||`: each of its bars is written `&#124;`, as Moses escapes bars.
+    """Write a text so that it can be a field of a line whose fields are separated by ` ||| `.
 
-    A `&#124;` that the text contains is written `&amp;#124;`, so that no two texts have the same
-    field.
+    Three bars or more would look like a separator: each of them is written `&#124;`, as Moses does.
+    A `&#124;` of the text itself is written `&amp;#124;`, so that a reader can tell both apart.
     """
     if "|||" not in text and "#124;" not in text:
         return text
 
     def escape_bars(match: re.Match[str]) -> str:
-        """Return the escaped form of several bars."""
-        return "&#124;" * len(match[0])
+        """Return the escaped form of the bars that a regular expression has found."""
+        bars = match[0]
+        return "&#124;" * len(bars)
 
-    unambiguous = _ESCAPED_BAR_START.sub("&amp;", text)
-    return _BARS.sub(escape_bars, unambiguous)
+    without_escaped_bars = _ESCAPED_BAR_START.sub("&amp;", text)
+    return _BARS.sub(escape_bars, without_escaped_bars)
 
 
 def join_fields(*texts: str) -> str:

@@ -32,34 +32,42 @@ def primary_subtag(tag: str) -> str:
     return tag.replace("_", "-").partition("-")[0].lower()
 
 
-def language_of(tag: str) -> str:
-    """Return the code that this project uses for the language of a tag.
+def language_code(tag: str) -> str:
+    """Return the code that this project uses for a language, whatever code names it.
+
+    ISO 639 has several codes for one language: German is `de`, `deu` and `ger`. All become `de`.
 
     Args:
-        tag: a code of ISO 639 in upper or lower case, perhaps with a script or a region.
+        tag: A code of ISO 639 in upper or lower case, perhaps with a script or a region, such as
+            `de-AT`.
 
     Returns:
-        `de` for `de`, `DEU`, `ger` and `de-AT`; an unlisted code in lower case, without its region.
+        The two-letter code of most languages. A code that the table does not list is returned in
+        lower case, without script and region.
     """
     primary = primary_subtag(tag)
     return _languages().by_code.get(primary, primary)
 
 
 def normalized_tag(tag: str) -> str:
-    """Return a tag in lower case with hyphens and our code of its language: `en-gb` of `eng_GB`."""
-    rest = tag.replace("_", "-").lower().partition("-")[2]
-    language = language_of(tag)
-    return f"{language}-{rest}" if rest else language
+    """Write a language tag in one form, so that equal tags can be compared: `eng_GB` as `en-gb`.
+
+    The form has lower-case letters, hyphens, and the code that this project uses for the language.
+    """
+    _, _, script_and_region = tag.replace("_", "-").lower().partition("-")
+    language = language_code(tag)
+    return f"{language}-{script_and_region}" if script_and_region else language
 
 
 def includes(wanted: str, tag: str) -> bool:
-    """Whether a tag is `wanted` or a variant of it: `en` includes `en-GB`, `zh-Hant` `zh-Hant-TW`.
+    """Whether a language tag is the wanted one or a variant of it: `en` includes `en-gb`.
 
     Args:
-        wanted: a normalized tag.
-        tag: a normalized tag.
+        wanted: The tag that is wanted, as `normalized_tag` returns it.
+        tag: Another tag in the same form.
     """
-    return tag == wanted or tag.startswith(f"{wanted}-")
+    is_variant = tag.startswith(f"{wanted}-")
+    return tag == wanted or is_variant
 
 
 def is_listed(tag: str) -> bool:
@@ -67,26 +75,32 @@ def is_listed(tag: str) -> bool:
     return primary_subtag(tag) in _languages().by_code
 
 
-def language_named(name: str) -> str | None:
-    """Return the code of a language that is called `name` in English or by its speakers.
+def code_of_language_name(name: str) -> str | None:
+    """Return the code of a language by its name in English or in the language itself.
 
     Returns:
-        None if the table has no such name.
+        Such as `de` for German and Deutsch; None if the table has no such name.
     """
     return _languages().by_name.get(name.strip().casefold())
 
 
 @cache
 def _languages() -> _Languages:
-    """Read language_codes.csv; the result is kept, so that it is read only once."""
-    by_code: dict[str, str] = {}
-    by_name: dict[str, str] = {}
+    """Read the table of languages, language_codes.csv: their codes, and their names.
+
+    The result is kept, so that the file is read only once.
+    """
+    code_by_equal_code: dict[str, str] = {}
+    code_by_name: dict[str, str] = {}
     with _TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             code = row["code"]
-            for equal_code in (code, *row["equal"].split()):
-                by_code[equal_code] = code
+            code_by_equal_code[code] = code
+            for equal_code in row["equal"].split():
+                code_by_equal_code[equal_code] = code
             for name in (row["name"], row["own_name"]):
+                # Some languages have no name of their own in the table. If two languages have the
+                # same name, the first one keeps it.
                 if name:
-                    by_name.setdefault(name.casefold(), code)
-    return _Languages(by_code, by_name)
+                    code_by_name.setdefault(name.casefold(), code)
+    return _Languages(by_code=code_by_equal_code, by_name=code_by_name)

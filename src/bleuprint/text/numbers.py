@@ -55,9 +55,8 @@ _WHOLE = (
 )
 # Decimals or minutes.
 _AFTER_WHOLE = "(?P<mark>[.,:\u066b]| ?(?:h|Uhr) ?)(?P<digits_after_mark>\\d+)"
-_NUMBER = re.compile(
-    rf"{_FIELDS}|{_GROUPS}|{_FRACTION}|{_WHOLE}(?:{_AFTER_WHOLE})?|(?<![^ (])\.(?P<decimals_only>\d+)"
-)
+_BELOW_ONE = r"(?<![^ (])\.(?P<decimals_only>\d+)"
+_NUMBER = re.compile(rf"{_FIELDS}|{_GROUPS}|{_FRACTION}|{_WHOLE}(?:{_AFTER_WHOLE})?|{_BELOW_ONE}")
 _HALF_OF_DAY = re.compile(r" ?([ap])\.? ?m\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 # Characters without which a sentence has no number: digits, and those with the category No that

@@ -34,6 +34,9 @@ class Pair(NamedTuple):
 def read_lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file, without the \n at their end.
 
+    Python's text files also end a line at \r; here a line ends only at \n, so that aligned files
+    have the same number of lines. So the file is read as bytes, and each line is decoded.
+
     Raises:
         UserError: There is no such file, or a byte is not UTF-8.
     """
@@ -46,7 +49,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
-    """Yield the sentence pairs of two aligned files.
+    """Yield the sentence pairs of two aligned files: line i of one translates line i of the other.
 
     Raises:
         UserError: A file is missing or longer than the other, or a byte is not UTF-8.
@@ -56,11 +59,12 @@ def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
 
 
 def count_lines(path: Path) -> int:
-    r"""Return the number of lines of a file, whose last line may lack its \n.
+    r"""Count the lines of a file. The last line counts even if it does not end in \n.
 
-    The file is not decoded.
+    The file is read in large parts and not decoded, which is fast.
     """
     line_count = 0
+    # An empty file has no line, as if it ended in \n.
     last_byte = b"\n"
     with _open(path) as file:
         while chunk := file.read(_COUNTED_BYTES):
@@ -94,33 +98,38 @@ class Block:
         return self.source.count(b"\n")
 
     def pairs(self) -> list[Pair]:
-        """Return the sentence pairs.
+        """Decode the block; return its sentence pairs.
 
         Raises:
-            UserError: A byte is not UTF-8.
+            UserError: A byte is not UTF-8; the message names the file.
         """
-        sources, targets = self.sides()
+        sources, targets = self.sentences()
         return [Pair(source, target) for source, target in zip(sources, targets, strict=True)]
 
-    def sides(self) -> tuple[list[str], list[str]]:
-        """Return the source sentences, and the target sentences.
+    def sentences(self) -> tuple[list[str], list[str]]:
+        """Decode the block; return the list of source sentences, and that of target sentences.
 
         Raises:
-            UserError: A byte is not UTF-8.
+            UserError: A byte is not UTF-8; the message names the file.
         """
         source_file, target_file = self.files
         return _decode_lines(self.source, source_file), _decode_lines(self.target, target_file)
 
     def select(self, wanted: Iterable[Any]) -> tuple[bytes, bytes]:
-        """Return the bytes of some pairs, as source and target lines.
+        """Return the lines of some sentence pairs, as bytes that can be written to two files.
 
         Args:
-            wanted: For each pair a value that is true if the pair is wanted.
+            wanted: For each pair of the block, whether to return it. Any true or false values.
+
+        Returns:
+            The source lines and the target lines, as in the files.
         """
         wanted = list(wanted)
         source_lines = BytesIO(self.source).readlines()
         target_lines = BytesIO(self.target).readlines()
-        return b"".join(compress(source_lines, wanted)), b"".join(compress(target_lines, wanted))
+        wanted_source_lines = compress(source_lines, wanted)
+        wanted_target_lines = compress(target_lines, wanted)
+        return b"".join(wanted_source_lines), b"".join(wanted_target_lines)
 
     def numbered_pairs(self) -> Iterator[tuple[int, Pair]]:
         """Yield each pair with its number in the files, counted from 1."""
@@ -128,10 +137,14 @@ class Block:
 
 
 def _decode_lines(data: bytes, path: Path) -> list[str]:
-    r"""Return the lines in UTF-8 data of a file, in which every line ends with \n.
+    r"""Decode lines of a UTF-8 file, and return them without the \n at their end.
+
+    Args:
+        data: Complete lines: the last one also ends with \n.
+        path: The file that they were read from, for the message of an error.
 
     Raises:
-        UserError: A byte is not UTF-8; the message names the file.
+        UserError: A byte is not UTF-8.
     """
     try:
         # The last element is the empty text after the last \n.
@@ -143,7 +156,10 @@ def _decode_lines(data: bytes, path: Path) -> list[str]:
 def read_blocks(
     source: Path, target: Path, start: int = 0, stop: int | None = None
 ) -> Iterator[Block]:
-    """Yield the sentence pairs of two aligned files in blocks.
+    """Yield the sentence pairs of two aligned files in blocks of 1,000 pairs.
+
+    Line i of one file translates line i of the other. Reading block by block keeps memory small,
+    and blocks can be shared among processes. The last block may be smaller.
 
     Args:
         source: The file of source sentences.
@@ -159,9 +175,9 @@ def read_blocks(
         _skip_lines(target_file, start)
         index = start
         while stop is None or index < stop:
-            size = BLOCK_PAIRS if stop is None else min(BLOCK_PAIRS, stop - index)
-            source_lines = _read_complete_lines(source_file, size)
-            target_lines = _read_complete_lines(target_file, size)
+            max_pairs = BLOCK_PAIRS if stop is None else min(BLOCK_PAIRS, stop - index)
+            source_lines = _read_complete_lines(source_file, max_pairs)
+            target_lines = _read_complete_lines(target_file, max_pairs)
             pair_count = source_lines.count(b"\n")
             if target_lines.count(b"\n") != pair_count:
                 raise UserError(
@@ -171,12 +187,20 @@ def read_blocks(
                 )
             if pair_count == 0:
                 break
-            yield Block(index + 1, source_lines, target_lines, (source, target))
+            yield Block(
+                first=index + 1,
+                source=source_lines,
+                target=target_lines,
+                files=(source, target),
+            )
             index += pair_count
 
 
 def pack_pairs(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
-    """Return the source and the target sentences of pairs as the bytes of two aligned files."""
+    """Write sentence pairs as the bytes of two aligned files: one of sources, one of targets.
+
+    Each sentence becomes a line.
+    """
     source_text = "".join(f"{pair.source}\n" for pair in pairs)
     target_text = "".join(f"{pair.target}\n" for pair in pairs)
     # A line break inside a sentence would shift all later lines of its file.
@@ -199,14 +223,20 @@ class PairWriter(ExitStack):
         self.write_packed(source, target)
 
     def write_packed(self, source: bytes, target: bytes) -> None:
-        """Write sentence pairs as `pack_pairs` returns them."""
-        for file, data in zip(self._files, (source, target), strict=True):
-            file.write(data)
+        """Append lines to the source file, and lines that translate them to the target file.
+
+        Args:
+            source: The source lines as bytes, each with its line break; see `pack_pairs`.
+            target: The target lines, as many.
+        """
+        source_file, target_file = self._files
+        source_file.write(source)
+        target_file.write(target)
 
 
 @dataclass(frozen=True)
 class TextFolder:
-    """A folder with a parallel text: its sets are train, valid and test.NAME.
+    """A folder with a parallel text, which is divided into sets: train, valid and test.NAME.
 
     Each set consists of two aligned files, SET.SOURCE and SET.TARGET: train.de and train.en.
 
@@ -233,24 +263,28 @@ class TextFolder:
         """Return the source and the target file of a set, which may not exist."""
         return self.path / f"{name}.{self.source}", self.path / f"{name}.{self.target}"
 
-    def names(self) -> list[str]:
-        """Return the names of the sets in the folder: train, valid, then the test sets by name.
+    def set_names(self) -> list[str]:
+        """Return the names of the folder's sets: train, valid, then the test sets by name.
+
+        A set consists of two files, such as train.de and train.en. Its name is what comes before
+        the language in the name of the source file.
 
         Raises:
             UserError: There is no such folder.
         """
         if not self.path.is_dir():
             raise UserError(f"{self.path}: no such folder")
+        source_ending = f".{self.source}"
         names = []
-        for name in {file.name.removesuffix(f".{self.source}") for file in self.path.glob("*.*")}:
-            source_file, _ = self.files(name)
-            if source_file.exists():
-                names.append(name)
+        for file in self.path.glob(f"*{source_ending}"):
+            # A symbolic link to a file that is gone does not exist.
+            if file.exists():
+                names.append(file.name.removesuffix(source_ending))
         return sorted(names, key=_set_order)
 
     def held_out(self) -> list[str]:
-        """Return the names of all sets but train: valid, and the test sets."""
-        names = self.names()
+        """Return the names of all sets except train: valid, and the test sets."""
+        names = self.set_names()
         if "train" in names:
             names.remove("train")
         return names
@@ -275,11 +309,14 @@ class TextFolder:
 
 def _set_order(name: str) -> tuple[bool, bool, str]:
     """Return the sort key of a set: train comes first, then valid, then the test sets by name."""
-    return name != "train", name != "valid", name
+    # False sorts before True.
+    is_not_train = name != "train"
+    is_not_valid = name != "valid"
+    return is_not_train, is_not_valid, name
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a file to read bytes; raise UserError if it does not exist."""
+    """Open a file to read bytes; raise UserError if there is no such file."""
     try:
         return open_regular_file(path)
     except FileNotFoundError:
@@ -293,7 +330,14 @@ def _skip_lines(file: BinaryIO, count: int) -> None:
 
 
 def _read_complete_lines(file: BinaryIO, count: int) -> bytes:
-    r"""Return the next lines of a file, each with its \n, which the last line may lack."""
+    r"""Return the next lines of a file, each with its \n.
+
+    A \n is added to the last line of the file if it has none.
+
+    Args:
+        file: The file, which is read from its current position on.
+        count: How many lines to read, fewer at the end of the file.
+    """
     lines = b"".join(islice(file, count))
     is_complete = lines == b"" or lines.endswith(b"\n")
     return lines if is_complete else lines + b"\n"

@@ -59,7 +59,7 @@ def test_ids_are_beside_the_test_sets_that_say_them(tmp_path, monkeypatch, capsy
         f"one/a\none/a\none/{odd}\ntwo/a\n"
     )
     assert "test.part: 2 of 5 lines are of no document: none is used" in capsys.readouterr().err
-    assert TextFolder(raw, "en", "de").names() == [
+    assert TextFolder(raw, "en", "de").set_names() == [
         "train",
         "valid",
         *("test.both", "test.none", "test.part", "test.single"),

@@ -48,7 +48,7 @@ def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_pat
     raw, sets = download(tmp_path, Files({"b": b, "a": a}, {"v": b}, {"t": {"p": a, "o": b}}))
     assert list(sets) == ["train.b", "train.a", "valid.v", "test.t.p", "test.t.o"]
     assert all(counts["pairs_in"] == counts["pairs_out"] == 2 for counts in sets.values())
-    contents = {name: [path.read_bytes() for path in raw.files(name)] for name in raw.names()}
+    contents = {name: [path.read_bytes() for path in raw.files(name)] for name in raw.set_names()}
     assert contents == {
         "train": [GERMAN + ENGLISH, ENGLISH + GERMAN],
         "valid": [GERMAN, ENGLISH],

@@ -219,7 +219,7 @@ def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: P
     with ExitStack() as opened:
         writers = _SetWriters(folder, opened)
         for direction, text in texts.items():
-            for set_name in text.names():
+            for set_name in text.set_names():
                 writer = writers.get(direction, set_name)
                 for block in text.blocks(set_name):
                     tagged_source = b"".join(_tag_lines(corpus, block, text.target))
