@@ -11,7 +11,8 @@ from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
 from bleuprint.corpus import phrasebook
-from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, FormCounter
+from bleuprint.text.form_counter import FormCounter
+from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS
 
 ENGLISH, GERMAN, FRENCH = (
     list(phrasebook.sentences("train", language))[:600] for language in ("en", "de", "fr")

@@ -17,8 +17,9 @@ from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.local_texts import find_downloaded_set, has_local_files
 from bleuprint.rules.edits import Entities
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.form_counter import FormCounter, FoundForm
 from bleuprint.text.parallel import Pair, read_lines
-from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form, FormCounter, FoundForm
+from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form
 
 # The number of pairs that are read of each text: notes must not take as long as a stage.
 _MAX_PAIRS = 2000

@@ -10,7 +10,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.text_notes import forms_on_purpose
 from bleuprint.runtime.wording import counted, is_or_are
 from bleuprint.scoring.metric import MetricValue, untested_value
-from bleuprint.text.text_form import FormCounter
+from bleuprint.text.form_counter import FormCounter
 
 WARNING = "warning"
 # The share of the lines from which equal lines are reported. Below it, they may be short sentences

@@ -20,9 +20,9 @@ from bleuprint.text.unicode import replace_white_space
 # The token for a space of the sentence: Unicode's picture of a space.
 SPACE_SIGN = "\u2420"
 
-# The number of characters that are segmented at once. MeCab and newmm take quadratic time for a
-# long run of one kind of characters.
-_WINDOW = 2_000
+# The number of characters that are split into words at once. MeCab and newmm take quadratic time
+# for a long run of one kind of characters.
+_MAX_PART_LENGTH = 2_000
 
 _TWO_LETTER_CODES = {"jpn": "ja", "zho": "zh", "cmn": "zh", "tha": "th"}
 # The packages for each language. The extra of this project that installs them has the name of the
@@ -36,7 +36,14 @@ def has_segmenter(language: str) -> bool:
 
 
 def segmenter_packages(languages: Iterable[str]) -> list[str]:
-    """Return the packages whose versions decide the words of some languages."""
+    """Return the names of the Python packages that find the words of some languages.
+
+    Their versions are recorded with the results, since another version may find other words. A
+    language with spaces between words needs none.
+
+    Args:
+        languages: The codes of the languages, such as `ja`.
+    """
     packages: list[str] = []
     for language in languages:
         packages.extend(_PACKAGES.get(_code(language), ()))
@@ -46,20 +53,26 @@ def segmenter_packages(languages: Iterable[str]) -> list[str]:
 def check_segmenter(languages: Sequence[str]) -> None:
     """Check that one of the languages of a corpus has a segmenter, and that it is installed.
 
+    A segmenter finds the words of a language without spaces between them: Japanese, Chinese, Thai.
+
+    Args:
+        languages: The codes of the corpus's languages, such as `ja` and `en`.
+
     Raises:
         ValueError: None of the languages has a segmenter, or a package is missing.
     """
-    segmented = [language for language in languages if has_segmenter(language)]
-    if not segmented:
+    segmented_languages = [language for language in languages if has_segmenter(language)]
+    if not segmented_languages:
         raise ValueError(
             f"tokenize.name segmenter is for ja, zh and th, and this corpus has "
             f"{join_with_and(languages)}: use moses"
         )
-    for language in segmented:
+    for language in segmented_languages:
         code = _code(language)
         for package in _PACKAGES[code]:
-            # Importing a package takes time; finding it does not.
-            if find_spec(package.replace("-", "_")) is None:
+            # Importing the module of a package takes time; finding it does not.
+            module_name = package.replace("-", "_")
+            if find_spec(module_name) is None:
                 raise ValueError(
                     f"tokenize.name segmenter, language {language!r}: {package} is not installed: "
                     f"pip install -c constraints.txt -e '.[{code}]'"
@@ -74,7 +87,10 @@ class Segmenter:
     """
 
     def __init__(self, language: str) -> None:
-        """Load the segmenter of a language.
+        """Load the library that finds the words of a language.
+
+        Args:
+            language: The code of the language: Japanese, Chinese or Thai.
 
         Raises:
             UserError: A package is not installed.
@@ -83,58 +99,71 @@ class Segmenter:
             check_segmenter([language])
         except ValueError as error:
             raise UserError(str(error)) from None
-        self._segment = _LOADERS[_code(language)]()
+        load_segmenter = _LOADERS[_code(language)]
+        self._split_into_words = load_segmenter()
 
     def tokenize(self, sentence: str) -> list[str]:
-        """Return the words and spaces of a sentence."""
+        """Split a sentence into its words, and the token ␠ for each space.
+
+        A long sentence is given to the library in parts, since its time grows with the square of
+        the length.
+        """
         text = " ".join(replace_white_space(sentence).split())
         words: list[str] = []
-        for window in _windows(text):
-            words.extend(self._segment(window))
+        for part in _short_parts(text):
+            words.extend(self._split_into_words(part))
         return list(_with_space_tokens(text, words))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some words and spaces."""
+        """Join words and the tokens ␠ to a sentence, in which each ␠ becomes a space."""
         text = "".join(tokens).replace(SPACE_SIGN, " ")
         return " ".join(text.split())
 
 
-def _windows(text: str) -> Iterator[str]:
-    """Yield a text in parts that are short enough to be segmented.
+def _short_parts(text: str) -> Iterator[str]:
+    """Yield a text in parts that are short enough to be split into words.
 
-    A part ends after a space or a punctuation mark if it contains one.
+    A part ends after its last space or punctuation mark, so that no word is cut. If it contains
+    neither, it ends after the largest number of characters.
     """
     start = 0
     while start < len(text):
-        window = text[start : start + _WINDOW]
-        is_last = start + _WINDOW >= len(text)
+        part = text[start : start + _MAX_PART_LENGTH]
+        is_last = start + _MAX_PART_LENGTH >= len(text)
         if not is_last:
-            end = max(window.rfind(mark) for mark in " 。，、") + 1
-            if end > 0:
-                window = window[:end]
-        yield window
-        start += len(window)
+            last_mark = max(part.rfind(mark) for mark in " 。，、")
+            has_mark = last_mark >= 0
+            if has_mark:
+                part = part[: last_mark + 1]
+        yield part
+        start += len(part)
 
 
 def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
     """Yield the words of a text, with the token ␠ for each space between them.
 
-    Some segmenters return a space as a word, some within a word, and some leave it out.
+    Libraries that split a text into words treat spaces differently: some return a space as a word
+    or within a word, some leave it out. So the spaces are taken from the text itself.
 
     Args:
         text: The text with single spaces.
-        words: Its words as a segmenter returns them.
+        words: Its words, as a library returns them.
+
+    Raises:
+        AssertionError: The words are not those of the text.
     """
     position = 0
     for word in words:
-        for part in word.split():
+        for word_without_space in word.split():
             if text.startswith(" ", position):
                 yield SPACE_SIGN
                 position += 1
-            if not text.startswith(part, position):
-                raise AssertionError(f"{text!r}: the segmenter changed it at {part!r}")
-            yield part
-            position += len(part)
+            if not text.startswith(word_without_space, position):
+                raise AssertionError(
+                    f"{text!r}: the segmenter changed it at {word_without_space!r}"
+                )
+            yield word_without_space
+            position += len(word_without_space)
 
 
 def _code(language: str) -> str:
@@ -143,47 +172,48 @@ def _code(language: str) -> str:
 
 
 def _load_japanese() -> Callable[[str], Iterable[str]]:
-    """Return MeCab's function that splits Japanese text into words."""
+    """Load MeCab with the dictionary UniDic; return a function that splits Japanese into words."""
     import fugashi
     import unidic_lite
 
-    # fugashi would prefer another dictionary if one is installed, so this one is named.
-    folder = unidic_lite.DICDIR
-    tagger = fugashi.GenericTagger(f'-Owakati -r "{folder}/mecabrc" -d "{folder}"')
+    # fugashi would prefer another dictionary if one is installed, so this one is named. The option
+    # -Owakati makes MeCab return the words separated by spaces.
+    dictionary = unidic_lite.DICDIR
+    tagger = fugashi.GenericTagger(f'-Owakati -r "{dictionary}/mecabrc" -d "{dictionary}"')
 
-    def segment(text: str) -> list[str]:
-        """Return the words of a text, which MeCab separates by spaces."""
+    def split_into_words(text: str) -> list[str]:
+        """Return the words of a Japanese text."""
         words: list[str] = tagger.parse(text).split(" ")
         return words
 
-    return segment
+    return split_into_words
 
 
 def _load_chinese() -> Callable[[str], Iterable[str]]:
-    """Return rjieba's function that splits Chinese text into words."""
+    """Load rjieba; return a function that splits Chinese text into words."""
     import rjieba
 
-    def segment(text: str) -> Iterable[str]:
-        """Return the words of a text."""
+    def split_into_words(text: str) -> Iterable[str]:
+        """Return the words of a Chinese text."""
         words: Iterable[str] = rjieba.cut(text)
         return words
 
-    return segment
+    return split_into_words
 
 
 def _load_thai() -> Callable[[str], Iterable[str]]:
-    """Return PyThaiNLP's function that splits Thai text into words."""
-    # Otherwise PyThaiNLP creates a folder for downloads in the user's home, which `newmm` does not
-    # need.
+    """Load PyThaiNLP; return a function that splits Thai text into words."""
+    # Must be set before the import. Otherwise PyThaiNLP creates a folder for downloads in the
+    # user's home, which its method `newmm` does not need.
     os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     from pythainlp.tokenize import word_tokenize
 
-    def segment(text: str) -> Iterable[str]:
-        """Return the words of a text."""
+    def split_into_words(text: str) -> Iterable[str]:
+        """Return the words of a Thai text."""
         words: Iterable[str] = word_tokenize(text, engine="newmm")
         return words
 
-    return segment
+    return split_into_words
 
 
 _LOADERS = {"ja": _load_japanese, "zh": _load_chinese, "th": _load_thai}

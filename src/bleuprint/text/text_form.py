@@ -5,24 +5,17 @@ spaces (Hello , world !), as JSON, as fields of a table, in lower case, and so o
 form is valid UTF-8 and trains without an error, but its scores are wrong or cannot be compared.
 
 `FORMS` lists all forms with what to do about each. Every form has a test of a single line, made of
-regular expressions and shares of tokens. One line may have a form by chance, so `FormCounter`
-counts the lines of a text that have each form, and reports the first form that is frequent enough.
+regular expressions and shares of tokens. One line may have a form by chance: `form_counter` counts
+the lines of a text that have each form.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import regex
-
-# To limit the time for a long text: all lines up to the first number are examined, then every line
-# whose number is a multiple of the step.
-_FIRST_LINES = 10_000
-_LINE_STEP = 100
-# A form is reported from this number of lines on: a single line may have it by chance.
-_MIN_LINES = 2
 
 # Subwords: @@ ends a token inside a word; OpenNMT's joiner stands where a space was put.
 _BPE = re.compile(r"[^\s@]@@(?!\S)|\uffed\S|\S\uffed")
@@ -115,40 +108,20 @@ class Form:
     translations_remedy: str = ""
 
 
-@dataclass(frozen=True)
-class FoundForm:
-    """A form that a text has.
-
-    Attributes:
-        form: The form.
-        share: The share of the lines that have the form, between 0 and 1.
-        line: The number of the first line that has the form, counted from 1.
-    """
-
-    form: Form
-    share: float
-    line: int
-
-    def describe(self, unit: str = "line") -> str:
-        """Describe the form: 97% of the lines look like BPE subwords (@@), such as line 3.
-
-        Args:
-            unit: What is counted: "line" or "pair".
-        """
-        # Such a share would be printed as 100%, although some lines differ.
-        is_nearly_all = 0.995 <= self.share < 1
-        share = "nearly all" if is_nearly_all else f"{self.share:.0%}"
-        return f"{share} of the {unit}s look like {self.form.name}, such as {unit} {self.line:,}"
-
-
 def _is_json(line: str) -> bool:
-    """Whether a line is a JSON object or list, or a member of an object with one per line."""
+    """Whether a line is written in JSON: an object, a list, or one member of an object.
+
+    A program may write one object per line, or an object over several lines, with one member each,
+    such as "en": "Hello". An object may also have the quotation marks of Python.
+    """
     text = line.strip().rstrip(",")
-    is_in_braces = text.startswith(('{"', "{'", '{ "', "{ '")) and text.endswith("}")
-    if is_in_braces:
+    is_object = text.startswith(('{"', "{'", '{ "', "{ '")) and text.endswith("}")
+    if is_object:
         return ":" in text
-    if text.startswith("[") and text.endswith("]"):
+    is_in_brackets = text.startswith("[") and text.endswith("]")
+    if is_in_brackets:
         try:
+            # A sentence may be in brackets, so these must contain JSON. An empty list is no text.
             return bool(json.loads(text))
         except (ValueError, RecursionError):
             return False
@@ -156,7 +129,10 @@ def _is_json(line: str) -> bool:
 
 
 def _is_quoted(line: str) -> bool:
-    """Whether one pair of quotation marks encloses the whole line."""
+    """Whether one pair of quotation marks encloses the whole line, as in a file of strings.
+
+    In a line such as "Yes", he said, "no", several pairs do; that is a sentence.
+    """
     text = line.strip()
     if len(text) <= 2 or text[0] != '"' or text[-1] != '"':
         return False
@@ -166,16 +142,21 @@ def _is_quoted(line: str) -> bool:
 
 
 def _is_quoted_with_comma(line: str) -> bool:
-    """Whether a line is a quoted string with a comma at its end, as in a list of a program."""
+    """Whether a line is a quoted string with a comma at its end: an element of a list in code."""
     text = line.strip()
     if len(text) <= 3:
         return False
-    quotation_mark = text[0]
-    return quotation_mark in "\"'" and text.endswith(f"{quotation_mark},")
+    first_character = text[0]
+    is_quotation_mark = first_character in "\"'"
+    return is_quotation_mark and text.endswith(f"{first_character},")
 
 
 def _is_fields(line: str) -> bool:
-    """Whether a line has fields of a CSV file, of which one is quoted or the first is a number."""
+    """Whether a line looks like a row of a CSV file.
+
+    Many sentences contain commas, so this is only so if a field is in quotation marks, or if the
+    first field is a number.
+    """
     text = line.strip()
     if '"' in text and _QUOTED_FIELDS.fullmatch(text):
         return True
@@ -183,8 +164,14 @@ def _is_fields(line: str) -> bool:
 
 
 def _is_pieces(line: str) -> bool:
-    """Whether words have the sign of SentencePiece, or an underscore in its place, at one end."""
-    if _PIECES.search(line):
+    """Whether a line consists of SentencePiece's subwords, such as ▁Hal lo.
+
+    SentencePiece writes a space as ▁, at the beginning or end of a subword. Some programs write an
+    underscore instead. A few underscores occur in any text, so some share of the tokens must have
+    one, on the same side.
+    """
+    has_space_sign = _PIECES.search(line)
+    if has_space_sign:
         return True
     if "_" not in line:
         return False
@@ -210,7 +197,7 @@ def _has_only_last_underscore(token: str) -> bool:
 
 
 def _count_tokens(tokens: Iterable[str], has_property: Callable[[str], object]) -> int:
-    """Return the number of tokens for which a function returns a true value."""
+    """Count the tokens for which a function returns a true value."""
     count = 0
     for token in tokens:
         if has_property(token):
@@ -219,19 +206,20 @@ def _count_tokens(tokens: Iterable[str], has_property: Callable[[str], object]) 
 
 
 def _bytes_by_character() -> dict[str, int]:
-    """Return the byte that each character of byte-level BPE stands for, as GPT-2 defined them.
+    """Return the byte that each character of byte-level BPE represents, as GPT-2 defined them.
 
-    Printed characters of Latin-1 stand for their own byte. The bytes between them have characters
-    from U+0100 on, in their order.
+    Byte-level BPE splits the bytes of a text, and writes each byte as a visible character. For a
+    byte that is a visible character of Latin-1, it is that character. The other bytes, in their
+    order, are written as the characters from U+0100 on.
     """
     bytes_by_character = {}
-    next_code = 0x100
+    next_code_point = 0x100
     for byte in range(256):
         if byte in _PRINTED_BYTES:
             bytes_by_character[chr(byte)] = byte
         else:
-            bytes_by_character[chr(next_code)] = byte
-            next_code += 1
+            bytes_by_character[chr(next_code_point)] = byte
+            next_code_point += 1
     return bytes_by_character
 
 
@@ -239,17 +227,18 @@ _BYTES_BY_CHARACTER = _bytes_by_character()
 
 
 def _is_text_in_bytes(line: str) -> bool:
-    """Whether the characters of byte-level BPE in a line are the bytes of a text in UTF-8.
+    """Whether a line can be decoded as byte-level BPE, to a text without control characters.
 
-    They are not in Maltese: its letter ħ would be a byte without the one before it, and ġ and ċ
-    would be control characters.
+    Byte-level BPE writes each byte of a UTF-8 text as a visible character. Some of these are also
+    letters of Maltese. But a sentence in Maltese cannot be decoded: its letter ħ would be a byte
+    that is invalid after the byte before it, and ġ and ċ would be control characters.
     """
     characters = "".join(line.split())
     if not all(character in _BYTES_BY_CHARACTER for character in characters):
         return False
-    encoded = bytes(_BYTES_BY_CHARACTER[character] for character in characters)
+    encoded_text = bytes(_BYTES_BY_CHARACTER[character] for character in characters)
     try:
-        text = encoded.decode()
+        text = encoded_text.decode()
     except UnicodeDecodeError:
         return False
     for character in text:
@@ -260,7 +249,10 @@ def _is_text_in_bytes(line: str) -> bool:
 
 
 def _is_factored(line: str) -> bool:
-    """Whether nearly all tokens of a line have factors, such as parts of speech."""
+    """Whether nearly all tokens of a line have factors: information such as a part of speech.
+
+    Moses writes them as the|DT, OpenNMT and taggers in similar ways.
+    """
     tokens = line.split()
     factored_tokens = _count_tokens(tokens, _FACTORED_TOKEN.fullmatch)
     min_tokens = max(_MIN_FACTORED_TOKENS, _MIN_FACTORED_SHARE * len(tokens))
@@ -268,7 +260,12 @@ def _is_factored(line: str) -> bool:
 
 
 def _is_byte_pieces(line: str) -> bool:
-    """Whether many words begin with the space of byte-level BPE, or several contain it."""
+    """Whether a line consists of subwords of byte-level BPE, such as Hello Ġworld.
+
+    Byte-level BPE writes a space as Ġ. Many tokens begin with it; or the line has not been split,
+    and the sign is inside at least two words: HelloĠnewĠworld. Maltese has the same letter, so the
+    line must also be decodable.
+    """
     if _BYTE_SPACE not in line or not _is_text_in_bytes(line):
         return False
     tokens = line.split()
@@ -276,44 +273,59 @@ def _is_byte_pieces(line: str) -> bool:
     for token in tokens:
         if token.startswith(_BYTE_SPACE):
             marked_tokens += 1
-    if marked_tokens >= max(2, _MIN_BYTE_SPACE_SHARE * len(tokens)):
+    min_tokens = max(2, _MIN_BYTE_SPACE_SHARE * len(tokens))
+    if marked_tokens >= min_tokens:
         return True
-    return len(_BYTE_SPACE_INSIDE.findall(line)) > 1
+    signs_inside_words = _BYTE_SPACE_INSIDE.findall(line)
+    return len(signs_inside_words) > 1
 
 
 def _is_tokens(line: str) -> bool:
-    """Whether a tokenizer has set punctuation or words apart by spaces."""
+    """Whether a tokenizer has split a line, and written the tokens with spaces between them.
+
+    That is so if a token is one that only tokenizers write, such as &apos; or n't; or if more
+    periods and commas have a space before them than none; or if the words of Chinese, Thai and
+    other scripts without spaces have been separated.
+    """
     if " " not in line:
         return False
-    if _TOKEN.search(line):
+    has_token_of_tokenizer = _TOKEN.search(line)
+    if has_token_of_tokenizer:
         return True
-    points_apart = len(_POINT_APART.findall(line))
-    points_attached = len(_POINT_ATTACHED.findall(line))
-    if points_apart > points_attached:
+    points_after_space = len(_POINT_APART.findall(line))
+    points_after_word = len(_POINT_ATTACHED.findall(line))
+    if points_after_space > points_after_word:
         return True
     # All scripts without spaces are outside of ASCII.
     if line.isascii():
         return False
     unspaced_words = [word for word in line.split() if _UNSPACED.fullmatch(word)]
-    characters = sum(len(word) for word in unspaced_words)
     if len(unspaced_words) < _MIN_SEGMENTED_WORDS:
         return False
-    return characters <= _MAX_MEAN_WORD_LENGTH * len(unspaced_words)
+    # A sentence that has not been split has spaces, too, but between long parts.
+    character_count = sum(len(word) for word in unspaced_words)
+    return character_count <= _MAX_MEAN_WORD_LENGTH * len(unspaced_words)
 
 
 def _is_characters(line: str) -> bool:
-    """Whether spaces set nearly all characters of a line apart, among them a letter."""
+    """Whether a line consists of single characters with spaces between them: H e l l o.
+
+    Nearly all tokens must be one character long, and one of them must be a letter.
+    """
     tokens = line.split()
-    characters = [token for token in tokens if len(token) == 1]
     if len(tokens) < _MIN_CHARACTER_TOKENS:
         return False
+    characters = [token for token in tokens if len(token) == 1]
     if len(characters) < _MIN_CHARACTER_SHARE * len(tokens):
         return False
     return any(character.isalpha() for character in characters)
 
 
 def _is_lower_case(line: str) -> bool:
-    """Whether a line of a cased script is long enough for a capital letter, but has none."""
+    """Whether a line has no capital letter, although it is long enough for one.
+
+    Only letters of scripts that have capital letters count, such as Latin.
+    """
     return line.islower() and len(_CASED.findall(line)) >= _MIN_CASED_LETTERS
 
 
@@ -431,66 +443,3 @@ FORMS = (
     ENTITIES,
     LOWER_CASE,
 )
-
-
-class FormCounter:
-    """Counts the lines of a text that have each form."""
-
-    def __init__(self, lines: Iterable[str] = ()) -> None:
-        """Start with the first lines of the text, if they are known."""
-        self._examined_lines = 0
-        # One value for each form of `FORMS`. The number of the first line is 0 without such a line.
-        self._line_counts = [0] * len(FORMS)
-        self._first_lines = [0] * len(FORMS)
-        for number, line in enumerate(lines, 1):
-            self.add(number, line)
-
-    def add(self, number: int, line: str) -> None:
-        """Count the forms of one line. Empty lines, and most lines of a long text, are skipped.
-
-        Args:
-            number: The number of the line in the text, counted from 1.
-            line: The line.
-        """
-        is_sampled = number <= _FIRST_LINES or number % _LINE_STEP == 0
-        if not is_sampled or not line.strip():
-            return
-        self._examined_lines += 1
-        for index, form in enumerate(FORMS):
-            if not form.matches(line):
-                continue
-            self._line_counts[index] += 1
-            if self._first_lines[index] == 0:
-                self._first_lines[index] = number
-
-    def shares(self) -> dict[str, float]:
-        """Return the share of the lines that have each form, by its name; absent forms excluded."""
-        shares = {}
-        for form, line_count in zip(FORMS, self._line_counts, strict=True):
-            if line_count > 0:
-                shares[form.name] = line_count / self._examined_lines
-        return shares
-
-    def frequent_form(
-        self, ignored: Collection[Form] = (), references: "FormCounter | None" = None
-    ) -> FoundForm | None:
-        """Find the first form that is frequent enough to be reported.
-
-        Args:
-            ignored: Forms that the text has on purpose.
-            references: The forms of a text that this text is compared with. A form is right here if
-                its share of the references is at least half its share of this text.
-
-        Returns:
-            The form; None if the text looks like sentences.
-        """
-        reference_shares = {} if references is None else references.shares()
-        for index, form in enumerate(FORMS):
-            line_count = self._line_counts[index]
-            if form in ignored or line_count < _MIN_LINES:
-                continue
-            share = line_count / self._examined_lines
-            is_in_references = reference_shares.get(form.name, 0.0) >= share / 2
-            if share >= form.min_share and not is_in_references:
-                return FoundForm(form, share, self._first_lines[index])
-        return None

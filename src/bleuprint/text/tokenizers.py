@@ -55,7 +55,11 @@ class Tokenize:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError if an option belongs to another tokenizer, or spaCy is missing."""
+        """Check that each option belongs to the tokenizer, and that spaCy is installed if used.
+
+        Raises:
+            ValueError: One of both is not so.
+        """
         for option, tokenizer_name in _TOKENIZER_BY_OPTION.items():
             if getattr(self, option) and self.name != tokenizer_name:
                 raise ValueError(
@@ -72,24 +76,26 @@ class Tokenizer(Protocol):
     """Splits a sentence into tokens, and joins them again. No token contains white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """Return the tokens of a sentence, to which `replace_white_space` is applied first."""
+        """Split a sentence into tokens. All kinds of white space count as a space."""
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some tokens, with single spaces between words."""
+        """Join tokens to a sentence, with single spaces between words."""
 
 
 @cache
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
-    """Return the tokenizer of a language; each process creates it once.
+    """Return the tokenizer that a corpus asks for, for one of its languages.
+
+    Each process creates it only once. Libraries are imported when they are needed: they take up to
+    seconds, and every command imports this module.
 
     Args:
-        language: The code of the language.
-        settings: The setting `tokenize` of a corpus.
+        language: The code of the language, such as `de`.
+        settings: The setting `tokenize` of the corpus.
     """
     tokenizer: Tokenizer
     match settings.name:
         case "moses":
-            # Imported here, since sacremoses takes 0.3 s and every command reads the settings.
             from bleuprint.text.moses import Moses
             from bleuprint.text.round_trip import RoundTripMoses
 
@@ -100,6 +106,8 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
 
             tokenizer = Spacy(language, settings.white_space)
         case "segmenter":
+            # Segmenters are for Japanese, Chinese and Thai. The other language of the corpus has
+            # spaces between words, and is tokenized by Moses.
             if not has_segmenter(language):
                 return tokenizer_for(language, replace(settings, name="moses"))
             tokenizer = Segmenter(language)
@@ -111,7 +119,7 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
 
 
 def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
-    """Return the tokens of a sentence separated by spaces.
+    """Return the tokens of a sentence as one text, separated by spaces.
 
     Some tokenizers have a method of this name, which is faster than joining their tokens.
     """
@@ -124,8 +132,9 @@ def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
 def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
     """Return how many tokens a sentence has at least and at most, without tokenizing it.
 
-    Moses splits at spaces, and on both sides of a character that is not a letter or digit. For
-    other tokenizers, the bounds are 0 and infinity.
+    A filter for long sentences uses the bounds: most sentences are so short that they need not be
+    tokenized. Moses splits a sentence at spaces, and may also split before and after a character
+    that is not a letter or digit. For other tokenizers, the bounds are 0 and infinity.
 
     Args:
         sentence: The sentence.
@@ -134,20 +143,22 @@ def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
     if settings.name != "moses" or not sentence.isprintable():
         return NO_BOUNDS
     word_count = len(sentence.split())
-    split_characters = len(sentence.encode().translate(None, _BYTES_WITHOUT_SPLIT))
-    return word_count, word_count + 2 * split_characters
+    # Deletes the bytes at which no word is split; the others are at least as many as the characters
+    # at which a word may be split.
+    bytes_with_split = sentence.encode().translate(None, delete=_BYTES_WITHOUT_SPLIT)
+    return word_count, word_count + 2 * len(bytes_with_split)
 
 
 class Characters:
     """Makes a token of each character (code point). A space becomes ▁, and a ▁ becomes ▁▁."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """Return the characters of a sentence with single spaces."""
+        """Split a sentence into its characters, after each white space became a single space."""
         text = " ".join(replace_white_space(sentence).split())
         return [_TOKEN_BY_CHARACTER.get(character, character) for character in text]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some characters."""
+        """Join characters to a sentence."""
         text = "".join(_CHARACTER_BY_TOKEN.get(token, token) for token in tokens)
         return " ".join(text.split())
 
@@ -181,5 +192,5 @@ class Lowercased:
         return tokenize_to_line(self._tokenizer, lowercase_text(sentence, self._language))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Return the sentence of some tokens, in lower case as they are."""
+        """Join tokens to a sentence, which is in lower case as they are."""
         return self._tokenizer.detokenize(tokens)
