@@ -103,13 +103,13 @@ def test_it_waits_for_a_run(project, monkeypatch):
     done = list[str]()
     monkeypatch.setattr(plan, "planned_stages", lambda: done.append("planned") or [])
     is_waiting = Event()
-    wait_or_refuse = project_lock._wait_or_refuse
+    wait_or_refuse = project_lock._note_waiting_or_refuse
 
     def begin_to_wait(holder, wait):
         is_waiting.set()
         wait_or_refuse(holder, wait)
 
-    monkeypatch.setattr(project_lock, "_wait_or_refuse", begin_to_wait)
+    monkeypatch.setattr(project_lock, "_note_waiting_or_refuse", begin_to_wait)
     with hold_project("bleuprint reproduce"):
         other = Thread(target=pipeline._plan, args=(None,))
         other.start()

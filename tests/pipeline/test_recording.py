@@ -40,7 +40,7 @@ def marked(stages):
 
     def marked(root, *both):
         inputs, lock = graph.input_paths(stages.values(), root), LockFile.read(root)
-        return [s.name for s in both if recording._is_valid(s, inputs[s.name], lock, root)]
+        return [s.name for s in both if recording._is_finished(s, inputs[s.name], lock, root)]
 
     return marked
 

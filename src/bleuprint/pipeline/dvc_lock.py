@@ -51,31 +51,35 @@ class LockFile:
     """The content of a dvc.lock, which is parsed as far as it is needed."""
 
     def __init__(self, text: str, name: str = str(LOCK)) -> None:
-        """Keep the text of the file.
+        """Keep the text of a dvc.lock, without parsing it yet.
 
         Args:
-            text: The text; empty if no stage is recorded.
-            name: What messages call the file.
+            text: The content of the file, in YAML; empty if no stage is recorded.
+            name: The name of the file in error messages.
         """
         self._text = text
         self._name = name
 
     @classmethod
     def read(cls, root: Path = Path(), name: str = "") -> "LockFile":
-        """Read the dvc.lock of a project; without one, no stage is recorded.
+        """Read the dvc.lock of a project, the file in which DVC records the stages that have run.
+
+        If the project has no dvc.lock, the result is one without stages.
 
         Args:
             root: The project's folder.
-            name: What messages call the file, by default its path.
+            name: The name of the file in error messages, by default its path.
 
         Raises:
-            UserError: The file contains merge conflicts.
+            UserError: The file contains both sides of a merge conflict.
         """
         path = root / LOCK
         if not path.exists():
-            return cls("")
+            return cls(text="")
         text = read_bytes(path).decode(errors="replace")
-        if re.search("(?m)^(<<<<<<<|>>>>>>>) ", text):
+        # Git marks the two sides of a conflict by lines that start with these characters.
+        has_conflict = re.search("(?m)^(<<<<<<<|>>>>>>>) ", text) is not None
+        if has_conflict:
             raise UserError(
                 f"{path}: contains merge conflicts; keep one side: git checkout --ours dvc.lock, "
                 "or --theirs; make reproduce then runs the missing stages"
@@ -89,34 +93,49 @@ class LockFile:
 
     @cached_property
     def stages(self) -> Mapping[str, LockedStage]:
-        """All stages by name, parsed.
+        """All recorded stages by name, such as `train@small-phrasebook-1`.
 
         Raises:
-            UserError: The file is damaged.
+            UserError: The file is not valid.
         """
         if not self._text:
             return {}
-        content = parse_yaml(self._text, self._name)
-        checked = check_record(_Content, content, Path(self._name), _RESTORE)
-        return checked.get("stages", {})
+        return self._parse(self._text)
 
     def stage(self, name: str) -> LockedStage:
-        """Return one stage, parsed alone; empty if it is not recorded.
+        """Return what DVC has recorded of one stage; an empty dict if it has recorded nothing.
+
+        Only the lines of this stage are parsed, since parsing a large file takes seconds.
 
         Raises:
-            UserError: Its lines are damaged.
+            UserError: The lines of the stage are not valid.
         """
         if name not in self.blocks:
             return {}
-        content = parse_yaml(f"stages:\n{self.blocks[name]}", self._name)
-        return check_record(_Content, content, Path(self._name), _RESTORE)["stages"][name]
+        text_with_one_stage = f"stages:\n{self.blocks[name]}"
+        return self._parse(text_with_one_stage)[name]
+
+    def _parse(self, text: str) -> Mapping[str, LockedStage]:
+        """Parse text in the format of dvc.lock, and return its stages by name.
+
+        Raises:
+            UserError: The text is not YAML, or an entry has a wrong type.
+        """
+        content = parse_yaml(text, self._name)
+        checked = check_record(_Content, content, Path(self._name), _RESTORE)
+        return checked.get("stages", {})
 
     def settings(self, name: str) -> Mapping[str, Any]:
         """Return the keys of reports/resolved.json that a stage ran with, and their values."""
         return self.stage(name).get("params", {}).get(RESOLVED.as_posix(), {})
 
     def output_md5(self, name: str, path: Path) -> str | None:
-        """Return the MD5 of an output of a stage; None if it is not recorded."""
+        """Return the MD5 that dvc.lock records for an output; None if it records none.
+
+        Args:
+            name: The name of the stage that writes the output.
+            path: The path of the output, relative to the project's folder.
+        """
         for output in self.stage(name).get("outs", []):
             if output["path"] == path.as_posix():
                 return output.get("md5")
@@ -124,35 +143,43 @@ class LockFile:
 
 
 def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
-    """Print a note if a file of reports/ is not the one that the project's dvc.lock records.
+    """Print a note if a file of reports/ differs from the one that DVC has recorded in dvc.lock.
+
+    The user should know that the numbers in the file may not belong to the recorded runs.
 
     Args:
-        path: The file, an output of the stage report.
-        root: The folder of its project.
-        name: What messages call the project.
+        path: The path of the file, such as `reports/results.json`, which the stage report writes.
+        root: The project's folder.
+        name: The name of the project in the note.
     """
     recorded_md5 = None
-    # A damaged dvc.lock is an error only for the commands that need it.
+    # A note is not worth an error, so it is omitted if dvc.lock cannot be read.
     with suppress(UserError):
         recorded_md5 = LockFile.read(root).output_md5("report", path)
-    if recorded_md5 and recorded_md5 != hashlib.md5(read_bytes(root / path)).hexdigest():
+    if not recorded_md5:
+        return
+    current_md5 = hashlib.md5(read_bytes(root / path)).hexdigest()
+    if current_md5 != recorded_md5:
         why = "edited, or not recorded yet (bleuprint sync)"
         print_message(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
 
 
 def write_lock(stages: Sequence[Any]) -> None:
-    """Write stages into dvc.lock; if that is interrupted, put the old content back.
+    """Record stages in dvc.lock; if writing is interrupted, restore the old content of the file.
 
-    DVC empties the file before it writes. Without the old content, an interruption would lose all
-    other stages.
+    DVC empties the file before it writes. An interruption in between would lose all stages that
+    were recorded before.
 
     Args:
         stages: DVC's objects for the stages, at least one.
     """
-    before = read_bytes(LOCK) if LOCK.exists() else None
+    old_content = read_bytes(LOCK) if LOCK.exists() else None
+    dvc_file = stages[0].dvcfile
     try:
-        stages[0].dvcfile.dump_stages(stages, update_pipeline=False)
+        # `update_pipeline=False`: DVC writes dvc.lock only, and leaves dvc.yaml unchanged.
+        dvc_file.dump_stages(stages, update_pipeline=False)
+    # BaseException includes KeyboardInterrupt, which Ctrl-C raises.
     except BaseException:
-        if before is not None:
-            LOCK.write_bytes(before)
+        if old_content is not None:
+            LOCK.write_bytes(old_content)
         raise

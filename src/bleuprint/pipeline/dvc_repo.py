@@ -22,17 +22,21 @@ from bleuprint.runtime.special_files import check_no_special_files
 
 @contextmanager
 def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """Open DVC's repository, which waits for DVC's lock.
+    """Open DVC's repository object for a `with` block, as DVC's own commands do.
 
-    Within the `with` block, DVC logs nothing, and shows none of its progress bars, which depend on
-    its log level.
+    If another DVC command holds DVC's lock, methods of the object wait for it. Within the block,
+    DVC prints no log lines and no progress bars. Errors of DVC become errors of one line.
 
     Args:
         root: The project's folder.
-        resolved: The content that DVC reads in place of reports/resolved.json on disk.
+        resolved: If given, DVC reads this content instead of the file reports/resolved.json. So DVC
+            can be asked what it would do with settings that are not written yet.
+
+    Yields:
+        DVC's repository, a `dvc.repo.Repo`.
 
     Raises:
-        UserError: DVC failed; the message is one line.
+        UserError: DVC failed.
     """
     from dvc.exceptions import DvcException
     from dvc.logger import set_loggers_level
@@ -41,6 +45,7 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
     check_no_special_files(root)
     try:
         with (
+            # DVC shows its progress bars only if it also logs.
             set_loggers_level(logging.CRITICAL),
             _repaired_rwlock(root),
             Repo(str(root), _wait_for_lock=True) as repo,
@@ -55,19 +60,23 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
             f"dvc.yaml or dvc.lock is nested too deeply; {_lock_advice(root)}"
         ) from error
     except (DvcException, OSError) as error:
+        # A full disk, for example, gets a message of its own; other errors keep DVC's message.
         text = describe_machine_error(error) or str(error)
         raise UserError(f"{text}{_advice_for(text, root)}") from error
 
 
 def _advice_for(text: str, root: Path) -> str:
-    """Return what to do about an error of DVC, to be appended to its message.
+    """Return what the user can do about an error of DVC, as text to append to DVC's message.
 
     Args:
         text: DVC's message.
         root: The project's folder.
+
+    Returns:
+        The advice with the punctuation before it; an empty string for an error without advice.
     """
     advice = ""
-    # A kill or a full disk can leave half of dvc.lock.
+    # dvc.lock is damaged: a killed process or a full disk can leave half of the file.
     if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
         advice += f"; {_lock_advice(root)}"
     if "RWLock-file" in text:
@@ -80,8 +89,9 @@ def _advice_for(text: str, root: Path) -> str:
 
 
 def _lock_advice(root: Path) -> str:
-    """Return what to do about a damaged dvc.lock."""
-    if git_output(root, "ls-files", "dvc.lock"):
+    """Return what the user can do about a damaged dvc.lock: restore it from Git, or delete it."""
+    is_tracked_by_git = bool(git_output(root, "ls-files", "dvc.lock"))
+    if is_tracked_by_git:
         return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
     return (
         "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
@@ -91,21 +101,24 @@ def _lock_advice(root: Path) -> str:
 
 @contextmanager
 def _repaired_rwlock(root: Path) -> Iterator[None]:
-    """Restore .dvc/tmp/rwlock if a `with` block is interrupted while DVC writes the file.
+    """Repair DVC's file .dvc/tmp/rwlock if the `with` block ends while DVC is writing it.
 
-    The file lists the processes that read or write outputs. DVC writes it twice for each stage that
-    it compares, and empties it first: with half a list, every DVC command would end with an error.
+    In this file DVC lists, as JSON, which processes read or write which outputs. DVC writes it
+    twice for each stage that it compares, and empties it first. If Ctrl-C interrupts DVC in
+    between, half a list remains, and every later DVC command would fail.
     """
     path = root / ".dvc" / "tmp" / "rwlock"
-    before = path.read_bytes() if path.exists() else None
+    old_content = path.read_bytes() if path.exists() else None
     try:
         yield
+    # BaseException includes KeyboardInterrupt, which Ctrl-C raises.
     except BaseException:
-        if path.exists() and not _is_json(path.read_bytes()):
-            if before is None:
+        is_damaged = path.exists() and not _is_json(path.read_bytes())
+        if is_damaged:
+            if old_content is None:
                 path.unlink()
             else:
-                path.write_bytes(before)
+                path.write_bytes(old_content)
         raise
 
 
@@ -121,35 +134,37 @@ def _is_json(content: bytes) -> bool:
 def changed_stages(
     root: Path = Path(), resolved: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the changes of each changed stage, as `dvc status` reports them.
+    """Return the stages that are out of date, with the changes that `dvc status` reports.
 
-    Waits for DVC's lock.
+    If another DVC command holds DVC's lock, this waits.
 
     Args:
         root: The project's folder.
-        resolved: The content that reports/resolved.json would have. DVC's status is then the one
-            that it would find with this content.
+        resolved: If given, DVC compares this content instead of the file reports/resolved.json. So
+            the answer is known before the file is written.
 
     Returns:
-        By the stage's name a list of texts such as "changed command", and mappings such as
-        {"changed deps": {"data/raw/own": "modified"}}.
+        The changes of each stage by the stage's name: a list of texts such as "changed command",
+        and of mappings such as {"changed deps": {"data/raw/own": "modified"}}.
 
     Raises:
-        UserError: DVC failed; the message is one line.
+        UserError: DVC failed.
     """
     from dvc.repo import lock_repo
 
-    replaced_changes = {}
+    resolved_changes = {}
     status = {}
     with open_repo(root, resolved) as repo, lock_repo(repo):
         if resolved is not None:
-            replaced_changes = _compare_resolved(repo.index.stages, format_json(resolved))
+            new_text = format_json(resolved)
+            resolved_changes = _take_out_resolved_file(repo.index.stages, new_text)
         for name, changes in repo.status().items():
-            # Outside the project's folder, DVC puts the path of dvc.yaml and a colon before a name.
+            # If the working folder is not the project's folder, DVC puts the path of dvc.yaml and a
+            # colon before the name of a stage.
             status[name.rpartition(":")[2]] = changes
-    for name, change in replaced_changes.items():
+    for name, change in resolved_changes.items():
         other_changes = status.get(name, [])
-        # As in `dvc status`, changed dependencies come first.
+        # `dvc status` lists changed dependencies first, and changed outputs after them.
         if "changed deps" in change:
             status[name] = [change, *other_changes]
         else:
@@ -157,32 +172,35 @@ def changed_stages(
     return status
 
 
-def _compare_resolved(dvc_stages: Sequence[Any], text: str) -> dict[str, dict[str, Any]]:
-    """Compare a text with the reports/resolved.json that dvc.lock records.
+def _take_out_resolved_file(dvc_stages: Sequence[Any], new_text: str) -> dict[str, dict[str, Any]]:
+    """Compare a new text of reports/resolved.json with dvc.lock, in place of DVC.
 
-    DVC would compare the file on disk, so the file is removed from the dependencies and outputs of
-    DVC's stages. They change only in memory and must not be saved.
+    DVC would hash the file on disk. So the file is removed from the dependencies and outputs of
+    DVC's stage objects, and its MD5 is compared here. The objects must not be saved afterwards.
 
     Args:
-        dvc_stages: DVC's objects for all stages.
-        text: The content that the file would have.
+        dvc_stages: DVC's objects for all stages; changed in memory.
+        new_text: The new content of the file.
 
     Returns:
-        For each stage that reads or writes the file, and with another content: the change as in
-        `dvc status`.
+        The change as `dvc status` would show it, for each stage that reads or writes the file, if
+        dvc.lock records another MD5.
     """
-    md5 = hashlib.md5(text.encode()).hexdigest()
+    new_md5 = hashlib.md5(new_text.encode()).hexdigest()
     changes = dict[str, dict[str, Any]]()
     for dvc_stage in dvc_stages:
         for section, entries in (("deps", dvc_stage.deps), ("outs", dvc_stage.outs)):
+            # A copy, since the loop removes entries.
             for entry in list(entries):
-                # An entry with `params` stands for some keys of the file. DVC compares their
-                # values, which it reads through `UnwrittenFile`.
-                is_the_file = entry.def_path == RESOLVED.as_posix()
-                if not is_the_file or hasattr(entry, "params"):
+                is_resolved_file = entry.def_path == RESOLVED.as_posix()
+                # Most stages depend on a few keys of the file. DVC compares the values of these
+                # keys, which it already reads from the new text; see `open_repo`.
+                is_for_some_keys = hasattr(entry, "params")
+                if not is_resolved_file or is_for_some_keys:
                     continue
                 entries.remove(entry)
-                if entry.hash_info.value != md5:
+                recorded_md5 = entry.hash_info.value
+                if recorded_md5 != new_md5:
                     changes[dvc_stage.name] = {f"changed {section}": {entry.def_path: "modified"}}
     return changes
 

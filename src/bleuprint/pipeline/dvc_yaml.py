@@ -67,31 +67,36 @@ class Entry:
 
 
 def load_entries(root: Path = Path()) -> dict[str, Entry]:
-    """Return all entries of dvc.yaml by kind, in its order; none if there is no dvc.yaml.
+    """Read dvc.yaml, and return its entries by name, in the order of the file.
+
+    An entry describes all stages of one kind: `train`, for example, becomes one stage for each
+    system, corpus and seed. Without dvc.yaml, the result is empty. An entry that is not valid is
+    omitted, since DVC itself prints an error for it.
 
     Args:
         root: The project's folder.
 
     Raises:
-        UserError: The file is not YAML. Mistakes in an entry are left to DVC, which names them.
+        UserError: The file is not YAML.
     """
     path = root / _DVC_YAML
     if not path.exists():
         return {}
-    stages = _mapping_or_empty(load_yaml(path)).get("stages")
+    document = _mapping_or_empty(load_yaml(path))
+    bodies = _mapping_or_empty(document.get("stages"))
     entries = {}
-    for kind, body in _mapping_or_empty(stages).items():
-        entry = _read_entry(str(kind), _mapping_or_empty(body))
+    for name, body in bodies.items():
+        entry = _read_entry(str(name), _mapping_or_empty(body))
         if entry is not None:
             entries[entry.kind] = entry
     return entries
 
 
 def entry_running(script: str, root: Path = Path()) -> Entry | None:
-    """Return the entry whose command runs a script of stages/; None if there is none.
+    """Return the entry of dvc.yaml that runs a script of the folder stages; None if none does.
 
     Args:
-        script: The name of the script, such as `train.py`.
+        script: The file name of the script, such as `train.py`.
         root: The project's folder.
     """
     for entry in load_entries(root).values():
@@ -101,30 +106,35 @@ def entry_running(script: str, root: Path = Path()) -> Entry | None:
 
 
 def fill_variables(text: str, values: Mapping[str, str]) -> str:
-    """Replace the loop variables in a text whose values are known; the others stay.
+    """Replace variables such as ${item.system} by their values, in a text of dvc.yaml.
+
+    A variable without a known value stays as it is.
 
     Args:
-        text: A text with variables such as ${item.system}.
-        values: The values by name, such as {"item.system": "tiny"}.
+        text: The text, such as `models/${item.system}/${item.corpus}`.
+        values: The known values by name, such as {"item.system": "tiny"}.
     """
 
     def value_of(match: re.Match[str]) -> str:
-        """Return the value of a variable, or the variable itself."""
-        return values.get(match[1], match[0])
+        """Return the value of the matched variable; without a value, the matched text itself."""
+        variable_text = match[0]
+        variable_name = match[1]
+        return values.get(variable_name, variable_text)
 
     return _VARIABLE.sub(value_of, text)
 
 
 def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
-    """Read one entry; return None if it has no command.
+    """Read one entry of dvc.yaml; return None if it has no command.
 
     Args:
-        kind: The name of the entry.
-        body: What stands below the name.
+        kind: The name of the entry, such as `train`.
+        body: The keys and values below the name.
     """
-    # With `foreach`, the stage itself is described below `do`.
+    # In an entry with the key `foreach`, the other keys are below the key `do`.
     stage = _mapping_or_empty(body.get("do", body))
     command = stage.get("cmd")
+    # DVC also accepts a list of commands, and stops at the first one that fails.
     if isinstance(command, list):
         command = " && ".join(str(part) for part in command)
     if not isinstance(command, str):
@@ -144,26 +154,46 @@ def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
 
 
 def _read_loops(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return where each loop variable takes its values from: `systems` for ${systems}."""
+    """Return the setting over which each loop variable of an entry runs.
+
+    Args:
+        body: The keys and values of the entry. `matrix: {system: ${systems}}` makes a stage for
+            each system, and `foreach: ${corpora}` a stage for each corpus.
+
+    Returns:
+        The settings by variable, without dollar and braces: {"system": "systems"} or
+        {"key": "corpora"} for these examples.
+    """
     sources = dict(_mapping_or_empty(body.get("matrix")))
     if "foreach" in body:
         sources[_FOREACH_VARIABLE] = body["foreach"]
-    return {str(name): _VARIABLE.sub(r"\1", str(source)) for name, source in sources.items()}
+    setting_by_variable = {}
+    for variable, source in sources.items():
+        # Replaces ${systems} by the text between the braces.
+        setting_by_variable[str(variable)] = _VARIABLE.sub(r"\1", str(source))
+    return setting_by_variable
 
 
 def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
-    """Return the keys of reports/resolved.json that `params` lists."""
+    """Return the settings that a stage depends on, as dotted keys of reports/resolved.json.
+
+    Args:
+        stage: The keys and values of the stage in dvc.yaml. Its `params` is a list of mappings from
+            a file to keys, such as `reports/resolved.json: [corpora.own.clean]`.
+    """
     keys: list[str] = []
-    for item in _list_or_empty(stage.get("params")):
-        resolved_keys = _mapping_or_empty(item).get(RESOLVED.as_posix())
+    for keys_by_file in _list_or_empty(stage.get("params")):
+        resolved_keys = _mapping_or_empty(keys_by_file).get(RESOLVED.as_posix())
         keys.extend(str(key) for key in _list_or_empty(resolved_keys))
     return keys
 
 
 def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
-    """Return the files that `params` lists.
+    """Return the files whose keys a stage depends on.
 
-    An item of `params` maps a file to its keys, or is a key of params.yaml and names no file.
+    Args:
+        stage: The keys and values of the stage in dvc.yaml. Each item of its list `params` is a
+            mapping from a file to keys, or a text. A text is a key of params.yaml, without a file.
     """
     files: list[str] = []
     for item in _list_or_empty(stage.get("params")):
@@ -172,13 +202,16 @@ def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
 
 
 def _paths(items: Any) -> list[str]:
-    """Return the paths in a list of dependencies or outputs.
+    """Return the paths in a list of dependencies or outputs of dvc.yaml.
 
-    A path with options, such as `cache: false`, is written as a mapping with one key.
+    Args:
+        items: The list. Each item is a path, or a mapping from one path to its options, such as
+            `reports/table.md: {cache: false}`.
     """
     paths = []
     for item in _list_or_empty(items):
-        path = next(iter(item)) if isinstance(item, Mapping) else item
+        has_options = isinstance(item, Mapping)
+        path = next(iter(item)) if has_options else item
         paths.append(str(path))
     return paths
 

@@ -17,29 +17,34 @@ from bleuprint.runtime.files import read_json_object
 
 
 def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], None]:
-    """Remember the settings and code with which a stage starts; return the check for its end.
+    """Return a function that checks, when a stage ends, that its settings and code are unchanged.
+
+    This is called at the start of the stage and remembers its settings and code. The check is
+    needed because DVC hashes settings and code only after a stage has ended: it would record the
+    edited version for outputs that the old one has written.
 
     Args:
-        entry: The entry of the stage in dvc.yaml.
-        script: The script in stages/ that runs, such as `train.py`.
-        arguments: The arguments of the script.
+        entry: The entry of dvc.yaml to which the stage belongs.
+        script: The script that runs, in the folder stages, such as `train.py`.
+        arguments: The command-line arguments of the script.
 
     Returns:
-        A function that raises UserError if settings or code of the stage have changed.
+        The check, which raises UserError after an edit.
     """
     stage_name = script.removesuffix(".py")
-    start_settings = _read_resolved()
-    names = entry.argument_names(script)
-    values = dict(zip(names, arguments, strict=False))
-    keys = list(_setting_keys(entry, values))
-    start_code = _nested_value(start_settings, ("code", stage_name))
+    start_content = _read_resolved()
+    variables = entry.argument_names(script)
+    # Not strict, since the command line may also contain options.
+    values = dict(zip(variables, arguments, strict=False))
+    setting_keys = list(_setting_keys(entry, values))
+    start_code_hash = _nested_value(start_content, ("code", stage_name))
 
     def check() -> None:
-        """Raise UserError if settings or code have changed since the stage started."""
-        edited = _edited_key(keys, start_settings, _read_resolved())
-        if edited:
-            problem = f"{RESOLVED} ({edited}) was edited while this ran"
-        elif start_code and code_fingerprint(stage_name) != start_code:
+        """Raise UserError if the settings or the code have changed since the stage started."""
+        edited_key = _edited_key(setting_keys, start_content, _read_resolved())
+        if edited_key is not None:
+            problem = f"{RESOLVED} ({edited_key}) was edited while this ran"
+        elif start_code_hash and code_fingerprint(stage_name) != start_code_hash:
             problem = f"the code of stages/{stage_name}.py was edited while this ran"
         else:
             return
@@ -54,15 +59,16 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
 def _edited_key(
     keys: Iterable[tuple[str, ...]], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> str | None:
-    """Return the first key whose value differs between two versions of the settings.
+    """Return the first key whose value differs between two versions of reports/resolved.json.
 
     Args:
-        keys: The names of nested keys.
-        before: The content of reports/resolved.json at the start of the stage.
-        after: Its content now.
+        keys: The keys to compare, each as the names on the way to a nested value, such as
+            ("corpora", "own", "clean").
+        before: The content of the file at the start of the stage.
+        after: The content of the file now.
 
     Returns:
-        The dotted key; None if no value differs.
+        The key with dots between the names; None if no value differs.
     """
     for names in keys:
         if _nested_value(before, names) != _nested_value(after, names):
@@ -71,26 +77,32 @@ def _edited_key(
 
 
 def _setting_keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield the keys that a stage depends on, as names of nested keys.
+    """Yield the settings that a stage depends on, as keys of reports/resolved.json.
 
-    If a key contains a loop variable without a known value, it ends before that name: then the
-    section around it is compared.
+    dvc.yaml writes a key with variables, such as `corpora.${item.corpus}.clean`. If the value of a
+    variable is not known, the key ends before it: then the complete section `corpora` is compared.
 
     Args:
-        entry: The entry of the stage.
-        values: The known values of loop variables.
+        entry: The entry of dvc.yaml to which the stage belongs.
+        values: The known values of the variables.
+
+    Yields:
+        The names on the way to a nested value, such as ("corpora", "own", "clean").
     """
-    for key in entry.parameters:
-        known_prefix, variable_start, _ = fill_variables(key, values).partition("${")
-        if variable_start:
-            known_prefix = known_prefix.rpartition(".")[0]
-        yield tuple(name for name in known_prefix.split(".") if name)
+    for key_with_variables in entry.parameters:
+        key = fill_variables(key_with_variables, values)
+        known_part, start_of_variable, _ = key.partition("${")
+        has_unknown_variable = start_of_variable != ""
+        if has_unknown_variable:
+            # The variable may be only the end of a name, so the name is cut off as a whole.
+            known_part = known_part.rpartition(".")[0]
+        yield tuple(name for name in known_part.split(".") if name)
 
 
 def _read_resolved() -> Mapping[str, Any]:
-    """Return the content of reports/resolved.json; empty if it is missing or damaged.
+    """Return the content of reports/resolved.json; an empty dict if it is missing or damaged.
 
-    A stage that needs the file raises the error itself.
+    This is not an error here: a stage that needs the file reads it again and raises the error.
     """
     with suppress(FileNotFoundError, UserError):
         return read_json_object(RESOLVED)

@@ -35,63 +35,83 @@ class Difference:
 def first_difference(
     first_stages: Mapping[str, Any], second_stages: Mapping[str, Any], last_stage: str
 ) -> Difference | None:
-    """Find the first stage whose outputs differ in two files dvc.lock.
+    """Find the first stage whose outputs differ between two runs of an experiment.
+
+    DVC records the hashes of the outputs of each stage in dvc.lock. The stages are compared in the
+    order in which they run, so the first one with other outputs is where the two runs part.
 
     Args:
-        first_stages: The stages of the first dvc.lock, by name.
-        second_stages: The stages of the second dvc.lock, by name.
-        last_stage: The name of a stage. It and the stages that it needs are compared.
+        first_stages: The stages that dvc.lock records for the first run, by name.
+        second_stages: The stages that dvc.lock records for the second run, by name.
+        last_stage: The stage at which to stop, such as `score@small-phrasebook-1`. Only this stage
+            and the stages whose outputs it needs are compared.
 
     Returns:
-        None if no outputs differ.
+        The kind of the stage and what differs in its settings, code or data; None if all outputs
+        are equal.
     """
-    for name in _chain_of(last_stage, first_stages):
-        first = first_stages.get(name, {})
-        second = second_stages.get(name, {})
-        if _compared_outputs(first) != _compared_outputs(second):
+    for name in _stages_up_to(last_stage, first_stages):
+        first_stage = first_stages.get(name, {})
+        second_stage = second_stages.get(name, {})
+        if _compared_outputs(first_stage) != _compared_outputs(second_stage):
             kind = name.partition("@")[0]
-            return Difference(kind, list(_causes(first_stages, first, second)))
+            causes = list(_causes(first_stages, first_stage, second_stage))
+            return Difference(kind, causes)
     return None
 
 
 def _compared_outputs(stage: Mapping[str, Any]) -> dict[str, str]:
-    """Return the MD5 of each output of a stage that contains results."""
+    """Return the MD5 of each output of a stage by path, without outputs that contain run times."""
     outputs = _md5_by_path(stage, "outs")
     return {path: md5 for path, md5 in outputs.items() if not _RUN_REPORTS.search(path)}
 
 
 def _causes(
-    stages: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]
+    stages: Mapping[str, Any], first_stage: Mapping[str, Any], second_stage: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield why the outputs of one stage differ: other settings, code or data.
+    """Yield why the outputs of a stage differ between two runs: other settings, code or data.
 
     Args:
-        stages: All stages of the first dvc.lock.
-        first: The stage in the first dvc.lock.
-        second: The stage in the second dvc.lock; empty if it is missing there.
+        stages: All stages that dvc.lock records for the first run.
+        first_stage: The stage in the first run.
+        second_stage: The stage in the second run; empty if dvc.lock does not record it there.
     """
-    if not second:
+    if not second_stage:
         yield "no such stage there"
         return
-    yield from _changed_settings(first, second)
-    outputs = set[str]()
+    yield from _changed_parameters(first_stage, second_stage)
+    outputs_of_stages = set[str]()
     for stage in stages.values():
-        outputs.update(_md5_by_path(stage, "outs"))
-    first_inputs = _md5_by_path(first, "deps")
-    second_inputs = _md5_by_path(second, "deps")
-    for path in dict.fromkeys((*first_inputs, *second_inputs)):
+        outputs_of_stages.update(_md5_by_path(stage, "outs"))
+    first_inputs = _md5_by_path(first_stage, "deps")
+    second_inputs = _md5_by_path(second_stage, "deps")
+    all_paths = dict.fromkeys((*first_inputs, *second_inputs))
+    for path in all_paths:
         is_changed = first_inputs.get(path) != second_inputs.get(path)
-        # Outputs of earlier stages were compared before. What is left are the user's own files.
-        is_output = any(_overlap(path, output) for output in outputs)
+        # The outputs of earlier stages are equal, or they would be the first difference. Only the
+        # user's own files remain.
+        is_output = any(_overlap(path, output) for output in outputs_of_stages)
         if is_changed and not is_output:
             yield f"data {path}"
 
 
-def _changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the settings, code and input files that differ, by the stage's recorded parameters."""
-    first_values = _parameters(first)
-    second_values = _parameters(second)
-    for key in dict.fromkeys((*first_values, *second_values)):
+def _changed_parameters(
+    first_stage: Mapping[str, Any], second_stage: Mapping[str, Any]
+) -> Iterator[str]:
+    """Describe each value of reports/resolved.json that differs between two runs of a stage.
+
+    The keys of this file start with `code`, with `inputs` (the user's own files) or with a section
+    of settings. The texts are `code of stages/clean.py`, `data inputs/train.de` or
+    `settings runs.small.own.train.dropout 0.1 and 0.3`, for example.
+
+    Args:
+        first_stage: What dvc.lock records for the stage in the first run.
+        second_stage: What dvc.lock records for the stage in the second run.
+    """
+    first_values = _parameters(first_stage)
+    second_values = _parameters(second_stage)
+    all_keys = dict.fromkeys((*first_values, *second_values))
+    for key in all_keys:
         first_value = first_values.get(key, "none")
         second_value = second_values.get(key, "none")
         if first_value == second_value:
@@ -101,7 +121,8 @@ def _changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> It
         if section == "code":
             yield f"code of stages/{name}.py"
         elif section == "inputs":
-            yield f"data {name.partition('.')[2]}"
+            file = name.partition(".")[2]
+            yield f"data {file}"
         else:
             yield f"settings {key} {first_value} and {second_value}"
 
@@ -111,30 +132,37 @@ def _parameters(stage: Mapping[str, Any]) -> Mapping[str, str]:
     return flatten_settings(stage.get("params", {}).get(str(RESOLVED), {}))
 
 
-def _chain_of(last_stage: str, stages: Mapping[str, Any]) -> list[str]:
-    """Return a stage and all that it needs, each after those that it needs itself.
+def _stages_up_to(last_stage: str, stages: Mapping[str, Any]) -> list[str]:
+    """Return a stage and all stages that it needs, directly or not, in the order in which they run.
 
     Args:
-        last_stage: The name of the stage.
-        stages: All stages of a dvc.lock, by name.
+        last_stage: The name of the stage, which comes last in the result.
+        stages: All stages that dvc.lock records, by name.
     """
-    # A dict, since it keeps the order and finds a name fast.
-    chain: dict[str, None] = {}
+    # The names in order. A dict without values, since it keeps the order and finds a name fast.
+    ordered_names: dict[str, None] = {}
 
-    def add_with_inputs(name: str) -> None:
-        """Add the stages that write the inputs of a stage, then the stage itself."""
+    def add_after_its_inputs(name: str) -> None:
+        """Add the stages that write the inputs of a stage, by recursion, then the stage itself."""
         for path in _md5_by_path(stages.get(name, {}), "deps"):
             for writer in _writers_of(path, stages):
-                if writer not in chain and writer != name:
-                    add_with_inputs(writer)
-        chain.setdefault(name)
+                # The input and an output of a stage may lie in the same folder.
+                is_itself = writer == name
+                if writer not in ordered_names and not is_itself:
+                    add_after_its_inputs(writer)
+        ordered_names.setdefault(name)
 
-    add_with_inputs(last_stage)
-    return list(chain)
+    add_after_its_inputs(last_stage)
+    return list(ordered_names)
 
 
 def _writers_of(path: str, stages: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the stages that write a path, a file in it, or a folder around it."""
+    """Yield the names of the stages that write a path, a file in it, or a folder that contains it.
+
+    Args:
+        path: The path, relative to the project's folder.
+        stages: All stages that dvc.lock records, by name.
+    """
     for name, stage in stages.items():
         for output in _md5_by_path(stage, "outs"):
             if _overlap(path, output):
@@ -142,13 +170,14 @@ def _writers_of(path: str, stages: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _md5_by_path(stage: Mapping[str, Any], section: str) -> dict[str, str]:
-    """Return the MD5 of each path that dvc.lock records for a stage.
+    """Return the MD5 of each input, or of each output, that dvc.lock records for a stage.
 
     Args:
-        stage: The stage in dvc.lock.
-        section: `deps` for the inputs, `outs` for the outputs.
+        stage: What dvc.lock records for the stage.
+        section: `deps` for the inputs (dependencies), `outs` for the outputs.
     """
-    return {entry["path"]: entry.get("md5", "") for entry in stage.get(section, ())}
+    files = stage.get(section, [])
+    return {file["path"]: file.get("md5", "") for file in files}
 
 
 def _overlap(first: str, second: str) -> bool:

@@ -68,37 +68,46 @@ class Stage:
 
     @property
     def mark(self) -> Path:
-        """The file that exists once the stage has finished under Snakemake.
+        """The path of the file that says that Snakemake has finished the stage.
 
-        `recording.py` explains its content, the state from which the stage started.
+        It exists until the stage is recorded in DVC. It contains a hash of the stage's settings and
+        inputs, so that a stage whose inputs have changed since is not recorded.
         """
         return FINISHED / self.name
 
     def begin_command(self) -> str:
-        """Return the shell command that notes the state from which the stage starts.
+        """Return the shell command that a Snakemake job runs before the stage itself.
 
-        The caller appends the input files of the stage.
+        It writes a hash of the stage's settings and inputs to a file, so that later changes are
+        noticed. The caller has to append the paths of the input files to the command.
         """
         name = shlex.quote(self.name)
         return f"env PYTHONPATH=src python -m bleuprint sync --begin {name} {self.digest}"
 
     def marked_command(self, shards: int = 1) -> str:
-        """Return the shell command that runs the stage and then writes its mark.
+        """Return the shell command that runs the stage, and then marks it as finished.
+
+        The mark is a file: `begin_command` has written MARK.begun, and `mv` renames it to MARK.
 
         Args:
-            shards: The number of shards of the corpus, which the stage joins if there are several.
+            shards: The number of parts into which the corpus was divided. If there are several, and
+                other jobs have processed them, the stage only joins the results.
         """
         mark = shlex.quote(str(self.mark))
-        gather = f" --gather {shards}" if shards > 1 and self.is_sharded else ""
-        return f"{self.command}{gather} && mv {mark}.begun {mark}"
+        gather_option = ""
+        if shards > 1 and self.is_sharded:
+            gather_option = f" --gather {shards}"
+        return f"{self.command}{gather_option} && mv {mark}.begun {mark}"
 
 
 def load_stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
-    """Return all stages of dvc.yaml, resolved by reports/resolved.json.
+    """Return all stages of the pipeline, with the values of their settings.
+
+    DVC reads dvc.yaml, and makes a stage for each system, corpus and seed of the settings.
 
     Args:
         root: The project's folder.
-        content: The content of reports/resolved.json in place of the file on disk.
+        content: If given, these settings are used instead of the file reports/resolved.json.
 
     Raises:
         UserError: dvc.yaml has a mistake, or there is no reports/resolved.json.
@@ -110,50 +119,60 @@ def load_stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -
 
 
 def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
-    """Return the inputs of each stage, as outputs of other stages and as single files.
+    """Return the paths that each stage reads, in the form in which Snakemake links its jobs.
 
-    A dependency in dvc.yaml may be an output, a folder of outputs, a file inside an output, or a
-    file or folder that no stage writes.
+    A dependency in dvc.yaml may be a folder that contains outputs of several stages, or a file in
+    an output folder. Snakemake needs the outputs themselves, just as the stages write them. A file
+    or folder that no stage writes is listed as single files.
 
     Args:
         graph: All stages.
         root: The project's folder.
 
     Returns:
-        The paths by the stage's name.
+        The paths, by the name of the stage that reads them.
     """
     stages = list(graph)
-    outputs = set[str]()
-    outputs_below: dict[str, list[str]] = defaultdict(list)
+    all_outputs = dict[str, None]()
     for stage in stages:
-        for output in stage.outputs:
-            if output in outputs:
-                continue
-            outputs.add(output)
-            outputs_below[output].append(output)
-            for folder in _parent_folders(output):
-                outputs_below[folder].append(output)
+        all_outputs.update(dict.fromkeys(stage.outputs))
+    # The outputs that are equal to a path, or in a folder with this path.
+    outputs_in: dict[str, list[str]] = defaultdict(list)
+    for output in all_outputs:
+        outputs_in[output].append(output)
+        for folder in _parent_folders(output):
+            outputs_in[folder].append(output)
 
     # Many stages share a dependency, and listing the files of a folder takes time.
     @cache
     def inputs_of_dependency(dependency: str) -> list[str]:
-        """Return the outputs at, below or around a dependency; if there are none, its files."""
-        if dependency in outputs_below:
-            return outputs_below[dependency]
-        outputs_around = [folder for folder in _parent_folders(dependency) if folder in outputs]
-        return outputs_around or list(files_of_dependency(dependency, root))
+        """Return the outputs of stages that a dependency stands for, or else its files.
+
+        If the dependency is an output, or a folder of outputs, these are returned. If it is in an
+        output folder, that folder is returned.
+        """
+        if dependency in outputs_in:
+            return outputs_in[dependency]
+        outputs_around = [folder for folder in _parent_folders(dependency) if folder in all_outputs]
+        if outputs_around:
+            return outputs_around
+        return list(files_of_dependency(dependency, root))
 
     inputs_by_stage = {}
     for stage in stages:
         inputs: list[str] = []
         for dependency in stage.dependencies:
             inputs.extend(inputs_of_dependency(dependency))
-        inputs_by_stage[stage.name] = list(dict.fromkeys(inputs))
+        without_repetitions = dict.fromkeys(inputs)
+        inputs_by_stage[stage.name] = list(without_repetitions)
     return inputs_by_stage
 
 
 def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:
-    """Yield the files of a folder, without those that DVC ignores; of a file, the file itself.
+    """Yield the files in a folder that a stage depends on; if it is a file, the file itself.
+
+    Files that DVC ignores are omitted: Python's compiled files, and the time stamps that Snakemake
+    writes into folders. A path that does not exist is yielded like a file.
 
     Args:
         dependency: The path, relative to the project's folder.
@@ -169,17 +188,17 @@ def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:
 
 
 def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
-    """Describe one of DVC's stages as a Stage.
+    """Turn DVC's object for a stage into our description of it.
 
     Args:
-        dvc_stage: DVC's object for the stage.
-        settings: The content of reports/resolved.json.
+        dvc_stage: DVC's object.
+        settings: The content of reports/resolved.json, with the values of the settings.
     """
     resources = dvc_stage.meta or {}
     _check_resources(dvc_stage.name, resources)
-    # DVC lists each file of `params` as a dependency, too. Of reports/resolved.json, only the keys
-    # count: as a file, it would make Snakemake run all stages again whenever it is written. Only
-    # the report depends on the file as a whole, without keys.
+    # DVC lists reports/resolved.json among the dependencies of each stage that reads some of its
+    # keys. Such an entry is replaced by the keys: as a file, it would make Snakemake run all stages
+    # whenever it is written. Only the stage report depends on the complete file.
     entries_with_keys = [
         entry
         for entry in dvc_stage.params
@@ -190,14 +209,11 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
     for entry in entries_with_keys:
         for key in entry.params:
             parameters[key] = _setting(settings, key, dvc_stage.name)
-            # inputs.CORPUS has the MD5 of each of the user's own files, by path.
+            # inputs.CORPUS maps the path of each of the user's own files to its MD5. The stage
+            # depends on these files, too.
             if key.startswith("inputs."):
                 dependencies.extend(parameters[key])
-    # Portable training uses one thread and no GPU. `arithmetic` is false for an excluded run, and
-    # for an external system, whose translations are only copied.
-    is_small = any(
-        key.endswith(".arithmetic") and value != "native" for key, value in parameters.items()
-    )
+    needs_one_core = _needs_one_core(parameters)
     command = dvc_stage.cmd
     return Stage(
         name=dvc_stage.name,
@@ -206,16 +222,36 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
         outputs=tuple(output.def_path for output in dvc_stage.outs),
         git_outputs=tuple(output.def_path for output in dvc_stage.outs if not output.use_cache),
         parameters=parameters,
-        threads=1 if is_small else resources["threads"],
+        threads=1 if needs_one_core else resources["threads"],
         memory_gb=resources["memory_gb"],
         hours=resources["hours"],
-        gpu=0 if is_small else resources.get("gpu", 0),
+        gpu=0 if needs_one_core else resources.get("gpu", 0),
         is_sharded=resources.get("sharded", False),
     )
 
 
+def _needs_one_core(parameters: Mapping[str, Any]) -> bool:
+    """Whether one core and no GPU suffice for a stage, whatever dvc.yaml reserves for its kind.
+
+    That is so for a system with portable arithmetic, which computes the same on every processor,
+    but in one thread. It is also so where the setting `arithmetic` is false: the stages of an
+    excluded run write empty outputs, and those of an external system only copy translations.
+
+    Args:
+        parameters: The settings of the stage, by keys such as `runs.small.own.arithmetic`.
+    """
+    return any(
+        key.endswith(".arithmetic") and value != "native" for key, value in parameters.items()
+    )
+
+
 def _check_resources(stage_name: str, resources: Mapping[str, Any]) -> None:
-    """Raise UserError if the `meta` of a stage lacks what is to be reserved for it."""
+    """Raise UserError if dvc.yaml does not say what Snakemake has to reserve for a stage.
+
+    Args:
+        stage_name: The name of the stage, for the message.
+        resources: The section `meta` of the stage in dvc.yaml.
+    """
     missing = [name for name in ("threads", "memory_gb", "hours") if name not in resources]
     if missing:
         raise UserError(
@@ -225,10 +261,15 @@ def _check_resources(stage_name: str, resources: Mapping[str, Any]) -> None:
 
 
 def _setting(settings: Mapping[str, Any], key: str, stage_name: str) -> Any:
-    """Return the value of a dotted key of reports/resolved.json.
+    """Return the value of a setting on which a stage depends.
+
+    Args:
+        settings: The content of reports/resolved.json.
+        key: The names on the way to the value, with dots between them: `runs.small.own.train`.
+        stage_name: The name of the stage, for the message.
 
     Raises:
-        UserError: The key, which a stage depends on, is missing.
+        UserError: The setting is missing.
     """
     value: Any = settings
     for name in key.split("."):

@@ -14,17 +14,17 @@ from bleuprint.config.references import shared_folders
 from bleuprint.runtime.errors import print_message
 
 _REMOVED = Path("work", "removed")
-# Folders of bleuprint 1.0 that have another name now. The first one contained the results of
-# external systems.
-_FOLDERS_OF_1_0 = (
+# Folders that bleuprint 1.0 wrote and that have another name now. The first one contained the
+# results of external systems.
+_FOLDERS_OF_VERSION_1_0 = (
     Path("results/outside"),
     Path("data/ledgers"),
     Path("data/statistics"),
     Path("data/tests"),
 )
-# The folders that the stage report depends on. All but the first have a file for each corpus.
-REPORT_FOLDERS = (
-    "results",
+# The folders that the stage report reads in addition to results. Each contains one folder or file
+# per corpus, with the name of the corpus.
+REPORT_FOLDERS_BY_CORPUS = (
     "data/filter_stats",
     "data/split",
     "data/corpus_stats",
@@ -33,25 +33,28 @@ REPORT_FOLDERS = (
 
 
 def move_leftovers(settings: Settings, root: Path = Path()) -> None:
-    """Move the outputs that params.yaml does not name and that other stages would read.
+    """Move outputs of earlier experiments out of the folders that stages still read.
 
-    Prints a note that names them.
+    When params.yaml no longer names a system, corpus or seed, DVC leaves its outputs on disk. If
+    they stayed in a folder that a stage depends on, they would change the hash of that folder. So
+    this function moves them to work/removed and prints a note that names them.
 
     Args:
         settings: The settings in params.yaml.
         root: The project's folder.
     """
     moved = []
-    for path in _leftovers(settings, root):
+    for path in _find_leftovers(settings, root):
         target = root / _REMOVED / path
+        # Outputs of the same name may have been moved before; only the newest ones are kept.
         shutil.rmtree(target, ignore_errors=True)
         if _has_files(root / path):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Not `rename`, since work may be on another disk.
+            # `rename` would fail if work is on another disk.
             shutil.move(root / path, target)
             moved.append(path)
         else:
-            # `dvc checkout` leaves an empty folder, which is not worth a note.
+            # `dvc checkout` may leave an empty folder. There is nothing to keep or to report.
             shutil.rmtree(root / path)
         _remove_empty_parents(path, root)
     if moved:
@@ -65,44 +68,90 @@ def _has_files(path: Path) -> bool:
 
 
 def _remove_empty_parents(path: Path, root: Path) -> None:
-    """Remove the folders above a path that are empty now, up to the project's folder.
+    """Remove the folders that contained a path and are empty now, but not the project's folder.
 
     Args:
-        path: The path, relative to the project's folder.
+        path: A path that was just removed, relative to the project's folder, such as
+            `results/tiny/own/2`.
         root: The project's folder.
     """
-    # The last of the parents is the project's folder itself.
-    for folder in list(path.parents)[:-1]:
-        if not any((root / folder).iterdir()):
-            (root / folder).rmdir()
+    for parent in path.parents:
+        is_project_folder = parent == Path()
+        if is_project_folder:
+            return
+        is_empty = not any((root / parent).iterdir())
+        if is_empty:
+            (root / parent).rmdir()
 
 
-def _leftovers(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the outputs that no stage writes any longer and that another stage would read."""
-    yield from _unnamed_runs("results/*/*/*", settings, root)
-    yield from _unnamed_models(settings, root)
-    yield from _unnamed_shared_outputs(settings, root)
-    yield from _folders_of_1_0(settings, root)
-    for folder in REPORT_FOLDERS[1:]:
-        for path in _matching(root, f"{folder}/*"):
-            if path.name not in settings.corpora:
-                yield path
+def _find_leftovers(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield outputs that belong to no entry of params.yaml, in folders that stages read as a whole.
+
+    Args:
+        settings: The settings in params.yaml.
+        root: The project's folder; the paths are relative to it.
+    """
+    yield from _results_of_unnamed_runs(settings, root)
+    yield from _models_of_unnamed_seeds(settings, root)
+    yield from _leftovers_in_shared_folders(settings, root)
+    yield from _existing_folders_of_version_1_0(settings, root)
+    yield from _data_of_unnamed_corpora(settings, root)
 
 
-def _unnamed_models(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield models of seeds that params.yaml does not name, if stages depend on all seeds.
+def _results_of_unnamed_runs(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the folders results/SYSTEM/CORPUS/SEED whose run params.yaml does not name.
 
-    That is so for a model with which other systems start or which translates synthetic text.
+    The stage report depends on the folder results.
+    """
+    for folder in _matching(root, "results/*/*/*"):
+        if _belongs_to_unnamed_run(folder, settings):
+            yield folder
+
+
+def _models_of_unnamed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the models of unnamed seeds, in folders models/SYSTEM/CORPUS that a stage reads.
+
+    A stage reads the models of all seeds if another system is fine-tuned from them, or if they
+    translate text into synthetic training text. Other models may stay: each stage that reads one
+    depends on the folder of a single seed.
     """
     needed_entries = {reference.needed for reference in settings.references()}
     for needed in needed_entries:
-        if needed.system:
-            pattern = f"models/{needed.system}/{needed.corpus}/*"
-            yield from _unnamed_runs(pattern, settings, root)
+        # Without a system, the entry is a corpus, which needs no model.
+        if not needed.system:
+            continue
+        for folder in _matching(root, f"models/{needed.system}/{needed.corpus}/*"):
+            if _belongs_to_unnamed_run(folder, settings):
+                yield folder
 
 
-def _unnamed_shared_outputs(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield what lies in folders that several stages write to, and no stage writes any longer."""
+def _belongs_to_unnamed_run(folder: Path, settings: Settings) -> bool:
+    """Whether a folder has the name of a run that params.yaml does not name.
+
+    A run is one system on one corpus with one seed. A run counts as named if params.yaml names all
+    three, even if it excludes this combination: the stages of an excluded run write empty outputs.
+
+    Args:
+        folder: A folder such as `results/tiny/own/2`, for system tiny, corpus own and seed 2.
+        settings: The settings in params.yaml.
+    """
+    _, system, corpus, seed = folder.parts
+    if not seed.isdecimal():
+        return False  # A folder or file of the user, such as results/notes/of/mine.txt.
+    is_named = (
+        system in settings.all_systems
+        and corpus in settings.corpora
+        and seed in {str(named_seed) for named_seed in settings.seeds}
+    )
+    return not is_named
+
+
+def _leftovers_in_shared_folders(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield what no stage writes in the folders that several stages write into.
+
+    An example is data/raw/CORPUS: the stage download writes the folder `given` into it, and each
+    synthetic text of params.yaml has a stage that adds another folder.
+    """
     outputs_by_folder = shared_folders(
         settings.corpora,
         list(settings.all_systems),
@@ -115,35 +164,36 @@ def _unnamed_shared_outputs(settings: Settings, root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _folders_of_1_0(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the folders of bleuprint 1.0 that exist.
+def _existing_folders_of_version_1_0(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the folders that bleuprint 1.0 wrote and that have another name now.
 
-    A folder of results stays if params.yaml names a system like it, such as `outside`.
+    One of them is results/outside. It is not a leftover if params.yaml names a system `outside`,
+    whose results have the same path.
     """
-    for folder in _FOLDERS_OF_1_0:
-        is_of_system = folder.parts[0] == "results" and folder.name in settings.all_systems
-        if (root / folder).exists() and not is_of_system:
+    for folder in _FOLDERS_OF_VERSION_1_0:
+        is_in_results = folder.parts[0] == "results"
+        is_results_of_system = is_in_results and folder.name in settings.all_systems
+        if (root / folder).exists() and not is_results_of_system:
             yield folder
 
 
-def _unnamed_runs(pattern: str, settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the folders FOLDER/SYSTEM/CORPUS/SEED of runs that params.yaml does not name.
+def _data_of_unnamed_corpora(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the data of corpora that params.yaml does not name, in folders that the report reads.
 
-    The folders of an excluded run stay, since its stages write empty outputs (`stage_args.py`).
-
-    Args:
-        pattern: The folders to search, as for `Path.glob`.
-        settings: The settings in params.yaml.
-        root: The project's folder.
+    Each of these folders contains one item per corpus, such as data/filter_stats/CORPUS.
     """
-    seeds = {str(seed) for seed in settings.seeds}
-    for path in _matching(root, pattern):
-        _, system, corpus, seed = path.parts
-        is_named = system in settings.all_systems and corpus in settings.corpora and seed in seeds
-        if seed.isdecimal() and not is_named:
-            yield path
+    for folder in REPORT_FOLDERS_BY_CORPUS:
+        for path in _matching(root, f"{folder}/*"):
+            corpus = path.name
+            if corpus not in settings.corpora:
+                yield path
 
 
 def _matching(root: Path, pattern: str) -> list[Path]:
-    """Return the files and folders that match a pattern, relative to the project's folder."""
+    """Return the files and folders that match a pattern, relative to the project's folder.
+
+    Args:
+        root: The project's folder.
+        pattern: A pattern as for `Path.glob`, such as `results/*/*/*`.
+    """
     return sorted(path.relative_to(root) for path in root.glob(pattern))

@@ -48,25 +48,28 @@ class PlannedStage:
 
     @property
     def last_seconds(self) -> float | None:
-        """How many seconds the stage took when it last ran here, with any settings.
+        """How many seconds the stage took when it last ran in this project; None if unknown.
 
-        None if that is unknown.
+        The settings may have been different then, so this is only an estimate for the next time.
         """
         command = _script_with_arguments(self.stage)
         if not command:
             return None
+        # The time of a training is stored with its run, the time of any other stage by its command.
         if self.stage.kind == "train":
             return last_training_seconds(_run_of(self.stage))
         return read_seconds(stage_seconds_file(command))
 
     @property
     def last_seconds_with_another_seed(self) -> float | None:
-        """How many seconds the stage took with another seed.
+        """How many seconds the same stage took with another seed; None if unknown.
 
-        None if that is unknown, or if `last_seconds` is known.
+        This estimate is only for a stage that has never run with its own seed: None, too, if
+        `last_seconds` is known, or if the stage has no seed.
         """
         command = _script_with_arguments(self.stage)
-        if not self.is_of_runs or self.last_seconds is not None or not command:
+        has_seed = self.is_of_runs
+        if not command or not has_seed or self.last_seconds is not None:
             return None
         if self.stage.kind == "train":
             return last_training_seconds_with_any_seed(_run_of(self.stage))
@@ -74,10 +77,12 @@ class PlannedStage:
 
 
 def _script_with_arguments(stage: Stage) -> list[str]:
-    """Return the script of a stage in stages/ and its arguments.
+    """Return the script that a stage runs and its arguments, without the interpreter before them.
+
+    For the command `python stages/train.py small own 1`, these are the last four words.
 
     Returns:
-        An empty list for a stage that the user has added with a command of another kind.
+        The words; an empty list if the user has added a stage that runs no script of stages/.
     """
     words = stage.command.split()
     for index, word in enumerate(words):
@@ -93,11 +98,11 @@ def _run_of(stage: Stage) -> Run:
 
 
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
-    """Return the stages that would run, in their order.
+    """Return the stages that `make reproduce` would run now, in their order, each with a reason.
 
-    A stage after a changed one runs only if the changed one writes other outputs than before. The
-    list omits stages whose outputs are missing but in DVC's cache, since DVC restores them. When a
-    listed stage has run with the same inputs before, DVC will restore its outputs, too.
+    These are the stages that DVC finds out of date, and the stages after them. Fewer may run in the
+    end. If a stage writes the same outputs as before, the stages after it do not run. If a stage
+    has run with the same inputs before, DVC restores its outputs instead.
 
     Args:
         root: The project's folder.
@@ -106,7 +111,8 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
         UserError: There is a mistake in params.yaml or dvc.yaml, or a merge conflict in dvc.lock.
     """
     recorded = LockFile.read(root).blocks
-    # DVC runs the stage resolve before all others. This takes its result as if it had run already.
+    # The stage resolve runs before all others and writes reports/resolved.json. Here its content is
+    # computed without writing it, and DVC compares the other stages with this content.
     settings = load_settings(root / "params.yaml")
     content = resolved_content(settings, root)
     stages = load_stages(root, content)
@@ -117,13 +123,13 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     for stage in stages:
         for path in stage.outputs:
             writers[path] = stage.name
-    # reports/resolved.json counts as written already, so nothing waits for the stage resolve.
-    running = status.keys() - {"resolve"}
+    # The output of resolve is known already, so no stage is planned because resolve has to run.
+    changed = status.keys() - {"resolve"}
     planned: dict[str, PlannedStage] = {}
     for stage in stages:
         inputs = inputs_by_stage[stage.name]
         earlier_stages = [writers[path] for path in inputs if path in writers]
-        rewritten_inputs = {path for path in inputs if writers.get(path) in running}
+        rewritten_inputs = {path for path in inputs if writers.get(path) in changed}
         is_new = stage.name not in recorded
         why = _NEW if is_new else None
         if why is None:
@@ -140,22 +146,23 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 def _reason_to_run(
     stage: Stage, changes: Collection[Any], rewritten_inputs: Collection[str]
 ) -> str | None:
-    """Return why a stage would run even if all earlier stages write the same as before.
+    """Return why a stage has to run, for the first change that DVC reports; None if it need not.
+
+    Changed inputs do not count if an earlier stage is going to write them again: they may become
+    the same as before.
 
     Args:
         stage: The stage.
-        changes: Its changes, as `dvc_repo.changed_stages` returns them.
-        rewritten_inputs: The inputs that earlier stages are going to write.
-
-    Returns:
-        The first reason; None if there is none.
+        changes: The changes that `dvc status` reports for the stage: texts such as "changed
+            command", and mappings such as {"changed deps": {"data/raw/own": "modified"}}.
+        rewritten_inputs: The inputs that earlier stages are going to write again.
     """
     for change in changes:
         if not isinstance(change, Mapping):
-            continue
+            continue  # A text, which is looked at below.
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):
-                # Settings have changed: `state` maps their keys in reports/resolved.json.
+                # Some settings have changed. Their keys are the keys of `state`.
                 first_key = next(iter(state))
                 return f"{_describe_key(first_key)} changed"
             if not _contains_any(path, rewritten_inputs):
@@ -163,10 +170,13 @@ def _reason_to_run(
         for path, state in change.get("changed outs", {}).items():
             if state == "not in cache":
                 return f"{path} is neither here nor in DVC's cache"
-            # DVC restores an output from its cache, but not one that Git tracks.
+            # DVC would restore an edited output from its cache. An output that Git tracks is not
+            # in the cache, so the stage has to write it again.
             if path in stage.git_outputs and state == "modified":
                 return f"{path} has changed"
-    return "its command has changed" if "changed command" in changes else None
+    if "changed command" in changes:
+        return "its command has changed"
+    return None
 
 
 def _contains_any(path: str, files: Collection[str]) -> bool:
@@ -175,25 +185,25 @@ def _contains_any(path: str, files: Collection[str]) -> bool:
 
 
 def _reason_of_earlier_stage(earlier_stages: Iterable[str], planned: Collection[str]) -> str | None:
-    """Return that a stage may run after the first planned stage that writes one of its inputs.
-
-    Stages that exist once, such as resolve, have no `@` in their name and are no reason.
+    """Return the reason `after STAGE` if a stage that writes an input has to run; else None.
 
     Args:
-        earlier_stages: The names of the stages that write the inputs.
+        earlier_stages: The names of the stages that write the inputs, such as `clean@own`. A stage
+            that exists only once, such as resolve, has no `@` in its name and is not a reason.
         planned: The names of the stages that are planned so far.
     """
     for name in earlier_stages:
-        if name in planned and "@" in name:
+        exists_once = "@" not in name
+        if name in planned and not exists_once:
             return f"after {name}"
     return None
 
 
 def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, PlannedStage]) -> bool:
-    """Whether the text of a training is final, so that its fingerprint can be computed.
+    """Whether the training text on disk is the one that a planned training is going to use.
 
-    It is not, as long as a stage that prepares the text has to run. A stage without dependencies
-    does not matter, since it always writes the same.
+    It is not if one of the stages that prepare the text has to run first. A stage without
+    dependencies does not matter, since it always writes the same output.
 
     Args:
         earlier_stages: The names of the stages that write the inputs of the training.
@@ -206,14 +216,20 @@ def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, Plann
 
 
 def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -> str | None:
-    """Return why a new training takes no time: another name had the same training before.
+    """Return the reason of a stage whose training has already run, under another system's name.
 
-    A training belongs to its settings and data. After a system was renamed, its work folder is
-    found again.
+    The folder of a training in work/ is found by a hash of its settings and data, so that a
+    training is not repeated when the user renames a system. The stage then only copies the results.
+
+    Args:
+        stage: A stage of the kind `train`.
+        settings: The settings in params.yaml.
+        root: The project's folder.
 
     Returns:
-        None if there is no such training, or if its data does not exist yet.
+        The reason; None if there is no such training, or if its data does not exist yet.
     """
+    # An error here means that the data is missing. The stage itself reports it when it runs.
     with chdir(root), suppress(UserError, OSError):
         job = job_for_run(_run_of(stage), settings)
         folder = work_folder(job, Fingerprints.from_job(job))
@@ -224,7 +240,12 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
 
 
 def _describe_key(key: str) -> str:
-    """Return what a key of reports/resolved.json is about, with a verb: `its code has`."""
+    """Return the start of a sentence about a changed value, up to its verb, such as `its code has`.
+
+    Args:
+        key: The key of the value in reports/resolved.json: `code.STAGE` for the hash of a stage's
+            code, `inputs.CORPUS` for the hashes of the user's own files, or a setting.
+    """
     section, _, name = key.partition(".")
     if section == "code":
         return "its code has"

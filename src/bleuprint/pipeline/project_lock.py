@@ -55,10 +55,14 @@ class Runner:
     since: float
 
     def __str__(self) -> str:
-        """Return the command with process and start time: `dvc repro (process 12, since 9:30)`."""
+        """Describe the process for messages, such as `dvc repro (process 12, since 09:30)`.
+
+        The date is added if the process started on another day, and the host if it is another one.
+        """
         start = time.localtime(self.since)
         is_today = time.strftime("%F", start) == time.strftime("%F")
-        start_text = time.strftime("%H:%M" if is_today else "%F %H:%M", start)
+        time_format = "%H:%M" if is_today else "%F %H:%M"
+        start_text = time.strftime(time_format, start)
         return f"{self.program} (process {self.process}{self._on_other_host()}, since {start_text})"
 
     def busy_message(self) -> str:
@@ -76,46 +80,64 @@ class Runner:
 
 @contextmanager
 def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
-    """Hold the project within a `with` block, so that no other runner starts.
+    """Lock the project for a `with` block, so that no other program runs its stages meanwhile.
+
+    Stages of two programs would overwrite each other's outputs. There are two locks: one for our
+    own commands and Snakemake, and one for `dvc repro`, which only knows DVC's own lock files.
 
     Args:
-        program: The name by which messages of other runners call this process.
-        wait: Whether to wait for another runner, after a note; otherwise it is an error.
-        writes: Whether this process writes outputs; otherwise `dvc repro` may start meanwhile.
+        program: The name of this program, for the messages of programs that have to wait.
+        wait: Whether to print a note and wait while another program runs stages; otherwise this is
+            an error.
+        writes: Whether this program writes outputs of stages; if not, `dvc repro` may run, too.
 
     Raises:
-        UserError: Another runner holds the project, and `wait` is false.
+        UserError: Another program runs stages, and `wait` is false.
     """
     work = environment.work_folder()
     work.mkdir(parents=True, exist_ok=True)
     lock = FileLock(work / "reproduce.lock")
-    description = work / "runner.json"
-    with ExitStack() as held:
+    description_file = work / "runner.json"
+    # The stack releases what it has collected, in reverse order, when the block ends.
+    with ExitStack() as stack:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _wait_or_refuse(_holder_of(lock, description), wait)
+            _note_waiting_or_refuse(_holder_of(lock, description_file), wait)
             lock.acquire()
-        held.callback(lock.release)
-        runner = Runner(program, os.getpid(), node(), time.time())
-        description.write_text(format_json(asdict(runner)), encoding="utf-8")
-        held.callback(description.unlink, missing_ok=True)
-        held.enter_context(_held_from_dvc(environment.project_root(), wait, writes))
+        stack.callback(lock.release)
+        this_process = Runner(program, os.getpid(), node(), time.time())
+        description_file.write_text(format_json(asdict(this_process)), encoding="utf-8")
+        stack.callback(description_file.unlink, missing_ok=True)
+        stack.enter_context(_lock_for_dvc(environment.project_root(), wait, writes))
         yield
 
 
 def other_runner() -> Runner | None:
-    """Return the process that holds the project; None if it is free. Does not wait."""
+    """Return the process that runs stages of this project now; None if there is none.
+
+    It is one of our own commands, Snakemake or `dvc repro`. This function does not wait for locks.
+    """
     work = environment.work_folder()
     lock = FileLock(work / "reproduce.lock")
-    if flock_holder(Path(lock.lock_file)) is not None:
+    is_locked = flock_holder(Path(lock.lock_file)) is not None
+    if is_locked:
         return _holder_of(lock, work / "runner.json")
     dvc_runners = _dvc_runners(environment.project_root())
-    return dvc_runners[0] if dvc_runners else None
+    if dvc_runners:
+        return dvc_runners[0]
+    return None
 
 
-def _wait_or_refuse(runner: Runner, wait: bool) -> None:
-    """Print a note that this process waits for a runner, or raise UserError if it may not wait."""
+def _note_waiting_or_refuse(runner: Runner, wait: bool) -> None:
+    """Print a note that this process waits for another one; raise UserError if it may not wait.
+
+    The caller does the waiting.
+
+    Args:
+        runner: The other process, which runs stages of this project.
+        wait: Whether this process may wait.
+    """
     if not wait:
         raise UserError(
             f"{runner.busy_message()}. Start this again when it has ended. {runner.stop_advice()}"
@@ -123,20 +145,23 @@ def _wait_or_refuse(runner: Runner, wait: bool) -> None:
     print_message(f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note")
 
 
-def _holder_of(lock: FileLock, description: Path) -> Runner:
-    """Return the runner that holds our lock.
+def _holder_of(lock: FileLock, description_file: Path) -> Runner:
+    """Describe the process that holds a lock, for a message to the user.
+
+    Each process that takes the lock writes a description of itself to a file. A killed process
+    leaves this file behind, so the description counts only if it names the holder of the lock.
 
     Args:
         lock: The lock.
-        description: The path of runner.json.
+        description_file: The path of the file, runner.json.
     """
-    process = flock_holder(Path(lock.lock_file))
-    runner = _read_description(description)
-    # A killed process leaves its description behind, so the process ids are compared. The kernel
-    # does not name a process of another machine: then the description is all that is known.
-    if runner is not None and process in (None, runner.process):
-        return runner
-    return _runner_of_process(process or 0)
+    # The process id; None if the process runs on another machine, which the kernel does not know.
+    holder_id = flock_holder(Path(lock.lock_file))
+    described = _read_description(description_file)
+    if described is not None and holder_id in (None, described.process):
+        return described
+    # No process has the id 0; the message then says `another process`.
+    return _runner_of_process(holder_id or 0)
 
 
 def _read_description(path: Path) -> Runner | None:
@@ -147,20 +172,20 @@ def _read_description(path: Path) -> Runner | None:
 
 
 def _runner_of_process(process: int, command: str | None = None) -> Runner:
-    """Describe a process of this machine. It has held the project since it began.
+    """Describe a process of this machine by its id: its command and since when it has been running.
 
     Args:
         process: The process id.
-        command: Its command, if known; otherwise the operating system is asked.
+        command: The command of the process if it is known; otherwise the operating system is asked.
     """
     import psutil
 
-    # If the process has just ended, the time is now.
+    # This time remains if the process has just ended, so that the operating system has no other.
     start_time = time.time()
     with suppress(psutil.Error):
-        running = psutil.Process(process)
-        start_time = running.create_time()
-        command = command or shlex.join(running.cmdline())
+        system_process = psutil.Process(process)
+        start_time = system_process.create_time()
+        command = command or shlex.join(system_process.cmdline())
     program = _without_folder(command or "another process")
     return Runner(program, process, node(), start_time)
 
@@ -172,51 +197,58 @@ def _without_folder(command: str) -> str:
 
 
 @contextmanager
-def _held_from_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
-    """Keep DVC from running a stage within a `with` block; first wait for a stage that it runs.
+def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
+    """Keep `dvc repro` from running stages in a `with` block; first wait until it runs none.
+
+    DVC lists the processes that write outputs in the file .dvc/tmp/rwlock, and refuses to write an
+    output that the list gives to another process. This process enters itself for all outputs.
 
     Args:
         root: The project's folder.
-        wait: As for `hold_project`.
-        writes: As for `hold_project`; if false, DVC may start a stage within the block.
+        wait: Whether to wait while `dvc repro` runs a stage; otherwise this is a UserError.
+        writes: Whether to enter this process into the list. If not, `dvc repro` is not kept out.
     """
     from dvc.repo import lock_repo
 
     while True:
         _note_long_wait_for_dvc(root)
-        with ExitStack() as held, open_repo(root) as repo, lock_repo(repo):
+        with ExitStack() as stack, open_repo(root) as repo, lock_repo(repo):
             # While we hold DVC's lock, another DVC process either waits for it or runs a stage. If
-            # it runs a stage, DVC's list contains it.
-            runners = _dvc_runners(root)
-            if not runners:
+            # it runs a stage, the list contains it.
+            dvc_runners = _dvc_runners(root)
+            if not dvc_runners:
                 if writes:
-                    held.enter_context(_entered_as_writer(repo))
-                # The entry must outlive this inner `with`, which releases DVC's lock.
-                entry = held.pop_all()
+                    stack.enter_context(_listed_as_writer(repo))
+                # The entry has to stay when this inner `with` ends, which releases DVC's lock.
+                list_entry = stack.pop_all()
                 break
-        _wait_or_refuse(runners[0], wait)
-        _wait_for_end(runners[0].process)
-    with entry:
+        _note_waiting_or_refuse(dvc_runners[0], wait)
+        _wait_for_end(dvc_runners[0].process)
+    with list_entry:
         yield
 
 
 @contextmanager
-def _entered_as_writer(repo: Any) -> Iterator[None]:
-    """Enter this process into DVC's list as the writer of all outputs, within a `with` block.
+def _listed_as_writer(repo: Any) -> Iterator[None]:
+    """List this process as the writer of all outputs in DVC's file rwlock, for a `with` block.
 
-    DVC's own calls in this process are not refused: they enter themselves with the same command.
+    Other DVC processes then refuse to run stages. DVC's functions still work in this process, since
+    DVC compares commands and process ids with those in the list.
+
+    Args:
+        repo: DVC's repository object.
     """
     from dvc.rwlock import rwlock
 
     root = Path(repo.root_dir)
-    # Each DVC call compares its paths with each entry of the list. A few folders are compared
-    # faster than all the outputs in them.
+    # DVC compares each path with each entry of its list, and an entry for a folder covers all that
+    # is in it. So a few top-level folders are entered instead of hundreds of outputs.
     folders = set[str]()
     for output in repo.index.outs:
         path = Path(output.fs_path)
         if path.is_relative_to(root) and path != root:
-            folder_name = path.relative_to(root).parts[0]
-            folders.add(str(root / folder_name))
+            top_level_name = path.relative_to(root).parts[0]
+            folders.add(str(root / top_level_name))
     command = " ".join(sys.argv)
     uses_hardlinks = repo.config["core"].get("hardlink_lock", False)
     with rwlock(
@@ -226,41 +258,55 @@ def _entered_as_writer(repo: Any) -> Iterator[None]:
 
 
 def _dvc_runners(root: Path) -> list[Runner]:
-    """Return the other processes of this machine that DVC's list names as writers of outputs.
+    """Return the other processes of this machine that run stages by DVC, from DVC's own list.
 
-    DVC's list still names killed processes. They are omitted, even if their id has been reused.
+    DVC lists the processes that write outputs in .dvc/tmp/rwlock. A killed process stays in the
+    list, so it is omitted here, even if another process has its id now.
+
+    Args:
+        root: The project's folder.
     """
     try:
         content = json.loads((root / _DVC_RWLOCK).read_text(encoding="utf-8"))
         writers = content.get("write", {}).values()
-        commands = {int(writer["pid"]): str(writer["cmd"]) for writer in writers}
+        command_by_process = {int(writer["pid"]): str(writer["cmd"]) for writer in writers}
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
-        # If the list is damaged, DVC itself prints an error when it reads the list.
+        # There is no list, or it is damaged. Then DVC itself prints an error when it reads it.
         return []
     runners = []
-    for process, command in commands.items():
-        if process != os.getpid() and _is_running(process, command):
+    for process, command in command_by_process.items():
+        is_this_process = process == os.getpid()
+        if not is_this_process and _is_running(process, command):
             runners.append(_runner_of_process(process, command))
     return runners
 
 
 def _is_running(process: int, command: str) -> bool:
-    """Whether a process exists and runs this command, by the name of its program.
+    """Whether a process exists and runs a program, by the name of the program.
 
-    After a command has ended, the operating system may give its process id to another one.
+    After a process has ended, the operating system may give its id to another program.
+
+    Args:
+        process: The process id.
+        command: The command line that the process had, such as `/usr/bin/dvc repro`.
     """
     import psutil
 
     program = PurePosixPath(command.partition(" ")[0])
-    # `python -m dvc` appears as .../dvc/__main__.py: its folder has the name of the program.
+    # `python -m dvc` has the command .../dvc/__main__.py: the folder has the program's name.
     name = program.parent.name if program.name == "__main__.py" else program.name
     with suppress(psutil.Error):
-        return any(name in word for word in psutil.Process(process).cmdline())
+        words = psutil.Process(process).cmdline()
+        return any(name in word for word in words)
     return False
 
 
 def _wait_for_end(process: int) -> None:
-    """Wait until a process has ended."""
+    """Wait until a process has ended.
+
+    Args:
+        process: The process id.
+    """
     import psutil
 
     with suppress(psutil.NoSuchProcess):
@@ -268,9 +314,13 @@ def _wait_for_end(process: int) -> None:
 
 
 def _note_long_wait_for_dvc(root: Path) -> None:
-    """Print a note if another DVC command, such as `dvc pull`, holds DVC's lock for long.
+    """Wait for a short time until DVC's lock is free; if it is not free then, print a note.
 
-    Returns when the lock is free, or after the note; DVC then waits for the lock by itself.
+    After this, the caller asks DVC for the lock, and DVC waits without a message. Another command,
+    such as `dvc pull`, may hold the lock for hours, and the user should know which one.
+
+    Args:
+        root: The project's folder.
     """
     note_time = time.monotonic() + _SECONDS_WITHOUT_NOTE
     process = flock_holder(root / _DVC_LOCK)

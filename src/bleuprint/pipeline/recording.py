@@ -25,37 +25,44 @@ from bleuprint.runtime.machine_errors import describe_machine_error
 
 
 def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
-    """Write the state from which a stage starts. The stage's job renames the file at its end.
+    """Write a hash of a stage's settings and inputs to a file, before Snakemake runs the stage.
+
+    When the stage has finished, its job renames the file, which is then the stage's mark: the stage
+    can be recorded in DVC. If the inputs have changed meanwhile, they no longer have this hash, and
+    the stage is not recorded.
 
     Args:
-        name: The stage's name.
-        digest: The stage's digest. The job passes it, since loading the graph takes a second.
-        dependencies: The stage's inputs, as `input_paths` returns them.
+        name: The name of the stage.
+        digest: The hash of the stage's command and settings. The job passes it as an argument,
+            since reading it from dvc.yaml would take a second.
+        dependencies: The input files and folders of the stage.
         root: The project's folder.
     """
-    begun = root / FINISHED / f"{name}.begun"
-    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun_file = root / FINISHED / f"{name}.begun"
+    begun_file.parent.mkdir(parents=True, exist_ok=True)
     lock = LockFile.read(root)
-    begun.write_text(_state(name, digest, dependencies, lock, root))
+    begun_file.write_text(_hash_of_inputs(name, digest, dependencies, lock, root))
 
 
 def record_finished(root: Path = Path()) -> None:
-    """Commit the stages with a valid mark to DVC, and remove all marks.
+    """Record the stages that Snakemake has finished in DVC, and remove their marks.
 
-    Prints how many stages were recorded, and a note on those that must run again.
+    Snakemake's job leaves a file, the mark, for each stage that it has finished. DVC records the
+    stage unless its inputs have changed after the start. A message says how many stages DVC has
+    recorded, and a note names those that have to run again.
 
     Args:
         root: The project's folder.
 
     Raises:
-        UserError: DVC failed.
+        UserError: DVC failed. The marks are kept, so that the user can try again.
     """
     stages = load_stages(root)
     finished = finished_stages(stages, root)
     if finished:
         try:
             _commit(finished, root)
-        except Exception as error:  # DVC's errors have no common class
+        except Exception as error:  # DVC's errors have no common class.
             reason = describe_machine_error(error) or error
             raise UserError(
                 f"DVC did not record the finished stages: {reason}; to try again: bleuprint sync"
@@ -63,31 +70,43 @@ def record_finished(root: Path = Path()) -> None:
     marks = finished_marks(root)
     for mark in marks:
         mark.unlink(missing_ok=True)
-    invalid = {mark.name for mark in marks} - finished
-    if invalid:
-        # DVC may have run such a stage since. Then it is up to date and needs no note.
-        not_recorded = [name for name in changed_stages(root) if name in invalid]
-        if not_recorded:
-            print_message(
-                "not recorded, since a dependency has changed after the start: "
-                f"{', '.join(not_recorded)}; make reproduce runs them again",
-                "note",
-            )
+    outdated = {mark.name for mark in marks} - finished
+    if outdated:
+        _note_stages_to_run_again(outdated, root)
     print(f"recorded in DVC: {len(finished)} of {len(stages)} stages", file=sys.stderr)
 
 
+def _note_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
+    """Print a note that names the stages that were not recorded and that DVC finds out of date.
+
+    Args:
+        outdated: The names of the stages whose inputs have changed after the start. `dvc repro` may
+            have run one of them since: then it is up to date, and the note does not name it.
+        root: The project's folder.
+    """
+    to_run_again = [name for name in changed_stages(root) if name in outdated]
+    if to_run_again:
+        print_message(
+            "not recorded, since a dependency has changed after the start: "
+            f"{', '.join(to_run_again)}; make reproduce runs them again",
+            "note",
+        )
+
+
 def finished_stages(stages: Sequence[Stage], root: Path = Path()) -> set[str]:
-    """Return the names of the stages with a valid mark, which DVC has not recorded yet.
+    """Return the names of the stages that Snakemake has finished and DVC has not recorded yet.
+
+    A stage does not count if its inputs have changed since it started.
 
     Args:
         stages: All stages of dvc.yaml.
         root: The project's folder.
     """
-    inputs = input_paths(stages, root)
+    inputs_by_stage = input_paths(stages, root)
     lock = LockFile.read(root)
     names = set()
     for stage in stages:
-        if _is_valid(stage, inputs[stage.name], lock, root):
+        if _is_finished(stage, inputs_by_stage[stage.name], lock, root):
             names.add(stage.name)
     return names
 
@@ -98,9 +117,10 @@ def finished_marks(root: Path = Path()) -> list[Path]:
 
 
 def _commit(names: Collection[str], root: Path) -> None:
-    """Record some stages in DVC, as `dvc commit --force` does, but write dvc.lock only once.
+    """Record stages in DVC: store their outputs in DVC's cache, and their hashes in dvc.lock.
 
-    If DVC fails at a stage, the stages before it are recorded nevertheless.
+    `dvc commit --force` does the same, but it would write dvc.lock once for each stage. If DVC
+    fails at a stage, the stages before it are recorded nevertheless.
 
     Args:
         names: The names of the stages.
@@ -115,7 +135,8 @@ def _commit(names: Collection[str], root: Path) -> None:
                 if dvc_stage.name not in names:
                     continue
                 dvc_stage.save()
-                # DVC would replace files by links into its cache, which look new to Snakemake.
+                # With `relink`, DVC would replace the files by links into its cache. Snakemake
+                # would take the links for new files.
                 dvc_stage.commit(relink=False)
                 saved.append(dvc_stage)
         finally:
@@ -123,23 +144,28 @@ def _commit(names: Collection[str], root: Path) -> None:
                 write_lock(saved)
 
 
-def _state(name: str, digest: str, dependencies: Iterable[str], lock: LockFile, root: Path) -> str:
-    """Return a stage's digest, and the SHA-256 of all that decides its outputs.
+def _hash_of_inputs(
+    name: str, digest: str, dependencies: Iterable[str], lock: LockFile, root: Path
+) -> str:
+    """Return one line of text that changes whenever a stage would have to run again.
 
-    A file counts by its size and modification time. The time is only compared with an earlier time
-    of the same file, since the clocks of machines that share a file system may differ. The stage's
-    lines in dvc.lock count, too, since `dvc repro` may have replaced the outputs meanwhile.
+    The line consists of two hashes: the one of the stage's command and settings, and one that also
+    includes its input files and its lines in dvc.lock. A file is represented by its size and its
+    modification time, since reading a large file would take long. The lines in dvc.lock change if
+    `dvc repro` has run the stage and replaced its outputs.
 
     Args:
-        name: The stage's name.
-        digest: The SHA-256 of its command and settings.
-        dependencies: Its inputs, as `input_paths` returns them.
+        name: The name of the stage.
+        digest: The SHA-256 of the stage's command and settings.
+        dependencies: The input files and folders of the stage.
         lock: The dvc.lock of the project.
         root: The project's folder.
     """
     files = []
     for dependency in dependencies:
         for path in files_of_dependency(dependency, root):
+            # The clocks of machines that share a file system may differ. So a time is never
+            # compared with a clock, only with the time that the same file had before.
             size, modified_ns = _size_and_time(root / path)
             files.append((path, size, modified_ns))
     text = json.dumps([digest, files, lock.blocks.get(name)])
@@ -149,26 +175,30 @@ def _state(name: str, digest: str, dependencies: Iterable[str], lock: LockFile, 
 def _size_and_time(path: Path) -> tuple[int, int]:
     """Return the size of a file in bytes, and its modification time in nanoseconds.
 
-    The file is opened, since a network file system may return old values for an unopened one.
+    The file is opened first: a network file system may otherwise return values that are out of
+    date.
     """
     with open_regular_file(path) as file:
         status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 
 
-def _is_valid(stage: Stage, dependencies: Iterable[str], lock: LockFile, root: Path) -> bool:
-    """Whether a stage has a mark for its present state, and all outputs.
+def _is_finished(stage: Stage, dependencies: Iterable[str], lock: LockFile, root: Path) -> bool:
+    """Whether Snakemake has finished a stage, and its inputs are still those of its start.
+
+    The job of a finished stage leaves a file, the mark. It contains a hash of the settings and
+    inputs at the start of the stage.
 
     Args:
         stage: The stage.
-        dependencies: Its inputs, as `input_paths` returns them.
+        dependencies: The input files and folders of the stage.
         lock: The dvc.lock of the project.
         root: The project's folder.
     """
     try:
-        mark = read_bytes(root / stage.mark)
-        state = _state(stage.name, stage.digest, dependencies, lock, root)
+        hash_at_start = read_bytes(root / stage.mark)
+        hash_now = _hash_of_inputs(stage.name, stage.digest, dependencies, lock, root)
     except FileNotFoundError:
-        return False
+        return False  # There is no mark, or an input has been removed.
     has_outputs = all((root / path).exists() for path in stage.outputs)
-    return has_outputs and mark == state.encode()
+    return has_outputs and hash_at_start == hash_now.encode()

@@ -11,6 +11,7 @@ The file contains:
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
@@ -25,9 +26,10 @@ _OUTPUT_FOLDERS = ("data", "models", "results")
 
 
 def write_resolved(root: Path = Path()) -> None:
-    """Write reports/resolved.json, unless it would stay the same.
+    """Write reports/resolved.json, the file by which DVC decides which stages are out of date.
 
-    Snakemake compares modification times, so an unchanged file keeps its own.
+    If the content is the same as before, the file is not written: Snakemake compares modification
+    times, and would run the stages that depend on the file.
 
     Args:
         root: The project's folder.
@@ -35,7 +37,8 @@ def write_resolved(root: Path = Path()) -> None:
     Raises:
         UserError: There is a mistake in params.yaml.
     """
-    content = resolved_content(load_settings(root / "params.yaml"), root)
+    settings = load_settings(root / "params.yaml")
+    content = resolved_content(settings, root)
     path = root / RESOLVED
     is_unchanged = path.is_file() and read_bytes(path) == format_json(content).encode()
     if not is_unchanged:
@@ -43,7 +46,17 @@ def write_resolved(root: Path = Path()) -> None:
 
 
 def check_no_links(root: Path = Path()) -> None:
-    """Raise UserError if a folder of outputs is a link: DVC would fail after a stage has run."""
+    """Check that the folders into which stages write their outputs are not symbolic links.
+
+    DVC refuses to store an output behind a link, but only after the stage has run, which may take
+    days. This check refuses the link before.
+
+    Args:
+        root: The project's folder.
+
+    Raises:
+        UserError: A folder is a link. The message says how to store outputs on another disk.
+    """
     for folder_name in _OUTPUT_FOLDERS:
         folder = root / folder_name
         for path in (folder, *sorted(folder.glob("*"))):
@@ -58,7 +71,10 @@ def check_no_links(root: Path = Path()) -> None:
 
 
 def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
-    """Return the content of reports/resolved.json for the present settings, code and files.
+    """Return the content of reports/resolved.json: all that decides the results of the stages.
+
+    These are the settings with their defaults filled in, the MD5 of each of the user's own text
+    files (`inputs`), and a hash of each stage's code (`code`).
 
     Args:
         settings: The settings in params.yaml.
@@ -75,14 +91,17 @@ def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
 
 
 def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]:
-    """Return the settings for reports/resolved.json, with the hashes of weights to start from.
+    """Return the settings as JSON values, with all defaults, for reports/resolved.json.
+
+    A system may start from the weights of another project. The setting then names a folder, so the
+    SHA-256 of its weights is added: other weights in the same folder count as another setting.
 
     Args:
         settings: The settings in params.yaml.
         root: The project's folder.
 
     Raises:
-        UserError: A folder of outputs is a link.
+        UserError: A folder of outputs is a link, or the weights are missing.
     """
     check_no_links(root)
     content = settings.resolved()
@@ -91,31 +110,64 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
 
 
 def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:
-    """Return the MD5 of each of the user's own files, by corpus and path; missing ones excluded.
+    """Return the MD5 of each text file of the user, by corpus and by the path in params.yaml.
 
-    DVC keeps the MD5 of a file until the file changes. `dvc exp run` may work in a copy of the
-    project, without the files that Git ignores: then the file of the original project counts.
+    Files that do not exist are omitted. An example of the result is
+    `{"own": {"inputs/train.de": "d41d8cd98f00b204e9800998ecf8427e"}}`.
 
     Args:
         settings: The settings in params.yaml.
+        root: The folder of the project, or of the copy of it in which DVC runs an experiment.
+    """
+    files_by_corpus: dict[str, dict[str, Path]] = {}
+    for name, corpus in settings.corpora.items():
+        files_by_corpus[name] = _existing_input_files(corpus, root)
+    md5_by_corpus: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
+    has_files = any(files_by_corpus.values())
+    if not has_files:
+        # Opening DVC's repository takes time.
+        return md5_by_corpus
+    with open_repo(root) as repo:
+        for name, files in files_by_corpus.items():
+            for path, file in files.items():
+                md5_by_corpus[name][path] = _md5_from_dvc(file, repo)
+    return md5_by_corpus
+
+
+def _existing_input_files(corpus: Corpus, root: Path) -> dict[str, Path]:
+    """Return the existing local files of a corpus, by their paths in params.yaml.
+
+    `dvc exp run --temp` runs in a copy of the project without the files that Git ignores. If the
+    copy does not contain a file, the file in the project itself is returned.
+
+    Args:
+        corpus: The settings of the corpus.
         root: The folder of the project, or of its copy.
     """
-    md5_by_corpus: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
-    files = []
-    for corpus_name, corpus in settings.corpora.items():
-        paths = {file.path for file in corpus.files.files_by_name().values() if file.path}
-        for path in sorted(paths):
-            # A file in the copy replaces the one of the original project, which is hashed first.
-            for folder in (environment.project_root(), root):
-                file = path_on_disk(folder / path)
-                if file.is_file():
-                    files.append((corpus_name, path, file))
-    if files:
-        from dvc.fs import localfs
-        from dvc_data.hashfile.hash import hash_file
+    paths = set[str]()
+    for file_settings in corpus.files.files_by_name().values():
+        # A file that is downloaded has no path.
+        if file_settings.path:
+            paths.add(file_settings.path)
+    existing_files = {}
+    for path in sorted(paths):
+        for folder in (root, environment.project_root()):
+            file = path_on_disk(folder / path)
+            if file.is_file():
+                existing_files[path] = file
+                break
+    return existing_files
 
-        with open_repo(root) as repo:
-            for corpus_name, path, file in files:
-                _, md5 = hash_file(str(file.resolve()), localfs, "md5", state=repo.state)
-                md5_by_corpus[corpus_name][path] = str(md5.value)
-    return md5_by_corpus
+
+def _md5_from_dvc(file: Path, repo: Any) -> str:
+    """Return the MD5 of a file, which DVC reads only if the file has changed since the last call.
+
+    Args:
+        file: The file.
+        repo: DVC's repository, whose database `state` stores the MD5 of each file.
+    """
+    from dvc.fs import localfs
+    from dvc_data.hashfile.hash import hash_file
+
+    _, md5 = hash_file(str(file.resolve()), localfs, "md5", state=repo.state)
+    return str(md5.value)
