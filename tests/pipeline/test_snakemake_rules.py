@@ -62,6 +62,6 @@ def test_a_stage_is_a_job_if_dvc_finds_more_than_a_missing_file(changes, runs):
 def test_the_stages_after_a_changed_one_run_as_well(stages):
     """As `dvc dag` draws them, by hand: through all levels, and in no other branch."""
     jobs = snakemake_run.Jobs(None, [*stages.values()], None)
-    found = jobs._with_following({"average@tiny-own-1"})
+    found = jobs._with_later_stages({"average@tiny-own-1"})
     assert found == {"average@tiny-own-1", "translate@tiny-own-1", "score@tiny-own-1", "report"}
-    assert jobs._with_following({"score@wide-own-1"}) == {"score@wide-own-1", "report"}
+    assert jobs._with_later_stages({"score@wide-own-1"}) == {"score@wide-own-1", "report"}

@@ -45,18 +45,26 @@ class Rule:
 
     @property
     def constraints(self) -> dict[str, str]:
-        """A regular expression for each wildcard, which matches only the values of real stages."""
+        """A regular expression for each wildcard, which matches only values that occur in stages.
+
+        Without it, the wildcard {system} of an output could match any text. An example of the
+        result is {"system": "small|tiny", "corpus": "own", "seed": "1|2"}.
+        """
+        # The first output as a pattern: each wildcard {system} becomes a group of this name, which
+        # matches one part of a path. `re.escape` has put backslashes before the braces.
         escaped_output = re.escape(self.outputs[0])
-        # `re.escape` has put backslashes before the braces of the wildcards.
         pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", escaped_output))
-        values: dict[str, set[str]] = {name: set() for name in self.wildcards}
+        values_by_wildcard: dict[str, set[str]] = {name: set() for name in self.wildcards}
         for output in self.stages:
             match = pattern.fullmatch(output)
             if match is None:
                 continue
             for name in self.wildcards:
-                values[name].add(re.escape(match[name]))
-        return {name: "|".join(sorted(of_wildcard)) for name, of_wildcard in values.items()}
+                values_by_wildcard[name].add(re.escape(match[name]))
+        expressions = {}
+        for name, values in values_by_wildcard.items():
+            expressions[name] = "|".join(sorted(values))
+        return expressions
 
     @property
     def folders(self) -> list[str]:
@@ -65,7 +73,7 @@ class Rule:
 
     @property
     def files(self) -> list[str]:
-        """The outputs that are files in DVC's cache."""
+        """The outputs that are files and that DVC keeps in its cache; not those in Git."""
         files = []
         for path in self.outputs:
             if not _is_folder(path) and path not in self.git_outputs:
@@ -83,10 +91,11 @@ class Rule:
         return self._stage_name("{wildcards.", "}")
 
     def shard(self, item: str = "{scatteritem}") -> str:
-        """Return the folder of a shard.
+        """Return the folder to which a job writes its shard, one of N parts of a corpus.
 
         Args:
-            item: The shard, such as `3-of-8`; by default Snakemake's wildcard for it.
+            item: The shard, such as `3-of-8`; by default the wildcard that Snakemake replaces by
+                each shard in turn.
         """
         return str(paths.shards_folder("{key}", self.name) / item)
 
@@ -120,13 +129,17 @@ class Rule:
         return self.stage(wildcards).digest
 
     def _stage_name(self, before: str, after: str) -> str:
-        """Return DVC's name of the stage, such as `train@{system}-{corpus}-{seed}`.
+        """Return the name that DVC gives to the stage of a job, with wildcards for its values.
+
+        Snakemake writes wildcards differently in a path, `train@{system}-{corpus}-{seed}`, and in a
+        message, `train@{wildcards.system}-{wildcards.corpus}-{wildcards.seed}`.
 
         Args:
-            before: What stands before the name of each wildcard.
-            after: What stands after it.
+            before: The text before the name of each wildcard: `{` or `{wildcards.`.
+            after: The text after the name of each wildcard: `}`.
         """
         values = "-".join(f"{before}{name}{after}" for name in self.wildcards)
+        # Without wildcards, DVC's stage has the name of the entry, such as `report`.
         return f"{self.name}@{values}" if values else self.name
 
 
@@ -136,11 +149,15 @@ def _is_folder(output: str) -> bool:
 
 
 def make_rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
-    """Yield a rule for each entry of dvc.yaml that has stages, in the order of dvc.yaml.
+    """Yield a Snakemake rule for each entry of dvc.yaml, in the order of dvc.yaml.
+
+    An entry of dvc.yaml, such as `train`, describes the stages for all systems, corpora and seeds;
+    a rule of Snakemake does the same for jobs. An entry without stages gets no rule.
 
     Args:
         stages: All stages of dvc.yaml.
-        shards: How many jobs prepare a corpus, in the stages that can process shards.
+        shards: Into how many parts a corpus is divided. Each part is prepared by a job of its own,
+            in the stages that can process a part.
         root: The project's folder.
     """
     stages = list(stages)
@@ -152,6 +169,7 @@ def make_rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) ->
                 stages_of_entry[stage.outputs[0]] = stage
         if not stages_of_entry:
             continue
+        # All stages of an entry have the same options, so the first one tells them.
         first_stage = next(iter(stages_of_entry.values()))
         yield Rule(
             name=name,

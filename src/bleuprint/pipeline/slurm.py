@@ -16,14 +16,24 @@ from bleuprint.runtime.errors import UserError
 
 
 def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
-    """Return the resources of a rule's jobs, by Snakemake's names for them.
+    """Return what Snakemake has to reserve for each job of a rule, by Snakemake's resource names.
 
-    Snakemake submits a failed job again. If the job uses no GPU, the second attempt reserves twice
-    the memory. A job on GPUs has usually run out of time instead.
+    Values that differ between the jobs are functions, which Snakemake calls for a job.
+
+    Args:
+        rule: The rule, such as `train`, whose jobs are the stages for all systems and corpora.
     """
 
     def memory_mb(wildcards: Mapping[str, str], attempt: int) -> int:
-        """Return the memory of a job in megabytes."""
+        """Return the memory to reserve for a job, in megabytes.
+
+        A job without a GPU that fails is submitted again with twice the memory, since it may have
+        needed more. A job on a GPU has usually run out of time instead.
+
+        Args:
+            wildcards: The values of the job, such as its system and corpus.
+            attempt: How often the job has been submitted, counted from 1.
+        """
         stage = rule.stage(wildcards)
         factor = 1 if stage.gpu else min(attempt, 2)
         return 1000 * stage.memory_gb * factor
@@ -40,23 +50,28 @@ def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
 
 
 def check_cluster(workflow: Any) -> None:
-    """Check that a Snakemake run on SLURM can see the end of its jobs, and is the only one here.
+    """Check, before Snakemake submits jobs to a SLURM cluster, that the run can work there.
+
+    Two things are checked. Snakemake must be able to see when a job ends. And no jobs of an earlier
+    run, which was killed, may still write to this project. Nothing is checked if Snakemake does not
+    use SLURM.
 
     Args:
-        workflow: Snakemake's workflow. Nothing is checked if it does not use SLURM.
+        workflow: Snakemake's workflow object.
 
     Raises:
-        UserError: The run would wait forever, or jobs of an earlier run still write here.
+        UserError: One of the checks has failed.
     """
     if workflow.executor_plugin.name != "slurm":
         return
     cluster_config = _slurm_output("scontrol", "show", "config")
-    # Without accounting, `sacct` exists but reports no job. Then Snakemake has to ask `squeue`.
-    storage = re.search(r"AccountingStorageType\s*= (\(null\)|\S*none)\n", cluster_config)
+    # Snakemake asks the command `sacct` for the state of a job. On a cluster that stores no
+    # accounts of jobs, `sacct` knows no job, and Snakemake has to ask the command `squeue`.
+    no_accounts = re.search(r"AccountingStorageType\s*= (\(null\)|\S*none)\n", cluster_config)
     asks_squeue = workflow.executor_settings.status_command == "squeue"
-    if storage and not asks_squeue and shutil.which("sacct"):
+    if no_accounts and not asks_squeue and shutil.which("sacct"):
         raise UserError(
-            f"this cluster keeps no accounts (AccountingStorageType is {storage[1]}), and "
+            f"this cluster keeps no accounts (AccountingStorageType is {no_accounts[1]}), and "
             "Snakemake would wait forever for a job that has ended: put `slurm-status-command: "
             "squeue` into the profile (profiles/slurm/config.yaml)"
         )
@@ -64,41 +79,48 @@ def check_cluster(workflow: Any) -> None:
 
 
 def check_no_earlier_jobs(folder: Path) -> None:
-    """Check that no job of an earlier Snakemake run, which was killed, still writes to a project.
+    """Check that SLURM has no job of an earlier Snakemake run of this project.
+
+    If Snakemake is killed, its jobs continue on the cluster. They would write the same files as the
+    jobs of a new run.
 
     Args:
         folder: The folder of the project.
 
     Raises:
-        UserError: There is such a job, waiting, running or suspended.
+        UserError: There is such a job: pending, running or suspended.
     """
-    # For each job a line: its number, its comment, in which Snakemake names the rule, and its
-    # folder.
+    # squeue prints a line for each job: its id, its comment and its folder. Snakemake writes the
+    # name of the rule into the comment, after `rule_`.
     lines = _slurm_output("squeue", "-h", "-t", "PD,R,S", "-o", "%i|%k|%Z")
-    jobs = re.findall(r"(?m)^([^|\n]*)\|rule_[^|\n]*\|(.*)$", lines)
-    numbers = []
-    for number, job_folder in jobs:
+    snakemake_jobs = re.findall(r"(?m)^([^|\n]*)\|rule_[^|\n]*\|(.*)$", lines)
+    job_ids = []
+    for job_id, job_folder in snakemake_jobs:
         if Path(job_folder).resolve() == folder:
-            numbers.append(number)
-    if numbers:
-        names = " ".join(numbers)
+            job_ids.append(job_id)
+    if job_ids:
+        listed_ids = " ".join(job_ids)
         raise UserError(
-            f"jobs of an earlier run still run here: {names}; wait for them (squeue), or end them: "
-            f"scancel {names}"
+            f"jobs of an earlier run still run here: {listed_ids}; wait for them (squeue), or end "
+            f"them: scancel {listed_ids}"
         )
 
 
 def _slurm_output(*command: str) -> str:
     """Run a command of SLURM and return what it prints.
 
+    Args:
+        command: The words of the command, such as "scontrol", "show", "config".
+
     Raises:
-        UserError: The command does not exist or fails.
+        UserError: The command does not exist, or fails because the cluster does not answer.
     """
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
         raise UserError(f"{command[0]}: not installed; is this a login node?") from None
     except subprocess.CalledProcessError as error:
+        # The error text on one line.
         reason = " ".join(error.stderr.split())
         raise UserError(
             f"SLURM does not answer {' '.join(command)}: {reason}; when this command works here "

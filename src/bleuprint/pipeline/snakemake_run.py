@@ -43,9 +43,9 @@ RESULTS = Path("reports", "results.json")
 
 
 def record_or_print_error() -> None:
-    """Record the finished stages in DVC at the end of a Snakemake run.
+    """Record the stages that Snakemake has finished in DVC's file dvc.lock, at the end of a run.
 
-    An error is only printed, since it must not hide the result of the run itself.
+    An error of DVC is only printed: it must not hide whether the Snakemake run itself has failed.
     """
     try:
         record_finished()
@@ -54,26 +54,29 @@ def record_or_print_error() -> None:
 
 
 def unlock_after_kill() -> None:
-    """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
+    """Remove the lock files of a Snakemake that was killed on this machine.
 
-    A killed Snakemake leaves files in .snakemake/locks, and the next one would refuse to start.
-    This takes a kernel lock until the process ends: if another Snakemake of this machine holds it,
-    or if the lock files are from another machine of a cluster, nothing is removed.
+    Snakemake locks a project by files in .snakemake/locks. If it is killed, they remain, and every
+    later Snakemake refuses to start. But the files may also belong to a Snakemake that still runs,
+    here or on another machine that shares the folder, and then they must stay. So each Snakemake
+    holds a second lock, which the kernel releases even after a kill, and writes the name of its
+    machine to a file.
     """
     lock_folder = Path(".snakemake", "locks")
     _HOST_FILE.parent.mkdir(parents=True, exist_ok=True)
     try:
+        # Held until this process ends.
         _PROCESS_LOCK.acquire(timeout=0)
     except Timeout:
-        return
-    is_from_here = _HOST_FILE.exists() and read_bytes(_HOST_FILE) == node().encode()
-    if is_from_here:
+        return  # Another Snakemake is running on this machine.
+    was_on_this_machine = _HOST_FILE.exists() and read_bytes(_HOST_FILE) == node().encode()
+    if was_on_this_machine:
         # The folder itself stays, since this Snakemake has just created it for its own lock.
         for lock_file in lock_folder.glob("*"):
             lock_file.unlink(missing_ok=True)
         return
-    has_locks = lock_folder.exists() and any(lock_folder.iterdir())
-    if not has_locks:
+    has_lock_files = lock_folder.exists() and any(lock_folder.iterdir())
+    if not has_lock_files:
         _HOST_FILE.write_text(node())
 
 
@@ -91,33 +94,44 @@ class Jobs:
     def __init__(
         self, workflow: Any, stages: Sequence[Stage], resolved: Mapping[str, Any] | None
     ) -> None:
-        """Read the graph of the stages.
+        """Prepare to answer Snakemake's questions about its jobs, each of which runs one stage.
 
         Args:
-            workflow: Snakemake's workflow.
+            workflow: Snakemake's workflow object.
             stages: All stages of dvc.yaml.
-            resolved: The content of reports/resolved.json for the present settings; None in a
-                process of Snakemake that runs a single job.
+            resolved: The settings with their defaults, as the next run will write them to
+                reports/resolved.json; None in a process that Snakemake starts for a single job,
+                which reads the file.
         """
         self._workflow = workflow
         self._stages = stages
         self._resolved = resolved
-        self._dependencies = input_paths(stages)
-        self._writers: dict[str, str] = {}
+        self._inputs_by_stage = input_paths(stages)
+        # The name of the stage that writes each output.
+        self._writer_by_path: dict[str, str] = {}
         for stage in stages:
             for path in stage.outputs:
-                self._writers[path] = stage.name
-        self._held = ExitStack()
+                self._writer_by_path[path] = stage.name
+        # Releases the lock of the project at the end of the run.
+        self._project_lock = ExitStack()
 
     def input_function(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
-        """Return the function by which Snakemake asks for the input files of a rule's jobs."""
+        """Return the function that Snakemake calls for the input files of each job of a rule.
+
+        Args:
+            rule: The rule, such as `train`, whose jobs are the stages for all systems and corpora.
+        """
         from snakemake.io import ancient
 
         def inputs_of_job(wildcards: Mapping[str, str]) -> list[Any]:
             """Return the input files of a job.
 
-            If no running stage writes an input, it is marked as `ancient`, so that Snakemake
-            ignores its modification time.
+            Snakemake runs a job if an input is newer than the outputs. Only inputs that a stage
+            writes in this run may have this effect. All others are marked as `ancient`, by which
+            Snakemake ignores their modification times.
+
+            Args:
+                wildcards: The values of the job, such as its system, corpus and seed.
             """
             paths = rule.inputs(wildcards)
             if not self._workflow.is_main_process:
@@ -126,68 +140,88 @@ class Jobs:
             running_stages = self.running_stages
             inputs = []
             for path in paths:
-                is_rewritten = self._writers.get(path) in running_stages
+                is_rewritten = self._writer_by_path.get(path) in running_stages
                 inputs.append(path if is_rewritten else ancient(path))
             return inputs
 
         return inputs_of_job
 
     def all_outputs(self, _wildcards: object) -> list[str]:
-        """Return the outputs of all stages, the inputs of the Snakefile's rule `all`.
+        """Return the outputs of all stages, which the Snakefile's rule `all` asks for.
 
-        DVC does not track the HTML report. It is asked for only if the stage report runs, or if it
-        exists: otherwise Snakemake would run that stage just to write it.
+        The HTML report is added only if the stage report runs anyway, or if the file exists.
+        Otherwise Snakemake would run this stage again just to write the file: after `dvc pull`, for
+        example, it is missing, since DVC does not track it.
         """
         paths: list[str] = []
         for stage in self._stages:
             paths.extend(stage.outputs)
-        if self._workflow.is_main_process and ("report" in self.running_stages or PAGE.exists()):
+        # A process that runs a single job does not need to know.
+        if not self._workflow.is_main_process:
+            return paths
+        if "report" in self.running_stages or PAGE.exists():
             paths.append(str(PAGE))
         return paths
 
     @cached_property
     def running_stages(self) -> frozenset[str]:
-        """The names of the stages that run: the changed ones and all after them.
+        """The names of the stages that run: the changed ones and all stages after them.
 
-        Computed when Snakemake asks for the first input. Before, it is unknown whether this is a
-        dry run.
+        Snakemake is told to run the changed ones, and to decide nothing else by itself. This is
+        also where a real run takes the lock of the project. It happens when Snakemake asks for the
+        first input, since only then it is known whether this is a dry run.
         """
         settings = self._workflow.dag_settings
         with exit_on_error():
             if self._is_real_run():
                 self._begin()
             changed = self._changed_stages()
-        # Neither modification times nor the settings that Snakemake has recorded may trigger a job.
+        # Snakemake would also run jobs because of modification times, or of settings that it has
+        # recorded. DVC has compared contents instead.
         settings.rerun_triggers = frozenset()
+        # Snakemake runs the job of each file in `forcefiles`, whatever the state of the file.
         first_outputs = [stage.outputs[0] for stage in changed]
         self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *first_outputs}
         changed_names = {stage.name for stage in changed}
-        return self._with_following(changed_names | self._forced_by_user(settings))
+        return self._with_later_stages(changed_names | self._forced_by_user(settings))
 
     def _is_real_run(self) -> bool:
         """Whether jobs are run, or their outputs touched, and not just shown."""
         return self._workflow.executor_plugin is not None and not self._workflow.dryrun
 
     def _begin(self) -> None:
-        """Keep other runners from the project until this process ends, and tidy up after a kill."""
-        self._held.enter_context(hold_project("snakemake", wait=False))
+        """Lock the project until this process ends, and clean up after a Snakemake that was killed.
+
+        A killed Snakemake leaves its lock files, and finished stages that DVC has not recorded.
+        """
+        self._project_lock.enter_context(hold_project("snakemake", wait=False))
         atexit.register(self._end)
         unlock_after_kill()
         if finished_marks():
             record_finished()
 
     def _end(self) -> None:
-        """Write the HTML report if no job has, log to MLflow, and let other runners start."""
-        if not self._workflow.touch:
+        """Write the HTML report if it is missing, log to MLflow, and unlock the project.
+
+        Python calls this when the process ends, also after an error.
+        """
+        # With --touch, the user wants Snakemake to renew modification times and to write nothing.
+        only_touches_files = self._workflow.touch
+        if not only_touches_files:
             write_missing_page()
         _update_mlflow()
-        self._held.close()
+        self._project_lock.close()
 
     def _changed_stages(self) -> list[Stage]:
-        """Return the stages whose settings, code, inputs or outputs differ from dvc.lock.
+        """Return the stages whose settings, code, inputs or outputs differ from those in dvc.lock.
 
-        A missing output does not count, since Snakemake runs its stage if something needs it. A
-        stage that a killed run has finished does not count either: it is recorded at the end.
+        A missing output does not count, since Snakemake itself runs its stage if another stage
+        needs the output. A stage that an earlier Snakemake has finished, but not yet recorded in
+        dvc.lock, does not count either.
+
+        Raises:
+            UserError: DVC failed. If another process runs stages, which may be why, the message
+                names it.
         """
         try:
             status = changed_stages(resolved=self._resolved)
@@ -198,6 +232,7 @@ class Jobs:
             raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
         if not self._is_real_run():
             _note_other_runner()
+        # Computing the finished stages takes time, and most runs have none.
         finished = finished_stages(self._stages) if finished_marks() else set()
         changed = []
         for stage in self._stages:
@@ -206,43 +241,59 @@ class Jobs:
         return changed
 
     def _forced_by_user(self, settings: Any) -> set[str]:
-        """Return the names of the stages that the user forces by -F, -R or -f.
+        """Return the names of the stages that the user forces to run by an option of Snakemake.
+
+        The options are -F (all stages), -R NAME... (these stages) and -f (the requested stages). A
+        NAME is a rule, such as `train`, or a file that a stage writes.
 
         Args:
-            settings: Snakemake's settings of the graph.
+            settings: Snakemake's options for the graph of jobs.
         """
         if settings.forceall:
             return {stage.name for stage in self._stages}
         forced = set(settings.forcerun)
         if settings.forcetargets:
             forced.update(settings.targets)
-        # The user may name a rule, which has the kind of its stages as its name, or an output.
         names = set()
         for stage in self._stages:
-            if stage.kind in forced or not forced.isdisjoint(stage.outputs):
+            # Each kind of stage has one rule, of the same name.
+            is_rule_forced = stage.kind in forced
+            is_output_forced = not forced.isdisjoint(stage.outputs)
+            if is_rule_forced or is_output_forced:
                 names.add(stage.name)
         return names
 
-    def _with_following(self, names: set[str]) -> frozenset[str]:
-        """Return the names of stages and of all stages that depend on them, directly or not."""
-        following = set(names)
-        added = set(names)
-        while added:
-            next_added = set()
+    def _with_later_stages(self, names: set[str]) -> frozenset[str]:
+        """Return the given stages and all stages that depend on them, directly or indirectly.
+
+        Each pass of the loop adds the stages that read an output of a stage that was added in the
+        pass before.
+
+        Args:
+            names: The names of the stages to start with.
+        """
+        reached = set(names)
+        last_added = set(names)
+        while last_added:
+            next_stages = set()
             for stage in self._stages:
-                if stage.name not in following and self._depends_on_any(stage, added):
-                    next_added.add(stage.name)
-            following |= next_added
-            added = next_added
-        return frozenset(following)
+                if stage.name not in reached and self._depends_on_any(stage, last_added):
+                    next_stages.add(stage.name)
+            reached |= next_stages
+            last_added = next_stages
+        return frozenset(reached)
 
     def _depends_on_any(self, stage: Stage, names: set[str]) -> bool:
         """Whether a stage reads an output of one of the named stages."""
-        return any(self._writers.get(path) in names for path in self._dependencies[stage.name])
+        inputs = self._inputs_by_stage[stage.name]
+        return any(self._writer_by_path.get(path) in names for path in inputs)
 
 
 def _note_other_runner() -> None:
-    """Name a process that holds the project, since a dry run may see its outputs half written."""
+    """Print a note in a dry run if another process runs stages of this project now.
+
+    Its outputs may be half written, so the list of jobs that Snakemake shows may be wrong.
+    """
     runner = other_runner()
     if runner is not None:
         print_message(
@@ -251,29 +302,31 @@ def _note_other_runner() -> None:
 
 
 def _update_mlflow() -> None:
-    """Log to MLflow what has run now or before; print an error instead of raising it."""
-    # Imported here, since each job of Snakemake loads this module, too.
+    """Log all results that MLflow does not show yet; print an error instead of raising it."""
+    # Imported here, since MLflow takes seconds to load, and each job of Snakemake imports this
+    # module, too.
     from bleuprint.tracking.sync import update_or_note
 
     try:
         update_or_note(load_settings())
     except UserError as error:
-        # Somebody may have edited params.yaml while the jobs ran.
+        # The user may have edited params.yaml while the jobs ran, and made a mistake.
         print_message(str(error))
 
 
 def _has_changed(changes: Iterable[Any]) -> bool:
-    """Whether a stage must run, by its changes in `dvc status`.
+    """Whether a stage has to run because of the changes that `dvc status` shows for it.
 
-    A missing file is no reason: the stage that writes it runs first, or Snakemake finds it missing.
+    A missing file does not count. For a missing input, Snakemake runs the stage that writes it. For
+    a missing output, Snakemake itself decides whether another stage needs it.
 
     Args:
-        changes: Texts such as "changed command", and mappings such as
+        changes: The changes: texts such as "changed command", and mappings such as
             {"changed deps": {"data/raw/own": "modified"}}.
     """
     for change in changes:
         if not isinstance(change, Mapping):
-            return True
+            return True  # The command has changed.
         dependency_states = change.get("changed deps", {}).values()
         if any(state != "deleted" for state in dependency_states):
             return True
@@ -283,36 +336,48 @@ def _has_changed(changes: Iterable[Any]) -> bool:
 
 
 def write_missing_page() -> None:
-    """Write reports/index.html if it is missing and the results exist, as after `dvc pull`."""
+    """Write the HTML report, reports/index.html, if it is missing although there are results.
+
+    That is so after `dvc pull`, since DVC does not track this file.
+    """
     if PAGE.exists() or not RESULTS.exists():
         return
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    # The results may belong to other settings. Then nobody wants a report of them.
+    # An error here means that the results belong to other settings than the present ones. Then
+    # there is nothing to show.
     with suppress(UserError):
         settings = load_resolved_settings()
         write_html_report_if_outdated(settings, load_checked(settings))
 
 
 def resolve_first(stages: Sequence[Stage]) -> None:
-    """Write reports/resolved.json, which all jobs read, and mark the stage resolve as finished.
+    """Do the work of the stage resolve at the start of a Snakemake run, before the first job.
 
-    Snakemake runs the job of this stage later, or never, if the user wants only some outputs or
-    kills the run. Without the mark, the next run would find the file newer than params.yaml.
+    The stage writes reports/resolved.json, the settings that all other stages read, and moves away
+    outputs of earlier settings. Snakemake may run its job late, or never if the user wants only
+    some outputs. So the work is done here, and the stage is marked as finished: DVC then records
+    it at the end of the run.
 
     Args:
         stages: All stages of dvc.yaml.
     """
-    stage = next(stage for stage in stages if stage.kind == "resolve")
-    mark_started(stage.name, stage.digest, *input_paths(stages)[stage.name])
+    resolve_stage = next(stage for stage in stages if stage.kind == "resolve")
+    inputs = input_paths(stages)[resolve_stage.name]
+    mark_started(resolve_stage.name, resolve_stage.digest, *inputs)
     write_resolved()
     move_leftovers(load_settings())
-    Path(f"{stage.mark}.begun").rename(stage.mark)
+    # `mark_started` has written this file. Under its final name it means `finished`.
+    Path(f"{resolve_stage.mark}.begun").rename(resolve_stage.mark)
 
 
 def refuse_config(config: Mapping[str, Any]) -> None:
-    """Raise UserError if the user gives Snakemake's option --config, which nothing reads."""
+    """Raise UserError if the user gives Snakemake's option --config, which has no effect here.
+
+    Args:
+        config: The keys and values after --config; settings are in params.yaml instead.
+    """
     if config:
         raise UserError(
             f"--config {' '.join(config)}: has no effect; edit params.yaml, or use dvc exp run -S"
@@ -320,10 +385,11 @@ def refuse_config(config: Mapping[str, Any]) -> None:
 
 
 def prepare_environment() -> None:
-    """Set the environment variables for the commands of the stages.
+    """Set the environment variables that the commands of all stages inherit.
 
-    They run with this Python, share the terminal with other stages, and leave MLflow to the end of
-    the run.
+    They tell a stage that other stages write to the same terminal, and that the results are logged
+    to MLflow at the end of the run. PATH begins with the folder of this Python, so that the command
+    `python` starts the same one.
     """
     os.environ[SHARED_TERMINAL] = "1"
     os.environ[environment.RUNNER_LOGS] = "1"

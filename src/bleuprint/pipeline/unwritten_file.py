@@ -20,11 +20,11 @@ class UnwrittenFile(LocalFileSystem):  # type: ignore[misc]
     """
 
     def __init__(self, path: Path, text: str) -> None:
-        """Replace the content of a file.
+        """Create a file system in which one file seems to have another content than on disk.
 
         Args:
-            path: The path of the file, which may not exist.
-            text: The content that DVC reads.
+            path: The path of the file; it need not exist on disk.
+            text: The content that DVC reads in place of the real one.
         """
         super().__init__()
         self._unwritten_path = os.path.realpath(path)
