@@ -26,28 +26,35 @@ from bleuprint.tracking.timings import stage_seconds_file, write_seconds
 
 
 def parse_arguments(description: str | None, *names: str) -> list[str]:
-    """Return the values of a stage's positional arguments.
+    """Return the command-line arguments of a stage, and prepare what happens when the stage ends.
 
-    Ends the process with a usage message and status 2 if an argument is missing or unknown.
+    If an argument is missing or unknown, the process ends with a usage message and status 2. If the
+    stage succeeds, it checks that nobody has edited its settings or code meanwhile, and records its
+    duration.
 
     Args:
-        description: What the stage does, for its help.
-        names: The names of the arguments, such as CORPUS.
+        description: What the stage does, for `--help`.
+        names: The names of the arguments in their order, such as "SYSTEM", "CORPUS", "SEED".
     """
     parser = argparse.ArgumentParser(description=description)
     for name in names:
         parser.add_argument(name)
-    values = list(vars(_parse(parser)).values())
-    _note_start()
+    value_by_name = vars(_parse(parser))
+    _prepare_stage()
+    # `AT_SUCCESS` lists functions that run at the end of a stage that has not failed.
     AT_SUCCESS.append(_write_duration)
-    return values
+    return list(value_by_name.values())
 
 
 def parse_shard(description: str | None) -> tuple[str, Work]:
-    """Return the corpus of a stage, and which part of its training text this process works on.
+    """Return the corpus that the command line names, and which part of the work this process does.
+
+    A cluster may divide the training text of a large corpus into N shards. One job per shard
+    (`--shard K-of-N`) processes a part of the text, and one job (`--gather N`) joins the results.
+    Without these options, this process does all the work.
 
     Args:
-        description: What the stage does, for its help.
+        description: What the stage does, for `--help`.
 
     Returns:
         The name of the corpus, and the work: the whole text, one shard of it, or joining all
@@ -61,18 +68,21 @@ def parse_shard(description: str | None) -> tuple[str, Work]:
     )
     options.add_argument("--gather", metavar="N", type=int, help="join N shards")
     arguments = _parse(parser)
-    _note_start()
+    _prepare_stage()
     if arguments.shard is not None:
         return arguments.corpus, Shard.parse(arguments.shard)
     if arguments.gather is not None:
         return arguments.corpus, AllShards(arguments.gather)
-    # Only the time for the whole text can be compared with an earlier run.
+    # Only a duration for the whole text can be compared with that of an earlier run.
     AT_SUCCESS.append(_write_duration)
     return arguments.corpus, WholeText()
 
 
 def _parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """Parse the arguments of this script; end with usage and status 2 if one is empty."""
+    """Parse the command line; if an argument is missing or empty, end with usage and status 2.
+
+    An empty argument is usually a shell variable that is not set, as in `train.py "$SYSTEM"`.
+    """
     problem = describe_empty_argument(sys.argv[1:])
     if problem:
         parser.error(problem)
@@ -80,25 +90,27 @@ def _parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def parse_trained_run(description: str | None) -> Run:
-    """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage of training.
+    """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage that needs a model.
 
-    dvc.yaml has a stage for every combination of system, corpus and seed. If params.yaml excludes
-    the combination, this writes empty outputs and ends the process.
+    DVC has a stage for every combination of system, corpus and seed. If params.yaml excludes this
+    combination, or if the system is not trained here, the stage has nothing to do: this function
+    writes empty outputs, which DVC requires, and ends the process.
 
     Args:
-        description: What the stage does, for its help.
+        description: What the stage does, for `--help`.
     """
     return _parse_run(description, trained_runs)
 
 
 def parse_scored_run(description: str | None) -> Run:
-    """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage of translations.
+    """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage about translations.
 
-    External systems have translations without a training, with the first seed only. If params.yaml
-    excludes the combination, this writes empty outputs and ends the process.
+    Such a stage also exists for an external system, whose translations the user provides; it counts
+    as a run with the first seed. If params.yaml excludes this combination, the stage has nothing to
+    do: this function writes empty outputs, which DVC requires, and ends the process.
 
     Args:
-        description: What the stage does, for its help.
+        description: What the stage does, for `--help`.
     """
     return _parse_run(description, scored_runs)
 
@@ -106,11 +118,16 @@ def parse_scored_run(description: str | None) -> Run:
 def _parse_run(
     description: str | None, existing_runs: Callable[[Settings], Collection[Run]]
 ) -> Run:
-    """Return the run that the arguments name; end with empty outputs if it is excluded.
+    """Return the run that the arguments name: a system on a corpus with a seed.
+
+    If there is no such run, write empty outputs and end the process with status 0.
 
     Args:
-        description: What the stage does, for its help.
-        existing_runs: Returns the runs that the stage exists for.
+        description: What the stage does, for `--help`.
+        existing_runs: A function that returns all runs for which the stage has work to do.
+
+    Raises:
+        UserError: The seed is not a number.
     """
     system, corpus, seed = parse_arguments(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
@@ -124,18 +141,18 @@ def _parse_run(
 
 
 def _is_excluded(run: Run, existing_runs: Callable[[Settings], Collection[Run]]) -> bool:
-    """Whether params.yaml names system, corpus and seed of a run, but excludes the run.
+    """Whether params.yaml names the system, the corpus and the seed, but not this combination.
 
     Args:
-        run: The run.
-        existing_runs: Returns the runs that the stage exists for.
+        run: The system, corpus and seed.
+        existing_runs: A function that returns all runs for which the stage has work to do.
     """
     try:
         settings = load_resolved_settings()
         runs = existing_runs(settings)
     except UserError:
-        # The stage reads the settings itself and reports the error; a training with several
-        # processes reports it once for all of them.
+        # The stage reads the settings again and reports the error. A training with several
+        # processes then reports it only once.
         return False
     is_named = (
         run.system in settings.all_systems
@@ -145,17 +162,23 @@ def _is_excluded(run: Run, existing_runs: Callable[[Settings], Collection[Run]])
     return is_named and run not in runs
 
 
-def _note_start() -> None:
-    """Prepare the check of edits at the end of this stage, and note the memory that it needs."""
+def _prepare_stage() -> None:
+    """Prepare a message for a lack of memory, and the check that nobody edits this stage's code.
+
+    The message names the memory that dvc.yaml reserves for the stage. The check compares settings
+    and code when the stage ends with those of now: DVC would record the edited ones.
+    """
     script = Path(sys.argv[0]).name
     entry = entry_running(script)
+    # A script that dvc.yaml does not name is not a stage, and DVC does not record it.
     if entry is not None:
         machine_errors.needed_memory_gb = entry.memory_gb
-        AT_SUCCESS.append(edit_check(entry, script, sys.argv[1:]))
+        check_for_edits = edit_check(entry, script, sys.argv[1:])
+        AT_SUCCESS.append(check_for_edits)
 
 
 def _write_duration() -> None:
-    """Record how long this process took, for `bleuprint plan`.
+    """Record how long this process took, so that `bleuprint plan` can estimate the next time.
 
     A training records its own duration, since it may have several processes.
     """
@@ -173,19 +196,22 @@ def _write_duration() -> None:
 
 
 def _write_empty_outputs(run: Run) -> None:
-    """Write the outputs that dvc.yaml names for this script and a run, without content.
+    """Write the outputs of this script for a run, but without results, since DVC requires them.
 
-    A file contains an empty JSON object. A folder contains one such file, named `empty`.
+    A file gets an empty JSON object as its content. A folder gets one such file, named `empty`.
+
+    Args:
+        run: The system, corpus and seed.
     """
     entry = entry_running(Path(sys.argv[0]).name)
     if entry is None:
         return
-    # The loop variables in dvc.yaml, such as ${item.system}.
-    variables = {f"item.{name}": str(value) for name, value in run._asdict().items()}
+    # dvc.yaml writes an output with variables, such as models/${item.system}/${item.corpus}.
+    values = {f"item.{name}": str(value) for name, value in run._asdict().items()}
     for output in entry.outputs:
-        path = Path(fill_variables(output, variables))
+        path = Path(fill_variables(output, values))
         is_folder = path.suffix == ""
         if is_folder:
-            path /= "empty"
+            path = path / "empty"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")

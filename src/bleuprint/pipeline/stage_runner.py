@@ -34,20 +34,21 @@ _SIGNAL_STATUS_BASE = 128
 
 
 def run_changed_stages(announce: Callable[[str, bool], None], root: Path = Path()) -> int:
-    """Run the stages that have changed, by the settings in reports/resolved.json.
+    """Run all stages that are out of date, several at the same time if there are enough cores.
 
-    The caller writes reports/resolved.json first. After a stage has failed, no other stage starts.
+    DVC decides which stages these are, by the settings in reports/resolved.json, which the caller
+    has to write first. If a stage fails, the running ones finish, and no other stage starts.
 
     Args:
-        announce: Called when a stage begins, with its name and whether DVC's run cache restores its
-            outputs, so that its command does not run.
+        announce: A function that is called when a stage begins, with its name and True if DVC
+            restores its outputs from an earlier run instead of running its command.
         root: The project's folder.
 
     Returns:
         The exit status of a stage that has failed; 0 if all stages have finished.
 
     Raises:
-        Interrupted: SIGINT, SIGTERM or SIGHUP arrived. The running stages have ended by SIGTERM.
+        Interrupted: SIGINT, SIGTERM or SIGHUP arrived, and the running stages were stopped.
     """
     with open_repo(root) as repo:
         stages = {stage.name: stage for stage in load_stages(root)}
@@ -90,7 +91,14 @@ class _StageRunner:
     def __init__(
         self, repo: Any, stages: Mapping[str, Stage], announce: Callable[[str, bool], None]
     ) -> None:
-        """Read the dependencies between the stages of dvc.yaml from DVC's graph."""
+        """Prepare a run of all stages that are out of date; `run` starts it.
+
+        Args:
+            repo: DVC's repository object.
+            stages: Our description of each stage, by name, in the order of dvc.yaml.
+            announce: A function that is called when a stage begins, with its name and True if DVC
+                restores its outputs from an earlier run instead of running its command.
+        """
         self._repo = repo
         self._stages = stages
         self._announce = announce
@@ -104,20 +112,32 @@ class _StageRunner:
         self._status = 0
 
     def run(self) -> int:
-        """Run all changed stages; return the exit status of a failed stage, or 0."""
+        """Run all stages that are out of date.
+
+        Each stage runs in a process of its own, for which a thread of the pool waits.
+
+        Returns:
+            The exit status of a stage that has failed; 0 if all stages have finished.
+
+        Raises:
+            Interrupted: A signal arrived. The running stages were stopped.
+        """
         with _raise_at_signals(), ThreadPoolExecutor(_machine_cores()) as pool:
             try:
                 self._start_stages(pool)
                 while self._running:
-                    for future in wait(self._running, return_when=FIRST_COMPLETED).done:
+                    # Waits until at least one of the commands has ended.
+                    ended = wait(self._running, return_when=FIRST_COMPLETED).done
+                    for future in ended:
                         self._finish(future)
+                    # The stages that have ended may allow others to start.
                     self._start_stages(pool)
             except KeyboardInterrupt:
                 _terminate_stages()
                 raise Interrupted("stopped: the same command continues from here") from None
             except Exception:
-                # `announce` fails where standard output was closed, for example. The results of the
-                # running stages are saved nevertheless.
+                # `announce` fails if standard output is closed, for example. The running stages may
+                # finish nevertheless, and their results are saved.
                 for future in list(self._running):
                     self._finish(future)
                 raise
@@ -126,16 +146,20 @@ class _StageRunner:
         return self._status
 
     def _dvc_lock(self) -> AbstractContextManager[None]:
-        """Return DVC's lock of the repository, as a context manager."""
+        """Return DVC's lock on the repository, to be held in a `with` block.
+
+        Without the lock, another DVC command could change dvc.lock or the cache at the same time.
+        """
         from dvc.repo import lock_repo
 
         lock: AbstractContextManager[None] = lock_repo(self._repo)
         return lock
 
     def _start_stages(self, pool: ThreadPoolExecutor) -> None:
-        """Start changed stages, in their order, until the next one needs more than the free cores.
+        """Start stages that are out of date until the next one needs more cores than are free.
 
-        If DVC's run cache contains the outputs of a stage, they are restored instead.
+        A stage does not start if DVC's run cache contains its outputs, from an earlier run with the
+        same inputs. Then they are restored. After a stage has failed, nothing is started.
         """
         with self._dvc_lock():
             self._collect_ready()
@@ -152,6 +176,7 @@ class _StageRunner:
                 is_restored = _restore_outputs(dvc_stage)
                 self._announce(stage.name, is_restored)
                 if is_restored:
+                    # The stage is finished, so the stages after it may have all their inputs now.
                     self._save_outputs(dvc_stage)
                     self._collect_ready()
                 else:
@@ -159,12 +184,15 @@ class _StageRunner:
                     self._running[future] = _RunningStage(dvc_stage, cores, time.monotonic())
 
     def _collect_ready(self) -> None:
-        """Move the stages whose inputs are complete to the changed ones, the longest first.
+        """Find the stages that could start now: out of date, and with no unfinished stage before.
 
-        A ready stage that has not changed is done, which may make further stages ready.
+        They are added to `_changed`, and the list is sorted so that the most expensive training
+        comes first. A stage that is up to date is finished already. This may make stages after it
+        ready, so the search is repeated until it finds no more.
         """
         while True:
-            ready = [stage for stage, before in self._pending.items() if not before]
+            # `_pending` maps each waiting stage to the unfinished stages that it depends on.
+            ready = [stage for stage, unfinished in self._pending.items() if not unfinished]
             if not ready:
                 break
             for dvc_stage in ready:
@@ -179,7 +207,14 @@ class _StageRunner:
         )
 
     def _finish(self, future: "Future[int]") -> None:
-        """Save the outputs of a stage whose command has ended, or say by which signal it ended."""
+        """Handle the end of a stage's command: save its outputs, or note that it has failed.
+
+        A stage that fails by itself has printed its error. For a stage that a signal has ended, for
+        example for lack of memory, this prints which signal it was.
+
+        Args:
+            future: The exit status of the command, which has ended.
+        """
         running = self._running.pop(future)
         name = running.dvc_stage.name
         status = future.result()
@@ -187,21 +222,29 @@ class _StageRunner:
             try:
                 with self._dvc_lock():
                     self._save_outputs(running.dvc_stage)
-            except Exception as error:  # DVC's errors have no common class
+            except Exception as error:  # DVC's errors have no common class.
                 print_message(f"{name}: {describe_machine_error(error) or error}")
                 status = 1
         elif status > _SIGNAL_STATUS_BASE:
-            # A stage that ends by itself has printed its error. One that a signal ends has not.
             signal_number = status - _SIGNAL_STATUS_BASE
             reason = explain_kill() if signal_number == signal.SIGKILL else ""
             print_message(f"{name}: ended by signal {signal_number}{reason}")
         self._status = max(self._status, status)
+        # Writing dvc.lock takes half a second, so short stages wait for the end of the run.
         if time.monotonic() - running.start_seconds > _MIN_SECONDS_TO_RECORD:
             self._record()
 
     def _save_outputs(self, dvc_stage: Any) -> None:
-        """Store the outputs in DVC's cache, and the run in its run cache, as `dvc repro` does."""
-        # The run cache refers to files in DVC's cache, so all outputs must be there.
+        """Store the outputs of a finished stage in DVC's cache, as `dvc repro` does.
+
+        DVC also adds the stage to its run cache, so that a later run with the same inputs is
+        restored instead of repeated.
+
+        Args:
+            dvc_stage: DVC's object for the stage.
+        """
+        # DVC restores a run from its cache. A run with an output that is not in the cache is not
+        # added; DVC makes an exception for metrics and plots, and so does this.
         can_be_restored = all(
             output.use_cache or output.is_metric or output.is_plot for output in dvc_stage.outs
         )
@@ -216,19 +259,24 @@ class _StageRunner:
             predecessors.discard(dvc_stage)
 
     def _record(self) -> None:
-        """Write the finished stages to dvc.lock."""
-        if self._unrecorded:
-            with self._dvc_lock():
-                write_lock(self._unrecorded)
-            self._unrecorded.clear()
+        """Write the finished stages that dvc.lock does not contain yet to dvc.lock."""
+        if not self._unrecorded:
+            return
+        with self._dvc_lock():
+            write_lock(self._unrecorded)
+        self._unrecorded.clear()
 
 
 def _predecessors(graph: Any, names_in_order: Sequence[str]) -> dict[Any, set[Any]]:
-    """Return, for each stage of DVC, the stages whose outputs it depends on.
+    """Return, for each stage of the pipeline, the stages that have to run before it.
 
     Args:
-        graph: DVC's graph, in which an edge leads from a stage to a stage that it depends on.
-        names_in_order: The names of the stages in the order of dvc.yaml, which the result keeps.
+        graph: DVC's graph. An edge leads from a stage to a stage whose outputs it depends on, so
+            the successors in the graph run before the stage.
+        names_in_order: The names of all stages in the order of dvc.yaml.
+
+    Returns:
+        DVC's stage objects, in the order of dvc.yaml, each with the set of stages before it.
     """
     from dvc.stage import PipelineStage
 
@@ -237,41 +285,51 @@ def _predecessors(graph: Any, names_in_order: Sequence[str]) -> dict[Any, set[An
     dvc_stages.sort(key=lambda stage: names_in_order.index(stage.name))
     predecessors = {}
     for dvc_stage in dvc_stages:
-        successors = graph.successors(dvc_stage)
+        needed_stages = graph.successors(dvc_stage)
         predecessors[dvc_stage] = {
-            stage for stage in successors if isinstance(stage, PipelineStage)
+            stage for stage in needed_stages if isinstance(stage, PipelineStage)
         }
     return predecessors
 
 
 def _queue_equal_trainings(predecessors: dict[Any, set[Any]], stages: Mapping[str, Stage]) -> None:
-    """Let a training wait for earlier ones with the same settings, data and seed.
+    """Let equal trainings run one after the other: same settings, same data and same seed.
 
-    Two systems may differ only in how they decode. Their trainings share one work folder: if both
-    started, the second one would wait for the first while it occupies a core.
+    Two systems that differ only in how they decode have the same training. It runs once, in one
+    folder: the second stage only copies the results of the first. If both started at once, the
+    second would occupy a core while it waits for the first.
 
     Args:
-        predecessors: The stages that each stage of DVC waits for; this function adds to them.
+        predecessors: For each stage, as DVC's object, the stages that have to run before it; this
+            function adds the equal trainings that come earlier.
         stages: Our description of each stage, by name.
     """
+    # The trainings so far, by a text of all that decides their results.
     equal_trainings = defaultdict[str, set[Any]](set)
     for dvc_stage in predecessors:
         stage = stages[dvc_stage.name]
         if stage.kind != "train":
             continue
+        # The name of the stage is train@SYSTEM-CORPUS-SEED.
         seed = stage.name.rpartition("-")[2]
         settings = list(stage.parameters.values())
-        earlier_trainings = equal_trainings[str((seed, stage.dependencies, settings))]
+        description = str((seed, stage.dependencies, settings))
+        earlier_trainings = equal_trainings[description]
         predecessors[dvc_stage] |= earlier_trainings
         earlier_trainings.add(dvc_stage)
 
 
 def _restore_outputs(dvc_stage: Any) -> bool:
-    """Restore the outputs of a changed stage from DVC's run cache.
+    """Remove the old outputs of a stage, and restore the new ones if DVC has stored them.
+
+    DVC's run cache contains the outputs of earlier runs of a stage. If one of them had the same
+    inputs as now, the stage need not run.
+
+    Args:
+        dvc_stage: DVC's object for the stage, which is out of date.
 
     Returns:
-        False if the run cache does not contain them. Then the old outputs are removed, and the
-        stage is ready to run.
+        Whether the outputs were restored.
     """
     from dvc.stage.cache import RunCacheNotFoundError
 
@@ -279,16 +337,20 @@ def _restore_outputs(dvc_stage: Any) -> bool:
     try:
         dvc_stage.repo.stage_cache.restore(dvc_stage)
     except RunCacheNotFoundError:
+        # The stage is going to run with the inputs of now, so their hashes are the ones to record.
         dvc_stage.save_deps()
         return False
     return True
 
 
 def _training_cost(stage: Stage) -> float:
-    """Estimate the work of a training: its target tokens times the weights of the layers.
+    """Estimate how much a stage computes, so that the most expensive training can start first.
 
-    Trainings with the highest cost start first. The cost of all other stages is 0, as is the cost
-    of an excluded run, whose settings are empty.
+    The estimate is the number of target tokens that the training reads, times the number of weights
+    in its layers. For any other stage it is 0.
+
+    Args:
+        stage: The stage, with its settings.
     """
     if stage.kind != "train":
         return 0.0
@@ -300,6 +362,7 @@ def _training_cost(stage: Stage) -> float:
             sections[section_name] = value
     model = sections["model"]
     train = sections["train"]
+    # The stage of a run that params.yaml excludes has empty settings, and does nothing.
     is_excluded = not train
     if is_excluded:
         return 0.0
@@ -311,16 +374,16 @@ def _training_cost(stage: Stage) -> float:
 
 
 def _cores_for(stage: Stage, free_cores: int, waiting_stages: int) -> int:
-    """Return the number of cores for a stage.
+    """Return how many cores of this machine a stage gets.
 
-    A stage that needs a GPU gets all cores, also on a machine without a GPU, since the training
-    then computes on all of them. A stage with one thread gets one core. Any other stage gets an
-    equal share of the free cores, at least one.
+    A stage that uses a GPU gets all cores, so that it runs alone. Without a GPU, it computes on
+    these cores. A stage with one thread gets one core. Any other stage gets an equal share of the
+    free cores, and at least one.
 
     Args:
         stage: The stage that starts next.
         free_cores: The number of cores that no running stage uses.
-        waiting_stages: The number of changed stages that could start now, this one included.
+        waiting_stages: The number of stages that could start now, this one included.
     """
     if stage.gpu:
         return _machine_cores()
@@ -330,45 +393,59 @@ def _cores_for(stage: Stage, free_cores: int, waiting_stages: int) -> int:
 
 
 def _run_command(command: str, cores: int) -> int:
-    """Run a stage's command in a shell, and return its exit status.
+    """Run the command of a stage in a shell, wait until it ends, and return its exit status.
 
-    The status of a command that signal N has ended is 128 + N.
+    If signal N has ended the command, the status is 128 + N, as in a shell.
+
+    Args:
+        command: The command, such as `python stages/train.py small own 1`.
+        cores: How many processes the stage may use.
     """
-    # A number of workers that the user has set takes precedence over ours.
+    # The user may have set this variable, too. Then the user's number is kept.
     variables = {"BLEUPRINT_WORKERS": str(cores)}
     variables.update(os.environ)
     variables["PATH"] = stage_path()
+    # The stage does not log to MLflow, since this process does so at the end of the run.
     variables[RUNNER_LOGS] = "1"
-    if cores < _machine_cores():
+    may_run_beside_others = cores < _machine_cores()
+    if may_run_beside_others:
+        # The stage prints lines instead of a progress bar.
         variables[SHARED_TERMINAL] = "1"
     status = subprocess.call(command, shell=True, env=variables)
-    # Python returns -N for a shell that signal N has ended.
+    # Python's status is -N for a shell that signal N has ended.
     return status if status >= 0 else _SIGNAL_STATUS_BASE - status
 
 
 @contextmanager
 def _raise_at_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt at SIGINT, SIGTERM and SIGHUP within a `with` block.
+    """Turn SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt for the time of a `with` block.
 
-    A signal that is ignored stays ignored: `nohup` ignores SIGHUP.
+    By default, Python does so for SIGINT (Ctrl-C) only; SIGTERM and SIGHUP (a closed terminal)
+    would end the process at once. A signal that is ignored stays ignored: `nohup` ignores SIGHUP so
+    that a process survives when its terminal is closed.
     """
     old_handlers = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        old_handlers[number] = signal.getsignal(number)
-        if old_handlers[number] != signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        old_handlers[signal_number] = signal.getsignal(signal_number)
+        is_ignored = old_handlers[signal_number] == signal.SIG_IGN
+        if not is_ignored:
+            # Python's own handler of SIGINT, which raises KeyboardInterrupt.
+            signal.signal(signal_number, signal.default_int_handler)
     try:
         yield
     finally:
-        for number, handler in old_handlers.items():
-            signal.signal(number, handler)
+        for signal_number, handler in old_handlers.items():
+            signal.signal(signal_number, handler)
 
 
 def _terminate_stages() -> None:
-    """Send SIGTERM to all stages, and wait until they have ended: trainings save first."""
+    """Send SIGTERM to the processes of all running stages, and wait until they have ended.
+
+    A training saves a checkpoint before it ends.
+    """
     import psutil
 
-    # The children are shells, the stages that they run, and the processes of these stages.
+    # These are shells, the stages that the shells run, and the processes of the stages.
     processes = psutil.Process().children(recursive=True)
     for process in processes:
         with suppress(psutil.NoSuchProcess):
