@@ -61,19 +61,22 @@ _COPIED_FILES = (
 def release(
     settings: Settings, output: Path, system: str | None = None, corpus: str | None = None
 ) -> None:
-    """Write a release of the project in the working folder.
+    """Write a release: a folder with models, settings and results that others can check.
 
-    A release contains the weights of the first seed only.
+    Of each system, it contains the model of the first seed, also in CTranslate2's format. README.md
+    is the model card, and SHA256SUMS lists the SHA-256 of the other files. The project is the one
+    in the working folder.
 
     Args:
         settings: The settings in params.yaml.
         output: The folder to write: a new one, or an empty one.
-        system: Include only the weights of this system.
-        corpus: Include only the weights that were trained on this corpus.
+        system: If given, only the models of this system are included.
+        corpus: If given, only the models that were trained on this corpus are included.
 
     Raises:
         UserError: params.yaml does not name the system or the corpus, `output` is not empty, a
-            model is missing, a stage is out of date, or the code differs from its commit.
+            model is missing, a file is a link to somewhere outside the project, a stage is out of
+            date, or the code differs from its commit in Git.
     """
     _check_output(output)
     _check_names(settings, system, corpus)
@@ -89,13 +92,14 @@ def release(
         _copy_files(folder)
         export_errors = _copy_all_weights(settings, runs, folder)
         _write_text(folder / "references.bib", citations(settings))
+        # The checksums cover all files above; the model card names the checksum of this list.
         _write_text(folder / CHECKSUM_FILE, format_checksums(folder))
         card = _model_card(settings, records, runs, export_errors, commit, folder)
         _write_text(folder / CARD, card)
 
 
 def _check_output(output: Path) -> None:
-    """Raise UserError if the output exists, unless it is an empty folder."""
+    """Raise UserError if the path to write to exists already, except as an empty folder."""
     if not output.exists():
         return
     if not output.is_dir() or any(output.iterdir()):
@@ -105,32 +109,52 @@ def _check_output(output: Path) -> None:
 
 
 def _check_names(settings: Settings, system: str | None, corpus: str | None) -> None:
-    """Raise UserError if params.yaml does not name the system, the corpus, or their run.
+    """Raise UserError if params.yaml does not define a system or corpus that the user has named.
 
-    Each of the methods called here raises the error, with the names that params.yaml has.
+    The methods that are called here raise the error, with the names that params.yaml defines. Their
+    results are not needed.
+
+    Args:
+        settings: The settings in params.yaml.
+        system: The name of the system, or None if the user has named none.
+        corpus: The name of the corpus, or None if the user has named none.
     """
     if system:
         settings.system_settings(system)
     if corpus:
         settings.corpus(corpus)
     if system and corpus:
+        # params.yaml may exclude the combination.
         settings.system_on(system, corpus)
 
 
 def _released_runs(settings: Settings, system: str | None, corpus: str | None) -> list[Run]:
-    """Return the runs of the first seed, only those of a system or corpus if one is named."""
+    """Return the runs whose models a release contains: those of the first seed.
+
+    A run is one system, trained on one corpus with one seed.
+
+    Args:
+        settings: The settings in params.yaml.
+        system: If given, only runs of this system are returned.
+        corpus: If given, only runs on this corpus are returned.
+    """
     first_seed = settings.seeds[0]
-    released = []
+    released_runs = []
     for run in trained_runs(settings):
-        has_system = system is None or run.system == system
-        has_corpus = corpus is None or run.corpus == corpus
-        if has_system and has_corpus and run.seed == first_seed:
-            released.append(run)
-    return released
+        is_of_system = system is None or run.system == system
+        is_on_corpus = corpus is None or run.corpus == corpus
+        if is_of_system and is_on_corpus and run.seed == first_seed:
+            released_runs.append(run)
+    return released_runs
 
 
 def _check_models(runs: Sequence[Run]) -> None:
-    """Raise UserError if the averaged weights of a run are missing."""
+    """Raise UserError if the model of a run is missing.
+
+    Args:
+        runs: The runs, each one system, trained on one corpus with one seed. The model of a run is
+            the average of its last checkpoints.
+    """
     for run in runs:
         averaged = run.models_folder / "averaged"
         if not averaged.exists():
@@ -141,21 +165,24 @@ def _check_models(runs: Sequence[Run]) -> None:
 
 
 def _check_links(runs: Sequence[Run]) -> None:
-    """Raise UserError if a file of the release is a link to a file outside the project.
+    """Raise UserError if a release would contain a file from outside the project.
 
-    Such a file could contain a password. DVC may have replaced outputs by links into its cache,
-    which can be outside the project: these are allowed.
+    A symbolic link in the project could lead to a file with passwords, which would be published.
+    Links into DVC's cache are allowed: DVC itself may replace outputs by such links, and its cache
+    may be outside the project.
+
+    Args:
+        runs: The runs whose models are released.
     """
     allowed_folders = [Path().resolve(), cache_folder(Path()).resolve()]
-    copied = [path for path in _COPIED_FILES if os.path.lexists(path)]
+    copied_paths = [path for path in _COPIED_FILES if os.path.lexists(path)]
     for run in runs:
-        for folder in (
-            run.models_folder / "averaged",
-            paths.corpus_folder(run.corpus, "binary") / SEGMENTATION,
-        ):
-            copied.append(folder)
-            copied += folder.rglob("*")
-    for path in copied:
+        model_folder = run.models_folder / "averaged"
+        segmentation_folder = paths.corpus_folder(run.corpus, "binary") / SEGMENTATION
+        for folder in (model_folder, segmentation_folder):
+            copied_paths.append(folder)
+            copied_paths += folder.rglob("*")
+    for path in copied_paths:
         target = path.resolve()
         if not any(target.is_relative_to(folder) for folder in allowed_folders):
             raise UserError(
@@ -165,7 +192,7 @@ def _check_links(runs: Sequence[Run]) -> None:
 
 
 def _check_up_to_date() -> None:
-    """Raise UserError if DVC finds a stage that has changed since it ran."""
+    """Raise UserError if settings, code or files of a stage have changed since DVC recorded it."""
     changed = list(changed_stages())
     if changed:
         raise UserError(
@@ -174,42 +201,55 @@ def _check_up_to_date() -> None:
 
 
 def _committed_code() -> str | None:
-    """Return the Git commit of the code; None outside Git.
+    """Return the hash of the Git commit that contains the code; None if Git is not used.
 
     Raises:
-        UserError: The code differs from its commit.
+        UserError: The code was edited after the commit, so nobody else could get it.
     """
     commit = code_commit()
-    # `code_commit` appends a plus sign if the code differs from the commit.
-    if commit is not None and commit.endswith("+"):
+    if commit is None:
+        return None
+    # `code_commit` appends a plus sign to the hash if the code was edited after the commit.
+    has_edits = commit.endswith("+")
+    if has_edits:
+        short_hash = commit[:12]
         raise UserError(
-            f"src, stages or dvc.yaml differs from the commit {commit[:12]}: commit the changes "
+            f"src, stages or dvc.yaml differs from the commit {short_hash}: commit the changes "
             "first (git status), then run the same command again"
         )
     return commit
 
 
 def _copy_files(folder: Path) -> None:
-    """Copy settings, results and reports into the release."""
+    """Copy the files with settings and results, if they exist, into the folder of a release."""
     for path in _COPIED_FILES:
         if path.exists():
-            (folder / path).parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, folder / path)
+            target = folder / path
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, target)
 
 
 def _copy_all_weights(settings: Settings, runs: Sequence[Run], folder: Path) -> dict[Run, str]:
-    """Copy the averaged weights of all runs, and convert them for CTranslate2.
+    """Copy the models of all runs into a release, and add each in CTranslate2's format.
+
+    CTranslate2 is a fast engine for translation, which does not support every model.
+
+    Args:
+        settings: The settings in params.yaml.
+        runs: The runs, each one system, trained on one corpus with one seed.
+        folder: The folder of the release.
 
     Returns:
-        The error message of each run that CTranslate2 does not support.
+        The error message for each run whose model CTranslate2 does not support.
     """
     export_errors = {}
     for run in runs:
         copy_model(run, folder / run.models_folder / "averaged")
-        converted = folder / "ctranslate2" / run.models_folder.relative_to("models")
-        converted.parent.mkdir(parents=True)
+        # The path is ctranslate2/SYSTEM/CORPUS/SEED in the release.
+        export_folder = folder / "ctranslate2" / run.models_folder.relative_to("models")
+        export_folder.parent.mkdir(parents=True)
         try:
-            export(settings, run, converted, "float32")
+            export(settings, run, export_folder, precision="float32")
         except UserError as error:
             export_errors[run] = str(error)
     return export_errors
@@ -223,14 +263,17 @@ def _model_card(
     commit: str | None,
     folder: Path,
 ) -> str:
-    """Return the text of README.md, which names the SHA-256 of the list of checksums.
+    """Return the text of README.md, the model card of a release.
+
+    It describes the systems and their scores, and how to reproduce them. It also contains the
+    SHA-256 of the list of checksums, so that a reader can check all files.
 
     Args:
-        settings: The settings of the experiment.
+        settings: The settings in params.yaml.
         records: The results of all runs.
-        runs: The runs whose weights are in the release.
-        export_errors: For each run without a CTranslate2 model, why.
-        commit: The Git commit of the code; None outside Git.
+        runs: The runs whose models are in the release.
+        export_errors: Why there is no CTranslate2 model, for each run without one.
+        commit: The hash of the Git commit of the code; None if Git is not used.
         folder: The release, with all files except README.md.
     """
     languages = set[str]()
@@ -256,11 +299,14 @@ def _model_card(
 
 
 def _public_address(address: str) -> str | None:
-    """Return the address of the Git repository, quoted for a shell, if others may see it.
+    """Return the address of the Git repository for a command `git clone`, if it can be published.
+
+    Args:
+        address: The address of the remote `origin`; empty if there is none.
 
     Returns:
-        None for a folder of this machine, for an address with a password, and for one with white
-        space or control characters, which would end the line of the command `git clone`.
+        The address, quoted for a shell. None if it is a folder of this machine, if it contains a
+        password, or if white space or control characters in it would break the command.
     """
     is_url = "://" in address
     is_one_word = address.isprintable() and " " not in address

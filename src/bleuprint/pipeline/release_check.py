@@ -22,10 +22,14 @@ _ADDED_BY_HOSTS = (".git", ".gitattributes")
 
 
 def check_release(folder: Path) -> None:
-    """Check all files of a release by their checksums.
+    """Check that all files of a release are unchanged, by their SHA-256.
 
-    A folder is a release if it contains SHA256SUMS, or if its README.md names one. Any other
-    folder, such as a project, is not checked.
+    The file SHA256SUMS lists the SHA-256 of the files. README.md, the model card, contains the
+    SHA-256 of SHA256SUMS, so that a changed list is noticed, too. A folder with neither, such as an
+    ordinary project, is not a release and is not checked.
+
+    Args:
+        folder: The folder, which may be a release.
 
     Raises:
         UserError: A file of the release was changed, added or removed, or is a link.
@@ -35,17 +39,14 @@ def check_release(folder: Path) -> None:
         raise UserError(f"{reports}: is a link to {reports.readlink()}. Name that folder instead")
     checksum_file = folder / CHECKSUM_FILE
     card = folder / CARD
-    list_sha256 = _list_sha256_in(card)
+    sha256_of_list = _sha256_of_list_in(card)
+    # `lexists`: a broken link counts as a file here, and is refused when it is read.
     if not os.path.lexists(checksum_file):
-        if list_sha256 is not None:
+        if sha256_of_list is not None:
             raise UserError(f"{checksum_file}: no such file, although {card} names it: {REMEDY}")
         return
     checksums = read_checksums(checksum_file)
-    if list_sha256 is not None and sha256_of(checksum_file) != list_sha256:
-        raise DamagedFile(checksum_file, f"its SHA-256 is not the one in {CARD}", REMEDY)
-    if list_sha256 is None and CARD not in checksums:
-        reason = f"it does not list {CARD}, and {CARD} does not name it"
-        raise DamagedFile(checksum_file, reason, REMEDY)
+    _check_list(checksum_file, checksums, sha256_of_list)
     _check_nothing_added(folder, checksums)
     for name, sha256 in checksums.items():
         path = folder / name
@@ -53,20 +54,54 @@ def check_release(folder: Path) -> None:
             raise UserError(f"{path}: not the file that {CHECKSUM_FILE} names: {REMEDY}")
 
 
-def _list_sha256_in(card: Path) -> str | None:
-    """Return the SHA-256 of SHA256SUMS that a model card names; None if it names none."""
+def _check_list(checksum_file: Path, checksums: dict[str, str], sha256_of_list: str | None) -> None:
+    """Check that the list of checksums is the one that the model card names.
+
+    Args:
+        checksum_file: The path of the list, SHA256SUMS.
+        checksums: The SHA-256 of each file in the list.
+        sha256_of_list: The SHA-256 of the list itself, from the model card; None if the card
+            contains none. That is allowed only if the list contains the card instead.
+
+    Raises:
+        DamagedFile: The list is another one, or list and card do not refer to each other.
+    """
+    if sha256_of_list is not None and sha256_of(checksum_file) != sha256_of_list:
+        raise DamagedFile(checksum_file, f"its SHA-256 is not the one in {CARD}", REMEDY)
+    if sha256_of_list is None and CARD not in checksums:
+        reason = f"it does not list {CARD}, and {CARD} does not name it"
+        raise DamagedFile(checksum_file, reason, REMEDY)
+
+
+def _sha256_of_list_in(card: Path) -> str | None:
+    """Return the SHA-256 of the list of checksums, which a model card contains.
+
+    Args:
+        card: The path of the model card, README.md.
+
+    Returns:
+        The SHA-256; None if there is no model card, or if it contains none.
+    """
     if not card.is_file():
         return None
     match = _LIST_SHA256_IN_CARD.search(read_bytes(card))
-    return match[1].decode() if match else None
+    if match is None:
+        return None
+    return match[1].decode()
 
 
 def _check_nothing_added(folder: Path, checksums: dict[str, str]) -> None:
-    """Raise UserError if a release contains a file that SHA256SUMS does not list."""
-    listed = {*checksums, CHECKSUM_FILE, CARD}
+    """Raise UserError if somebody has added a file to a release.
+
+    Args:
+        folder: The folder of the release.
+        checksums: The SHA-256 of each file of the release, from the file SHA256SUMS.
+    """
+    # The list contains neither itself nor the model card.
+    expected_names = {*checksums, CHECKSUM_FILE, CARD}
     for path in _release_files(folder):
         name = path.relative_to(folder).as_posix()
-        if name not in listed:
+        if name not in expected_names:
             raise UserError(f"{path}: {CHECKSUM_FILE} does not list it. Remove it, or {REMEDY}")
 
 
@@ -78,10 +113,10 @@ def _release_files(folder: Path) -> Iterator[Path]:
 
 
 def _files_below(path: Path) -> Iterator[Path]:
-    """Yield the files in a folder and its folders; of a file, only the file itself.
+    """Yield all files in a folder and in the folders below it; for a file, the file itself.
 
     Raises:
-        UserError: There is a link to a folder, a broken link, a pipe or a device.
+        UserError: An item is something else: a link to a folder, a broken link, a pipe or a device.
     """
     if path.is_symlink() and not path.is_file():
         raise UserError(f"{path}: is a link to {path.readlink()}, not a file: {REMEDY}")

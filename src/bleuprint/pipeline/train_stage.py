@@ -34,23 +34,28 @@ from bleuprint.training.outputs import export_checkpoints, export_results
 from bleuprint.training.schedule_notes import system_notes
 from bleuprint.training.trainer import Trainer
 
+# How much of a SHA-256 is compared to find the file that differs between two processes.
+_HASH_CHARACTERS = 16
+
 
 def train_run(run: Run) -> None:
-    """Train one run and write its outputs, in as many processes as the machine or the user sets.
+    """Train a model and write its checkpoints, its results and its cost.
 
-    A training continues from its newest checkpoint if there is one.
+    There is one process per GPU, or as many as the user wants. Each process runs this function. If
+    the training was interrupted before, it continues from its newest checkpoint.
 
     Args:
-        run: The system, corpus and seed.
+        run: The system, the corpus and the seed of the training.
 
     Raises:
         UserError: The settings or the data do not allow the training.
         Interrupted: SIGTERM arrived; the training has saved a checkpoint.
     """
-    # Refuse wrong settings before the processes start, which would each print the error.
+    # Mistakes are reported here, before there are several processes that would each report them.
     environment.timeout_seconds()
     if not is_launched():
         job_for_run(run, load_resolved_settings())
+    # With several processes, this one only starts them and ends here with their status.
     start_processes()
     group = init_process_group()
     with group.raise_together():
@@ -59,7 +64,8 @@ def train_run(run: Run) -> None:
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _lock_work_folder(work_folder(job, fingerprints), group):
-        # Another run may have written this training while we waited for the lock.
+        # Another process may have run this training under another name while this one waited for
+        # the lock. Then its folder is found now.
         work = work_folder(job, fingerprints)
         log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
@@ -78,7 +84,13 @@ def train_run(run: Run) -> None:
 
 
 def _describe_training(job: Job, trainer: Trainer, group: Group) -> str:
-    """Return the line that says what is trained, until when, and on which device."""
+    """Return the line of text that is printed at the start: the model, the limits and the device.
+
+    Args:
+        job: The settings and data of the training.
+        trainer: The trainer, which has built the model.
+        group: The processes of the training.
+    """
     train = job.system.train
     limits = []
     if train.max_updates is not None:
@@ -101,10 +113,13 @@ def _describe_training(job: Job, trainer: Trainer, group: Group) -> str:
 
 
 def _epoch_notes(job: Job) -> Iterator[str]:
-    """Yield notes on settings that do not fit the number of updates in `max_epochs`.
+    """Yield notes on settings that do not fit the length of a training in epochs.
 
-    `bleuprint check` cannot give these notes: only the prepared text tells how many updates an
-    epoch has.
+    An example is a warmup that is longer than the training. How many updates an epoch has depends
+    on the length of the prepared text, so `bleuprint check` cannot give these notes before.
+
+    Args:
+        job: The settings and data of the training.
     """
     train = job.system.train
     if train.max_epochs is None:
@@ -112,7 +127,7 @@ def _epoch_notes(job: Job) -> Iterator[str]:
     corpus = BinaryCorpus(job.corpus_folder)
     target_lengths = corpus.side("train", corpus.target).lengths
     updates = train.update_limit(int(target_lengths.sum()), len(target_lengths))
-    # Notes on `max_updates` itself were given before.
+    # If `max_updates` is the lower limit, `bleuprint check` has given the notes already.
     if updates != train.max_updates:
         source = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
         for note in system_notes(job.system, updates, source):
@@ -120,18 +135,18 @@ def _epoch_notes(job: Job) -> Iterator[str]:
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
-    """Check that a training can start, in all its processes.
+    """Check, before a training starts, its settings, its data and its device.
 
-    Each process compares the corpus that it reads with the recorded hashes, and all hashes with
-    those of process 0.
+    Each of the processes calls this. They may run on several machines, so they also check that
+    their settings and data are the same.
 
     Args:
-        job: The training.
-        fingerprints: The hashes of its settings and data, in this process.
+        job: The settings and data of the training.
+        fingerprints: The hashes of the settings and data that this process has read.
         group: The processes of the training.
 
     Raises:
-        UserError: The training cannot start. All processes raise the same error.
+        UserError: The training cannot start. If one process finds an error, all of them raise it.
     """
     setting = f"systems.{job.run.system}.train.precision"
     with group.raise_together():
@@ -149,22 +164,26 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
 def _check_equal_inputs(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Check that all processes of a training have the same data, settings and version of torch.
 
+    Args:
+        job: The settings and data of the training.
+        fingerprints: The hashes of the settings and data that this process has read.
+        group: The processes, which may run on several machines.
+
     Raises:
-        UserError: A process differs from process 0; the message names its host and a file.
+        UserError: A process differs from process 0. The message names its machine and, if a file
+            differs, the file.
     """
     if group.size == 1:
         return
     compared = {**fingerprints.by_name(), "version of torch": torch.__version__}
     for name, value in compared.items():
+        # The value of each process; the list is the same in all of them.
         values = group.gather(value)
         rank = _first_differing_rank(values)
         if rank is None:
             continue
-        # All processes come here, since all have gathered the same values.
-        file_lines = []
-        for file_name, sha256 in job.file_hashes(name).items():
-            file_lines.append(f"{sha256[:16]} {file_name}\n")
-        file_lists = group.gather("".join(file_lines))
+        # `gather` waits for all processes. All of them come here, since they have the same list.
+        file_lists = group.gather(_list_file_hashes(job, name))
         file = _first_differing_file(file_lists[0], file_lists[rank])
         file_text = f" ({file} differs)" if file else ""
         raise UserError(
@@ -173,8 +192,30 @@ def _check_equal_inputs(job: Job, fingerprints: Fingerprints, group: Group) -> N
         )
 
 
+def _list_file_hashes(job: Job, name: str) -> str:
+    """Return a text with a line `HASH FILE` for each file of which a part of a training consists.
+
+    Args:
+        job: The settings and data of the training.
+        name: The part, such as `data`. A part without files, such as the settings, has no lines.
+    """
+    lines = []
+    for file_name, sha256 in job.file_hashes(name).items():
+        # The start of a hash is enough to tell two files apart, and keeps the message short that
+        # the processes exchange.
+        lines.append(f"{sha256[:_HASH_CHARACTERS]} {file_name}\n")
+    return "".join(lines)
+
+
 def _first_differing_rank(values: Sequence[str]) -> int | None:
-    """Return the first process whose value differs from the one of process 0; None if none does."""
+    """Return the number of the first process whose value differs from that of process 0.
+
+    Args:
+        values: The value of each process, by its number.
+
+    Returns:
+        The number; None if all processes have the same value.
+    """
     for rank, value in enumerate(values):
         if value != values[0]:
             return rank
@@ -182,11 +223,11 @@ def _first_differing_rank(values: Sequence[str]) -> int | None:
 
 
 def _first_differing_file(first_list: str, second_list: str) -> str | None:
-    """Return the first file that only one of two lists has with this hash.
+    """Return the first file that differs between two processes, by their lists of file hashes.
 
     Args:
-        first_list: A line `HASH NAME` for each file.
-        second_list: The same, from another process.
+        first_list: The list of one process, with a line `HASH NAME` for each file.
+        second_list: The list of the other process.
 
     Returns:
         The name of the file; None if both lists are equal.
@@ -194,16 +235,22 @@ def _first_differing_file(first_list: str, second_list: str) -> str | None:
     first_lines = first_list.splitlines()
     second_lines = second_list.splitlines()
     for line in [*first_lines, *second_lines]:
+        # The file is missing in one list, or has another hash there.
         if line not in first_lines or line not in second_lines:
             return line.partition(" ")[2]
     return None
 
 
 def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
-    """Check that no sentence is longer than the model or a batch allows, and that no set is empty.
+    """Check that all sentences fit into the model and into a batch, and that there are sentences.
+
+    Args:
+        job: The settings and data of the training.
+        corpus: The prepared corpus, with the training text, the validation set and test sets.
 
     Raises:
-        UserError: A sentence is too long, or train or valid has no sentences.
+        UserError: A sentence has too many tokens, or the training text or the validation set has
+            no sentences.
     """
     train = job.system.train
     for set_name in corpus.sets:
@@ -213,9 +260,10 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
             limit_name = "train.max_tokens"
             limit = train.max_tokens
         is_test_set = set_name.startswith("test.")
+        # The model reads both sides of training and validation text, but only the source of a test
+        # set. Its references may be longer.
         languages = [corpus.source]
         if not is_test_set:
-            # The model reads both sides of train and valid, but not the references of a test set.
             languages.append(corpus.target)
         for language in languages:
             lengths = corpus.side(set_name, language).lengths
@@ -232,10 +280,18 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
 
 
 def _check_update_size(job: Job, corpus: BinaryCorpus) -> None:
-    """Check that the training text has at least one update, and enough of them to average.
+    """Check that the training text is large enough for an update and for the checkpoints.
+
+    An update of the weights reads a certain number of target tokens or sentence pairs. At the end,
+    several checkpoints are averaged, so the training needs enough updates to write them.
+
+    Args:
+        job: The settings and data of the training.
+        corpus: The prepared corpus.
 
     Raises:
-        UserError: It has less than one update, or `max_epochs` gives too few checkpoints.
+        UserError: The text is smaller than one update, or `max_epochs` ends the training before
+            there are enough checkpoints.
     """
     train = job.system.train
     _, update_size = train.update_size
@@ -261,13 +317,16 @@ def _check_update_size(job: Job, corpus: BinaryCorpus) -> None:
 
 
 def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
-    """Return which settings to lower for a training text that is smaller than one update.
+    """Return advice for a training text that is smaller than one update: which setting to lower.
 
     Args:
-        job: The training.
+        job: The settings and data of the training.
         corpus: The prepared corpus.
-        text_size: The size of the training text, in target tokens or in sentence pairs, as the
-            size of an update.
+        text_size: The size of the training text, in the unit in which the settings give the size of
+            an update: target tokens or sentence pairs.
+
+    Returns:
+        A text such as `lower train.tokens_per_update (4096) to 120, for example`.
     """
     train = job.system.train
     setting, update_size = train.update_size
@@ -277,33 +336,35 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
     if is_in_tokens:
         for language in (corpus.source, corpus.target):
             smallest = max(smallest, int(corpus.side("train", language).lengths.max()))
-    # A tenth of the text is a small update, but leaves some updates in an epoch.
-    value = max(text_size // 10, smallest)
-    if value > text_size:
+    # With a tenth of the text, an epoch has ten updates.
+    suggested_size = max(text_size // 10, smallest)
+    if suggested_size > text_size:
         return "set sentences_per_update: 1"
     advice = f"lower train.{setting} ({update_size})"
-    if is_in_tokens and train.max_tokens > value:
+    if is_in_tokens and train.max_tokens > suggested_size:
         advice += f" and train.max_tokens ({train.max_tokens})"
-    return f"{advice} to {value}, for example"
+    return f"{advice} to {suggested_size}, for example"
 
 
 def _lock_work_folder(work: Path, group: Group) -> AbstractContextManager[object]:
-    """Lock the folder of a training, so that no other stage runs the same training.
+    """Return a lock on the folder of a training, to be held in a `with` block.
 
-    Waits for another stage that runs it.
+    Two systems may have the same training, and then share its folder. The second stage waits until
+    the first one has finished, and prints a note.
 
     Args:
-        work: The folder of the training.
-        group: The processes of the training. Only the main one holds the lock.
+        work: The folder of the training, such as `work/trainings/small.own.1.0123456789abcdef`.
+        group: The processes of the training. Only the main one takes the lock.
 
     Raises:
-        UserError: Another stage runs the training, and this one has several processes: while the
-            main one waited, the other ones would time out.
+        UserError: Another stage holds the lock, and this training has several processes. They
+            cannot wait: the other processes would time out while the main one waits.
     """
     if not group.is_main:
         return nullcontext()
     work.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix is the fingerprint of the training, so systems with the same training share a lock.
+    # The last part of the folder's name is a hash of the settings and data. So the lock is the same
+    # for all systems with this training.
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))
     held = f"{work}: another process is running this training"
     return lock.acquire_or_notify(held, wait=group.size == 1)

@@ -52,35 +52,40 @@ class Report:
 
 
 def open_own_report() -> Report:
-    """Open the report of the project in the working folder.
+    """Read the results of the project in the working folder, from reports/results.json.
 
     Raises:
-        UserError: There is none.
+        UserError: There are no results.
     """
-    return _read_report(_OWN_NAME, RESULTS, Path())
+    return _read_report(_OWN_NAME, results=RESULTS, root=Path())
 
 
 def open_report(name: str) -> Report:
-    """Open the report to compare with.
+    """Read the results to compare this project's results with.
+
+    If they are in a release, a folder whose files are listed with their checksums, all files of the
+    release are checked, too.
 
     Args:
-        name: A path or a revision: the file results.json, a folder that contains it, a project or
-            release with reports/results.json, or a revision of Git or DVC.
+        name: Where they are: the path of a file results.json, of a folder that contains it, or of a
+            project or release with reports/results.json; or a commit of Git or an experiment of
+            DVC.
 
     Raises:
-        UserError: There is no report of this name, it is this project's own, its records contradict
-            each other, or a file of a release has been changed.
+        UserError: There are no results there, they are this project's own, they contradict each
+            other, or a file of a release has been changed.
     """
     if not name.strip():
         raise UserError("the other report has an empty name: is a variable not set?")
     path = Path(name)
     if not path.exists():
+        # Not a path, so it is a commit. Its files are written to a temporary folder.
         with revision_files(name, (RESULTS, COSTS, LOCK)) as root:
             return _read_report(name, root / RESULTS, root)
     results = _results_file(path)
     root = path if path.is_dir() else _project_root(results)
-    # In a folder of downloads, results.json and SHA256SUMS may have nothing to do with each other.
-    # Only in a folder named reports does results.json belong to a release.
+    # Only a folder named reports is a part of a project or release. A results.json elsewhere, such
+    # as in a folder of downloads, has nothing to do with checksums beside it.
     if results.absolute().parent.name == RESULTS.parent.name:
         check_release(root)
     if results.exists() and RESULTS.exists() and results.samefile(RESULTS):
@@ -89,9 +94,14 @@ def open_report(name: str) -> Report:
 
 
 def _results_file(path: Path) -> Path:
-    """Return the results.json of a folder: the one in reports/, else the one directly in it.
+    """Return the path of the file results.json that a user means by a path.
 
-    A path that is not a folder is returned as it is.
+    Args:
+        path: The file itself, a project, which contains reports/results.json, or the folder reports
+            under any name.
+
+    Returns:
+        The path of the file, which need not exist.
     """
     if not path.is_dir():
         return path
@@ -103,26 +113,36 @@ def _results_file(path: Path) -> Path:
 
 
 def _project_root(results: Path) -> Path:
-    """Return the folder of the project with this results.json: the parent of a folder reports."""
+    """Return the folder of the project that a file results.json belongs to.
+
+    Args:
+        results: The path of the file. A project contains it in its folder reports. If it is
+            elsewhere, its own folder counts as the project.
+    """
     folder = results.absolute().parent
-    if folder.name == RESULTS.parent.name:
+    is_in_reports = folder.name == RESULTS.parent.name
+    if is_in_reports:
         return folder.parent
     return results.parent
 
 
 def _read_report(name: str, results: Path, root: Path) -> Report:
-    """Read results.json, and the costs.csv and dvc.lock of the same project.
+    """Read the results of a project, and the file dvc.lock, in which DVC records its stages.
+
+    A note is printed if dvc.lock records other results than these.
 
     Args:
-        name: What messages call the report.
-        results: The path of results.json, which may have another file name.
+        name: The name of the project in messages.
+        results: The path of the file results.json. The user may have given the file another name.
         root: The folder of the project.
     """
     is_own = name == _OWN_NAME
+    # Only for another project, a message about a missing file explains which names are valid.
     records = read(results, root) if is_own else read(results, root, _VALID_NAMES)
-    # A colleague's results may lie in this project under another name. Then its dvc.lock is ours.
+    # A file with another name may be from a colleague, copied into this project. The dvc.lock in
+    # this folder does not belong to it.
     if results.name != RESULTS.name:
-        return Report(name, records, LockFile(""))
+        return Report(name, records, lock=LockFile(text=""))
     lock = LockFile.read(root, f"{name}: {LOCK}")
     note_unrecorded(RESULTS, root, name)
     return Report(name, records, lock)
@@ -142,14 +162,17 @@ class Verification:
 
 
 def compare_reports(first: Report, second: Report) -> Verification:
-    """Compare the results of two reports.
+    """Compare the results of two projects, and describe the comparison in lines of text.
+
+    A result is the score and the translations of one run on one test set. Where results differ, the
+    lines also name the first stage that differs, and why.
 
     Args:
-        first: The project's own report, as a rule.
-        second: The report to compare with.
+        first: The results of this project, as a rule.
+        second: The results to compare with.
 
     Raises:
-        UserError: They have no result in common.
+        UserError: The projects have no run and test set in common.
     """
     pairs, not_compared = compare_records(first.records, second.records)
     if not pairs:
@@ -158,9 +181,11 @@ def compare_reports(first: Report, second: Report) -> Verification:
             f"with {first.name}"
         )
     differing = [pair for pair in pairs if not pair.is_same]
-    same_count = counted(len(pairs) - len(differing), "result")
-    different_count = f", {len(differing)} different" if differing else ""
-    lines = [f"{first.name} and {second.name}: {same_count} with the same bytes{different_count}"]
+    same_results = counted(len(pairs) - len(differing), "result")
+    differing_results = f", {len(differing)} different" if differing else ""
+    lines = [
+        f"{first.name} and {second.name}: {same_results} with the same bytes{differing_results}"
+    ]
     if first.name == _OWN_NAME and _is_only_committed():
         lines.append(
             "here, reports/ is as committed: nothing has run since. To run: make reproduce"
@@ -179,21 +204,28 @@ def compare_reports(first: Report, second: Report) -> Verification:
 def _describe_differences(
     first: Report, second: Report, differing: Sequence[ResultPair]
 ) -> list[str]:
-    """Describe results that differ, in two lines for each group; only the first groups.
+    """Describe the results that differ between two projects, in two lines for each group of them.
 
     The results of a group differ from the same stage on and for the same reasons. The first line
-    of a group shows one result as an example, the second one names the stage and the reasons.
+    shows the scores of one result as an example, the second one names the stage and the reasons.
+    If there are many groups, only the first ones are described, and the others are counted.
+
+    Args:
+        first: The results of the first project.
+        second: The results of the second project.
+        differing: The results that both projects contain and that differ.
     """
     groups = defaultdict[str, list[ResultPair]](list)
     for pair in differing:
         groups[_stage_and_causes(first, second, pair)].append(pair)
     lines = []
     for stage_and_causes in list(groups)[:_MAX_GROUPS]:
-        lines.append(f"different: {_describe_example(groups[stage_and_causes])}")
+        example = _describe_example(groups[stage_and_causes])
+        lines.append(f"different: {example}")
         lines.append(f"  {stage_and_causes}")
-    rest = len(groups) - _MAX_GROUPS
-    if rest > 0:
-        more_groups = counted(rest, "more group")
+    omitted_count = len(groups) - _MAX_GROUPS
+    if omitted_count > 0:
+        more_groups = counted(omitted_count, "more group")
         lines[-1] += f" (and {more_groups} of results, by where and why they differ)"
     return lines
 
@@ -201,8 +233,14 @@ def _describe_differences(
 def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
     """Describe from which stage on a result differs, and why: `from train on: settings ...`.
 
-    The two files dvc.lock give the exact stage, if both exist and the texts differ. Otherwise the
-    stage is the first one whose figures in results.json differ.
+    If the translations differ, the stage is found by the files dvc.lock of both projects, in which
+    DVC records the hashes of all outputs. Without these files, or if only scores differ, the stage
+    is the first one whose values in results.json differ.
+
+    Args:
+        first: The results of the first project.
+        second: The results of the second project.
+        pair: One result, as it is in both projects.
     """
     stage = pair.first_differing_stage
     causes = list(pair.causes())
@@ -212,12 +250,16 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
     )
     if have_texts_changed:
         difference = None
-        if first.lock.stages and second.lock.stages:
+        first_stages = first.lock.stages
+        second_stages = second.lock.stages
+        if first_stages and second_stages:
             last_stage = _last_stage_to_compare(pair)
-            difference = first_difference(first.lock.stages, second.lock.stages, last_stage)
+            difference = first_difference(first_stages, second_stages, last_stage)
         if difference is not None:
             stage = difference.stage_kind
             causes = list(difference.causes)
+        # Another processor or library is a cause, too, unless the arithmetic is portable, that is,
+        # computes the same everywhere.
         are_portable = first.is_portable(pair.run) and second.is_portable(pair.run)
         causes += pair.environment(are_portable)
     if not causes:
@@ -229,26 +271,40 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
 
 
 def _last_stage_to_compare(pair: ResultPair) -> str:
-    """Return the stage that wrote the texts that differ: translate, or else score.
+    """Return the name of the last stage that can be the reason why the texts of a result differ.
 
-    The stage translate of a run has the name of its stage score, with the other kind in front.
+    If the translations (hypotheses) differ, this is the stage `translate` that wrote them. If only
+    sources or references differ, it is the stage `score`, which reads them.
+
+    Args:
+        pair: One result, as it is in both projects.
     """
     if "hypotheses_sha256" in pair.differing_names:
+        # Both stages of a run have the same name after the @, such as score@small-own-1.
         return pair.score_stage.replace("score@", "translate@")
     return pair.score_stage
 
 
 def _is_only_committed() -> bool:
-    """Whether results.json is the committed one, and no stage of its runs has run here."""
+    """Whether the results in this project come from Git, and none were computed here.
+
+    A comparison of such results says nothing about this machine.
+    """
     is_in_git = bool(git_output(Path(), "ls-files", str(RESULTS)))
-    is_changed = bool(git_output(Path(), "diff", "HEAD", str(RESULTS)))
-    if not is_in_git or is_changed:
+    is_edited = bool(git_output(Path(), "diff", "HEAD", str(RESULTS)))
+    if not is_in_git or is_edited:
         return False
-    return not any(Path("results").glob("*/*/*/scores.json"))
+    # The stage score of each run writes a file results/SYSTEM/CORPUS/SEED/scores.json.
+    has_scored_runs = any(Path("results").glob("*/*/*/scores.json"))
+    return not has_scored_runs
 
 
 def _describe_example(pairs: Sequence[ResultPair]) -> str:
-    """Describe the result whose BLEU differs most, and count the other results."""
+    """Describe the result whose BLEU differs most between two projects, and count the others.
+
+    Args:
+        pairs: The results that differ, each as it is in both projects.
+    """
     example = max(pairs, key=_bleu_difference)
     first_bleu, second_bleu = example.bleu
     run = example.run
@@ -256,9 +312,9 @@ def _describe_example(pairs: Sequence[ResultPair]) -> str:
         f"{run.system} on {run.corpus}, seed {run.seed}, {example.first['test']}: "
         f"{first_bleu:.2f} and {second_bleu:.2f} BLEU"
     )
-    rest = len(pairs) - 1
-    if rest > 0:
-        text += f", and {counted(rest, 'other')}"
+    other_count = len(pairs) - 1
+    if other_count > 0:
+        text += f", and {counted(other_count, 'other')}"
     return text
 
 
