@@ -25,11 +25,14 @@ FILLER = "□"
 
 
 def back_translate(settings: Settings, name: str) -> None:
-    """Write a synthetic text of params.yaml: its given side, and translations as its other side.
+    """Write a synthetic training text: monolingual text with its translations by a trained system.
+
+    params.yaml names the text, the system that translates it, and whether translations are searched
+    or sampled, and whether noise is added to them.
 
     Args:
-        settings: The settings of the experiment.
-        name: The name of the text.
+        settings: The settings in params.yaml.
+        name: The name of the synthetic text in params.yaml.
 
     Raises:
         UserError: params.yaml has no such text, or all translations are empty.
@@ -38,7 +41,9 @@ def back_translate(settings: Settings, name: str) -> None:
     corpus = settings.corpus(synthetic.part_of)
     text = corpus.files.train[name]
     first_seed = settings.seeds[0]
+    # Another text or another seed gives other random numbers.
     random_seed = f"{first_seed} {name}"
+    # With a sampler, translations are sampled from the model instead of searched.
     sampler = None
     if synthetic.sampling is not None:
         sampler = Sampler(random_seed, synthetic.sampling.top_k)
@@ -50,9 +55,15 @@ def back_translate(settings: Settings, name: str) -> None:
     tokenizer = translator.corpus.tokenizer(corpus.source)
 
     def with_noise(sentence: str, line_number: int) -> str:
-        """Add noise to a translation, if the settings ask for it; it depends only on the line."""
+        """Return a translation with noise in its words, or unchanged if the settings want no noise.
+
+        Args:
+            sentence: The translation.
+            line_number: Its line in the text, counted from 0.
+        """
         if synthetic.noise is None:
             return sentence
+        # The noise depends only on the line, not on the order in which lines are translated.
         random = Random(f"{random_seed} {line_number}")
         return add_noise_to_sentence(sentence, tokenizer, synthetic.noise, random)
 
@@ -85,17 +96,20 @@ def translate_side(
     tag: str | None,
     change: Callable[[str, int], str] = _unchanged,
 ) -> None:
-    """Write the pairs of a text, with translations as its empty side.
+    """Translate a monolingual text, and write sentence pairs of the text and its translations.
+
+    A note says how many translations are empty.
 
     Args:
-        translator: Translates the side that is not empty.
-        given_text: The text, of which one side is empty.
-        output: The folder to write to.
-        is_source: Whether the source is translated from the target; otherwise the target is
-            translated from the source.
-        tag: If given, a word that is put before each source sentence that is not empty, so that the
-            model can tell synthetic text from other text (Caswell et al. 2019).
-        change: Returns what is written for a translation and its line, counted from 0.
+        translator: Translates the sentences of the text.
+        given_text: The text, as a parallel text of which one side has only empty lines.
+        output: The folder to write the pairs to.
+        is_source: Whether the translations are the source side of the pairs (back-translation);
+            otherwise they are the target side.
+        tag: If given, a word that is put before each source sentence, so that a model can tell
+            synthetic text from other text (Caswell et al. 2019). Empty sentences stay empty.
+        change: A function that returns what is written for a translation and its line number,
+            counted from 0. It may add noise, for example.
 
     Raises:
         UserError: All translations are empty.
@@ -111,7 +125,8 @@ def translate_side(
             lines = target_lines if is_source else source_lines
             pairs = []
             for line, translated in zip(lines, translator(lines), strict=True):
-                translation = change(translated.translations[0].text, line_number)
+                best_translation = translated.translations[0].text
+                translation = change(best_translation, line_number)
                 line_number += 1
                 if not translation.strip():
                     empty_count += 1
@@ -136,33 +151,34 @@ def _with_tag(pair: Pair, tag: str | None) -> Pair:
 
 
 def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, random: Random) -> str:
-    """Return a sentence with noise in its words.
+    """Split a sentence into words, drop, replace and move some of them, and join the words again.
 
     Args:
         sentence: The sentence.
-        tokenizer: Finds its words.
-        noise: How much noise is added.
+        tokenizer: The tokenizer that splits and joins.
+        noise: How many words are changed.
         random: The source of random numbers.
     """
     words = add_noise(tokenizer.tokenize(sentence), noise, random)
-    # Words are joined by spaces, if the tokenizer then finds the same words. Detokenizing could
-    # attach a punctuation mark to the word that now stands before it, as a part of that word.
-    spaced = " ".join(words)
-    if tokenizer.tokenize(spaced) == words:
-        return spaced
+    # A later stage splits the sentence again, and should find the same words. Spaces between the
+    # words usually ensure that. `detokenize` may not: it could attach a comma to the word before
+    # it, which is another word now, so that the two become one word.
+    joined_by_spaces = " ".join(words)
+    if tokenizer.tokenize(joined_by_spaces) == words:
+        return joined_by_spaces
     return tokenizer.detokenize(words)
 
 
 def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
-    """Drop words, replace words by FILLER, and shuffle words.
+    """Add noise to a sentence: drop some words, replace some by a filler, and move some.
 
-    At least one word stays, if there is any. Words are sorted by i + u, for the position i of a
-    word and a random u in [0, shuffle + 1), so that no word moves by more than `shuffle` positions
-    (Lample et al. 2018, section 2.3).
+    A model may learn more from synthetic pairs with noise than from clean ones (Edunov et al. 2018,
+    section 3.1). At least one word of the sentence stays.
 
     Args:
-        words: The words of a sentence.
-        noise: The probabilities to drop and to replace a word, and the largest move.
+        words: The words of the sentence.
+        noise: The probability to drop a word, the probability to replace a word (`blank`), and by
+            how many positions a word may move (`shuffle`).
         random: The source of random numbers.
     """
     kept_words = []
@@ -174,6 +190,8 @@ def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
     for position in range(len(kept_words)):
         if random.random() < noise.blank:
             kept_words[position] = FILLER
+    # Words are sorted by their position plus a random number in [0, shuffle + 1). So no word moves
+    # by more than `shuffle` positions (Lample et al. 2018, section 2.3).
     keyed_words = []
     for position, word in enumerate(kept_words):
         sort_key = position + (noise.shuffle + 1) * random.random()

@@ -38,18 +38,25 @@ class Line(NamedTuple):
 
 
 def main() -> None:
-    """Translate the files named on the command line, or standard input, to standard output."""
+    """Translate the lines of files, or of standard input, and print each translation as a line.
+
+    If a file cannot be read, the lines before are translated, and the process ends with a message
+    and status 1.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
+    # A stream is None if the caller has closed it, as by `>&-` in a shell.
     if sys.stdout is None:
         sys.exit("translate.py: standard output is closed")
-    if sys.stderr is None:  # closed, too; print would write messages to standard output
+    if sys.stderr is None:
+        # Messages are dropped. Without this, `print` would write them to standard output.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     translate = Translator()
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # in any locale
+    # UTF-8 even if the settings of the operating system name another encoding.
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     failures: list[str] = []
     lines = read(files, failures)
     while batch := list(islice(lines, BATCH_LINES)):
@@ -57,20 +64,20 @@ def main() -> None:
         locations = [line.location for line in batch]
         for output in translate(sentences, locations):
             print(output, flush=True)
-    # Lines before the failure are translated first.
     if failures:
         sys.exit(failures[0])
 
 
 def read(files: list[str], failures: list[str]) -> Iterator[Line]:
-    """Yield the lines of files, or of standard input without files.
+    """Yield the lines of text files, one file after the other.
 
-    A line ends at the byte LF alone. Reading ends at a line that is not UTF-8 or a file that cannot
-    be read.
+    Only the byte LF ends a line; a CR before it, as in files from Windows, is dropped. Reading ends
+    at a line that is not UTF-8, and at a file that cannot be read.
 
     Args:
-        files: The paths of the files.
-        failures: If reading ends early, the reason is appended.
+        files: The paths of the files; if there are none, standard input is read.
+        failures: If reading ends early, the error message is appended to this list. It is not
+            raised, so that the lines before can still be translated.
     """
     location = ""
     try:
@@ -81,7 +88,8 @@ def read(files: list[str], failures: list[str]) -> Iterator[Line]:
                 location = f"{lines.filename()}:{lines.filelineno()}"
                 text = line.decode().removesuffix("\n").removesuffix("\r")
                 if lines.isfirstline():
-                    text = text.removeprefix("\ufeff")  # the byte order mark
+                    # The byte order mark, with which some editors begin a file.
+                    text = text.removeprefix("\ufeff")
                 yield Line(location, text)
     except UnicodeDecodeError as error:
         failures.append(f"{location}: not UTF-8: {error}")
@@ -93,44 +101,39 @@ class Translator:
     """Translates sentences with the model in the folder of this script."""
 
     def __init__(self) -> None:
-        """Load the model, its settings and subwords."""
-        # No compiled files are written into the folder, so that its checksums stay right.
-        sys.dont_write_bytecode = True
-        sys.path.insert(0, str(HERE))
-        # Imported here: these modules are in the folder that was just added to the path.
+        """Load the model, the subwords and the settings from the folder of this script."""
+        _use_modules_of_this_folder()
         import ctranslate2
 
         from bleuprint.dataset.subwords.segmentation import Segmentation
-        from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+        from bleuprint.text.tokenizers import tokenizer_for
 
-        settings_file = HERE / "settings.json"
-        try:
-            self._settings = json.loads(settings_file.read_text(encoding="utf-8"))
-            tokenize_settings = {}
-            for field in dataclasses.fields(Tokenize):
-                tokenize_settings[field.name] = self._settings[field.name]
-            tokenize = Tokenize(**tokenize_settings)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            sys.exit(f"{settings_file} is damaged: {error!r}; export the system again")
+        self._settings, tokenize_settings = _read_settings(HERE / "settings.json")
         source = self._settings["source"]
         target = self._settings["target"]
-        self._tokenize = tokenizer_for(source, tokenize).tokenize
-        self._detokenize = tokenizer_for(target, tokenize).detokenize
+        # The steps of a translation: tokenize, split words into subwords, search for the best
+        # output, join subwords to words, and detokenize.
+        self._tokenize = tokenizer_for(source, tokenize_settings).tokenize
         self._segment = Segmentation.read(HERE / "segmentation", source).segment
-        self._join = Segmentation.read(HERE / "segmentation", target).join
         self._model = ctranslate2.Translator(
             str(HERE / "model"),
             compute_type=self._settings["precision"],
         )
+        self._join = Segmentation.read(HERE / "segmentation", target).join
+        self._detokenize = tokenizer_for(target, tokenize_settings).detokenize
 
     def __call__(self, sentences: Sequence[str], locations: Sequence[str] = ()) -> list[str]:
-        """Translate sentences; a sentence that is too long is cut, with a message on stderr.
+        """Translate sentences.
+
+        A sentence that has too many subwords for the model is cut, with a message on stderr.
 
         Args:
             sentences: The sentences.
-            locations: The file and line of each sentence for messages; by default its number.
+            locations: The file and line of each sentence, such as `talks.de:12`, for the message;
+                by default its number.
         """
-        max_subwords = self._settings["max_positions"] - 1  # and EOS
+        # One position of the model is for EOS, the end-of-sentence token.
+        max_subwords = self._settings["max_positions"] - 1
         sources = []
         for number, sentence in enumerate(sentences):
             subwords = self._segment(self._tokenize(sentence))
@@ -142,18 +145,53 @@ class Translator:
         return [self._detokenize(self._join(output)) for output in outputs]
 
 
+def _use_modules_of_this_folder() -> None:
+    """Let Python import the package `bleuprint` from the folder of this script.
+
+    The folder contains the modules of the package that the script needs, so that the package need
+    not be installed. Python would write compiled files beside the modules. It is told not to, since
+    the folder may be a part of a release, whose files are checked by checksums.
+    """
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(HERE))
+
+
+def _read_settings(path: Path) -> tuple[dict[str, Any], Any]:
+    """Read settings.json; if it is damaged, end the process with a message.
+
+    Args:
+        path: The path of the file.
+
+    Returns:
+        All settings, and those of the tokenizer as an object of the class `Tokenize`.
+    """
+    from bleuprint.text.tokenizers import Tokenize
+
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        tokenize_settings = {}
+        for field in dataclasses.fields(Tokenize):
+            tokenize_settings[field.name] = settings[field.name]
+        return settings, Tokenize(**tokenize_settings)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        sys.exit(f"{path} is damaged: {error!r}; export the system again")
+
+
 def search(
     translator: Any, sentences: list[list[str]], settings: dict[str, Any]
 ) -> list[list[str]]:
-    """Return the best output of each sentence.
+    """Search for the best output of each sentence with CTranslate2.
 
-    CTranslate2 takes one maximum length for all sentences of a call, but the maximum depends on the
-    length of the source. So sentences with the same maximum are searched together.
+    The maximum length of an output depends on the length of its source, but CTranslate2 takes one
+    maximum for all sentences of a call. So each call gets the sentences with the same maximum.
 
     Args:
-        translator: CTranslate2's translator.
+        translator: CTranslate2's translator, a `ctranslate2.Translator`.
         sentences: The subwords of each sentence.
-        settings: The content of settings.json.
+        settings: The content of settings.json, with the settings of the search.
+
+    Returns:
+        The subwords of the best output of each sentence; an empty list for an empty sentence.
     """
     outputs: list[list[str]] = [[] for _ in sentences]
     for max_length, indices in _group_by_max_length(sentences, settings).items():
@@ -162,7 +200,7 @@ def search(
             beam_size=settings["beam"],
             num_hypotheses=settings["beam"],
             length_penalty=settings["length_penalty"]["alpha"],
-            max_input_length=0,
+            max_input_length=0,  # Sentences have been cut already.
             max_decoding_length=max_length,
             min_decoding_length=min(settings["min_len"], max_length),
             no_repeat_ngram_size=settings["no_repeat_ngram_size"],
@@ -177,26 +215,39 @@ def search(
 def _group_by_max_length(
     sentences: list[list[str]], settings: dict[str, Any]
 ) -> dict[int, list[int]]:
-    """Return the indices of the sentences by the maximum length of their outputs, in subwords.
+    """Group sentences whose outputs have the same maximum length.
 
-    Sentences without subwords, or whose outputs may have none, are left out: they are not searched.
+    Sentences without subwords, and those whose outputs may not have any, are omitted: their output
+    is empty.
+
+    Args:
+        sentences: The subwords of each sentence.
+        settings: The content of settings.json. The maximum is max_len_a x source length +
+            max_len_b.
+
+    Returns:
+        For each maximum length in subwords, the indices of the sentences.
     """
+    # One position of the model is for EOS, the end-of-sentence token.
+    model_limit = settings["max_positions"] - 1
     groups: dict[int, list[int]] = {}
     for index, sentence in enumerate(sentences):
         max_length = int(len(sentence) * settings["max_len_a"]) + settings["max_len_b"]
-        max_length = min(max_length, settings["max_positions"] - 1)  # and EOS
+        max_length = min(max_length, model_limit)
         if sentence and max_length:
             groups.setdefault(max_length, []).append(index)
     return groups
 
 
 def _best_output(result: Any, settings: dict[str, Any], max_length: int) -> list[str]:
-    """Return the output of a sentence with the highest score; of equal ones the first.
+    """Return the subwords of the output with the highest score; of equal scores, the first output.
+
+    CTranslate2 has ordered the outputs by its own scores, which may have another length penalty.
 
     Args:
-        result: CTranslate2's result for the sentence.
-        settings: The content of settings.json.
-        max_length: The maximum length of its outputs.
+        result: CTranslate2's result for one sentence: all outputs of the beam, with scores.
+        settings: The content of settings.json, with the length penalty.
+        max_length: The maximum length of an output of this sentence, in subwords.
     """
     scores = []
     for output in zip(result.scores, result.hypotheses, strict=True):
@@ -207,23 +258,27 @@ def _best_output(result: Any, settings: dict[str, Any], max_length: int) -> list
 
 
 def score(output: tuple[float, list[str]], settings: dict[str, Any], max_length: int) -> float:
-    """Return the score of an output with the length penalty of the settings.
+    """Return the score of an output: its log-probability, divided by the length penalty.
 
-    CTranslate2 divides the log-probability of an output by length^alpha. For the penalty of GNMT,
-    ((5 + length) / 6)^alpha, the score is multiplied by the first and divided by the second.
+    The length penalty in the settings is length^alpha, or ((5 + length) / 6)^alpha as in Google's
+    system GNMT. CTranslate2 knows only the first one. For the second one, its score is multiplied
+    by the first penalty and divided by the second.
 
     Args:
-        output: CTranslate2's score, and the subwords.
+        output: CTranslate2's score of the output, and the subwords.
         settings: The content of settings.json.
-        max_length: The maximum length of the output.
+        max_length: The maximum length of the output, in subwords.
     """
     ctranslate2_score, subwords = output
-    if settings["length_penalty"]["kind"] == "length":
+    is_ctranslate2_penalty = settings["length_penalty"]["kind"] == "length"
+    if is_ctranslate2_penalty:
         return ctranslate2_score
     alpha = settings["length_penalty"]["alpha"]
     length = len(subwords)
+    # The length includes EOS, which ends an output. An output that was cut off at the maximum
+    # length has no EOS.
     if length < max_length:
-        length += 1  # EOS, which an output that was cut off at the maximum length lacks
+        length += 1
     return float(ctranslate2_score * length**alpha / ((5 + length) / 6) ** alpha)
 
 
