@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,17 @@ _TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoesc
 
 
 def export(settings: Settings, run: Run, output: Path, precision: Precision) -> None:
-    """Export a trained run as a folder.
+    """Export a trained model as a folder that can translate without this project.
 
-    The folder contains the model in CTranslate2's format, the subwords, the script translate.py,
-    the modules of this package that it imports, settings.json and README.md.
+    The folder contains the model in the format of CTranslate2, a fast engine for translation, and
+    the script translate.py with all that it needs: the subwords, modules of this package,
+    settings.json and README.md.
 
     Args:
         settings: The settings of the experiment.
-        run: The run.
-        output: The folder to write.
-        precision: The precision of the exported weights.
+        run: The system, corpus and seed of the model.
+        output: The folder to write, which must not exist.
+        precision: The number format of the exported weights, such as `float32` or `int8`.
 
     Raises:
         UserError: The folder exists, or CTranslate2 or the script does not support the system.
@@ -66,7 +68,12 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
 
 
 def _check_exportable(settings: Settings, run: Run) -> None:
-    """Raise UserError if the script of an exported folder could not translate like the system."""
+    """Raise UserError if an exported folder could not translate like the system itself.
+
+    Args:
+        settings: The settings of the experiment.
+        run: The system, corpus and seed of the model.
+    """
     system = settings.system_on(run.system, run.corpus)
     if system.average.ensemble:
         raise UserError("cannot export an ensemble. Set average.ensemble: false")
@@ -84,7 +91,17 @@ def _check_exportable(settings: Settings, run: Run) -> None:
 def _script_settings(
     settings: Settings, run: Run, corpus: BinaryCorpus, model: Transformer, precision: Precision
 ) -> dict[str, Any]:
-    """Return the content of settings.json: how to tokenize, and how to search."""
+    """Return the content of settings.json, which the exported script reads.
+
+    It has the languages, and the settings for splitting text into tokens and for the search.
+
+    Args:
+        settings: The settings of the experiment.
+        run: The system, corpus and seed of the model.
+        corpus: The corpus that the model was trained on.
+        model: The model.
+        precision: The number format of the exported weights.
+    """
     decode = settings.system_on(run.system, run.corpus).decode
     script_settings: dict[str, Any] = {
         "source": corpus.source,
@@ -93,19 +110,20 @@ def _script_settings(
     }
     script_settings.update(dataclasses.asdict(settings.corpus(run.corpus).tokenize))
     script_settings.update(to_json_value(decode))
-    # The precision of the exported weights replaces that of the pipeline's own search.
+    # `decode` contains the precision with which this project searches. The script searches with the
+    # precision of the exported weights.
     script_settings["precision"] = precision
     return script_settings
 
 
 def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) -> str:
-    """Return the README of an exported folder: its use, license, scores and provenance.
+    """Return the README.md of an exported folder: its use, scores, origin and licenses.
 
     Args:
         settings: The settings of the experiment.
-        run: The exported run.
-        precision: The precision of the exported weights.
-        trained_on: The description of the training text.
+        run: The system, corpus and seed of the exported model.
+        precision: The number format of the exported weights.
+        trained_on: A description of the training text, such as `9 pairs of toy`.
     """
     corpus = settings.corpus(run.corpus)
     results = Results.find(settings, run)
@@ -113,8 +131,10 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
     licenses = {}
     for name in sorted(used_licenses):
         licenses[name] = corpus.license_and_citation[name].license
-    # No scores if the run has not been scored, or was scored with other files.
-    scores = results.checked_scores()[0] if results else {}
+    # There are no scores without results, or if the translations were changed after scoring.
+    scores: Mapping[str, Any] = {}
+    if results:
+        scores, _ = results.checked_scores()
     return _TEMPLATES.get_template("export.md.j2").render(
         run=run,
         corpus=corpus,
@@ -131,21 +151,24 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
 
 
 def script_modules() -> list[Path]:
-    """Return the files of this package that the script needs, relative to the package.
+    """Return the files of this package that the exported script imports, directly or indirectly.
 
-    These are the modules that it imports, those that they import in turn, and the __init__.py of
-    each package on the way.
+    Python also needs the file __init__.py of each package that contains one of them.
+
+    Returns:
+        The paths relative to this package, such as `text/tokenizers.py`.
     """
-    source_tree = SourceTree(_PACKAGE.parents[1])
-    needed = set[str]()
+    project_root = _PACKAGE.parents[1]
+    source_tree = SourceTree(project_root)
+    needed_modules = set[str]()
     to_visit = [_SCRIPT]
     while to_visit:
         imported = source_tree.imports_of(to_visit.pop())
-        to_visit += imported - needed
-        needed |= imported
+        to_visit += imported - needed_modules
+        needed_modules |= imported
     files = set[Path]()
-    for module in needed:
+    for module in needed_modules:
         files.add(Path(module))
-        for package in Path(module).parents:
-            files.add(package / "__init__.py")
+        for package_folder in Path(module).parents:
+            files.add(package_folder / "__init__.py")
     return sorted(files)

@@ -39,28 +39,34 @@ class KnownWords:
     """
 
     def __init__(self, corpus: BinaryCorpus, language: str = "") -> None:
-        """Create the words of a corpus, without reading them.
+        """Prepare to tell which words of a text the training text contains, without reading it yet.
 
         Args:
-            corpus: The corpus.
+            corpus: The corpus that the system was trained on.
             language: The language of the text to translate, for messages; by default the source
                 language of the corpus.
         """
         self._corpus = corpus
         self._language = language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
-        self._unknown_words = BoundedCache(self._unknown_words_of_token)
-        project_root = corpus.folder.parents[2]  # corpus.folder is data/binary/CORPUS
+        # Frequent tokens are looked up once.
+        self._unknown_words_by_token = BoundedCache(self._unknown_words_of_token)
+        # The corpus is in the folder data/binary/CORPUS of the project.
+        project_root = corpus.folder.parents[2]
         tokens_folder = paths.corpus_folder(corpus.folder.name, "tokens", project_root)
         self._train_file = tokens_folder / f"train.{corpus.source}"
         is_small = corpus.sets["train"].source_tokens <= _MAX_TOKENS
         self._has_text = is_small and self._train_file.exists()
 
     def unknown_words(self, tokens: Iterable[str]) -> list[str]:
-        """Return the unknown words of a tokenized sentence, in their order."""
+        """Return the words of a sentence that the training text does not contain, in their order.
+
+        Args:
+            tokens: The tokens of the sentence.
+        """
         unknown_words = []
         for token in tokens:
-            unknown_words += self._unknown_words[token]
+            unknown_words += self._unknown_words_by_token[token]
         return unknown_words
 
     def __len__(self) -> int:
@@ -76,36 +82,41 @@ class KnownWords:
         return description
 
     def note(self, unknown: Counter[str], word_count: int) -> tuple[str, MessageKind]:
-        """Return a message about the unknown words of a text, and its kind.
+        """Return a message about the words of a text that the training text does not contain.
 
-        It names the most frequent unknown words, so that it is one short line for any text. It is a
-        warning if more than half of the words are unknown.
+        The message lists only the most frequent of these words, so that it stays short. If they are
+        more than half of all words, the text may be in another language, and the message says so.
 
         Args:
             unknown: How often each unknown word occurs in the text.
-            word_count: The number of words of the text.
+            word_count: The number of all words in the text.
+
+        Returns:
+            The message, and its kind: "warning" if more than half of the words are unknown, else
+            "note".
         """
         named_words = []
         for word, _ in unknown.most_common(_NAMED_WORDS):
             is_short = len(word) <= _SHOWN_CHARACTERS
             named_words.append(word if is_short else f"{word[:_SHOWN_CHARACTERS]}…")
         listed = ", ".join(named_words)
-        unnamed = len(unknown) - len(named_words)
-        if unnamed:
-            listed += f" and {counted(unnamed, 'other')}"
+        unlisted_count = len(unknown) - len(named_words)
+        if unlisted_count:
+            listed += f" and {counted(unlisted_count, 'other')}"
         unknown_count = unknown.total()
         message = (
             f"{unknown_count:,} of {word_count:,} words were not in the training text: "
             f"{listed} ({self})"
         )
-        if 2 * unknown_count <= word_count:
+        is_half_known = 2 * unknown_count <= word_count
+        if is_half_known:
             return message, "note"
         hint = f"is it {self._language}? For other text: bleuprint new-corpus --help"
         return f"{message}: the translations are guesses; {hint}", "warning"
 
     @cached_property
     def _all_words(self) -> set[str]:
-        """The distinct words of the training text."""
+        """All different words of the training text, read from its tokens when first needed."""
         tokens = set[str]()
         pairs = self._corpus.sets["train"].pairs
         lines = read_lines(self._train_file)
@@ -114,17 +125,23 @@ class KnownWords:
         return set(find_words(tokens))
 
     def _unknown_words_of_token(self, token: str) -> list[str]:
-        """Return the unknown words in a token; a tokenizer may join several words, as in 10:30.
+        """Return the words in a token that the system does not know.
 
-        If the vocabulary encodes the whole token, its words are looked up in the training text
-        only: the vocabulary may lack a subword for a 10 that ends a word, though it encodes 10:30.
+        Most tokens are one word, but 10:30, for example, contains two. A word is unknown if the
+        training text does not contain it. If that text cannot be read, a word is unknown if the
+        vocabulary cannot encode it and yields UNK, the token for unknown text.
         """
         words = find_words([token])
         has_unk = self._is_encoded_with_unk(token)
-        if has_unk and (words == [token] or not self._has_text):
-            return [word for word in words if self._is_encoded_with_unk(word)]
         if not self._has_text:
-            return []
+            # If the vocabulary can encode 10:30, both words are known, even if it cannot encode 10.
+            if not has_unk:
+                return []
+            return [word for word in words if self._is_encoded_with_unk(word)]
+        is_one_word = words == [token]
+        if has_unk and is_one_word:
+            # The model cannot read the word, even if the training text contains it.
+            return words
         return [word for word in words if word not in self._all_words]
 
     def _is_encoded_with_unk(self, word: str) -> bool:

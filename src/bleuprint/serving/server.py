@@ -50,19 +50,22 @@ _HEADERS = {
 
 
 def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> None:
-    """Serve a trained run until SIGINT or SIGTERM ends the process, with status 0.
+    """Run a web server on this machine that translates with a trained model.
+
+    It offers a page for a browser and an address for programs, and prints its URL when it is ready.
+    It runs until SIGINT (Ctrl-C) or SIGTERM arrives, which ends the process with status 0.
 
     Args:
-        run: The run whose model translates.
+        run: The system, corpus and seed of the model.
         decode: The settings of the search.
-        port: The port to listen on; 0 is any free port. The address is printed once it answers.
-        languages: The source and the target language.
+        port: The port to listen on; 0 chooses a free port.
+        languages: The source and the target language, such as ("de", "en").
 
     Raises:
         UserError: The port is in use or not permitted.
     """
     try:
-        # Before the model is loaded, which takes seconds.
+        # This comes first, since loading the model takes seconds.
         listening_socket = socket.create_server((_HOST, port))
     except OSError as error:
         reason = os.strerror(error.errno or 0)
@@ -81,26 +84,29 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    # uvicorn installs this handler only while its loop runs, and raises the signal again at the
-    # end. Here it also handles signals before and after.
+    # uvicorn installs its signal handler only while its loop runs, and raises the signal again at
+    # the end. Installed here, the handler also catches signals before and after.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, server.handle_exit)
     actual_port = listening_socket.getsockname()[1]
     print(f"http://{_HOST}:{actual_port}", flush=True)
     server.run([listening_socket])
     sys.stdout.flush()
-    # End at once, without waiting for a sentence that is being translated, which may take minutes.
+    # `sys.exit` would wait for the thread that translates, which may take minutes.
     os._exit(0)
 
 
 def application(translator: Translator, page: str) -> Starlette:
-    """Create the web application: GET / returns the page, POST /translate the JSON of `answer`.
+    """Create the web application, which says how requests to the server are answered.
+
+    `GET /` returns a page, from which a user can translate. `POST /translate` translates the text
+    in a JSON object, and returns the translations as JSON.
 
     Args:
-        translator: Translates the text of requests.
+        translator: The translator, with a loaded model.
         page: The page as HTML.
     """
-    # One thread, so that one request is translated at a time.
+    # One thread, so that the model translates one request at a time; the server stays responsive.
     translation_thread = ThreadPoolExecutor(1)
 
     async def show_page(_: Request) -> Response:
@@ -108,7 +114,11 @@ def application(translator: Translator, page: str) -> Starlette:
         return HTMLResponse(page)
 
     async def translate(request: Request) -> Response:
-        """Answer POST /translate with the translations of the text in its JSON body."""
+        """Answer POST /translate with the translations of the text in its JSON body.
+
+        Raises:
+            HTTPException: The body is not JSON or too large, or a value in it is not valid.
+        """
         content_type = request.headers.get("content-type", "").partition(";")[0]
         if content_type != "application/json":
             raise HTTPException(415, "the body must be application/json")
@@ -116,10 +126,12 @@ def application(translator: Translator, page: str) -> Starlette:
         parsed_request = TranslationRequest.parse(body, translator.decode.beam)
         loop = asyncio.get_running_loop()
         try:
+            # In the thread, the result is `answer(translator, parsed_request)`.
             content = await loop.run_in_executor(
                 translation_thread, answer, translator, parsed_request
             )
-        except UserError as error:  # a sentence contains what the model cannot read
+        except UserError as error:
+            # A sentence contains something that the model cannot read.
             raise HTTPException(422, str(error)) from None
         return JSONResponse(content)
 
@@ -128,7 +140,7 @@ def application(translator: Translator, page: str) -> Starlette:
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
         exception_handlers={HTTPException: _answer_refusal, Exception: _answer_failure},
     )
-    # Other paths, /translate/ included, are not found.
+    # Starlette would redirect /translate/ to /translate. Here it is an unknown path (status 404).
     app.router.redirect_slashes = False
     return app
 
@@ -149,18 +161,21 @@ class TranslationRequest:
 
     @classmethod
     def parse(cls, body: bytes, beam: int) -> Self:
-        """Read a JSON object with these fields, of which only the text is required.
+        """Create a request from the JSON in the body of an HTTP request, and check it.
 
         Args:
-            body: The body of the request.
-            beam: The size of the beam, which limits `n_best`.
+            body: The JSON object. Its keys are the fields of this class, and only the text is
+                required.
+            beam: The size of the beam. A search finds at most this many translations, so it limits
+                the field `n_best`.
 
         Raises:
             HTTPException: The body is not JSON (status 400), or a key or value is invalid (422).
         """
         try:
             content = json.loads(body)
-            # JSON may contain one half of a surrogate pair, which UTF-8 cannot encode.
+            # JSON may contain one half of a surrogate pair, such as "\ud800", which UTF-8 cannot
+            # encode. This raises a ValueError for it.
             json.dumps(content, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
@@ -174,28 +189,36 @@ class TranslationRequest:
 
 
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
-    """Translate the text of a request, and return the JSON of the answer.
+    """Translate the text of a request, and return the content of the answer.
 
-    It is `{"lines": [LINE, ...]}`, with an object for each line of the text, which is one sentence:
+    Each line of the text is translated as one sentence. The answer is `{"lines": [LINE, ...]}`,
+    where LINE is an object with these keys:
 
-    - `translations`: its translations, best first, each with `text` and `score`;
-    - `attention`: the attention maps of the best one, one for each piece of a line that is too long
-      for the model; null if they were not requested or are too large for the answer;
-    - `unknown`: its words that are not in the training text;
-    - `warnings`: warnings of text that the translation may have lost.
+    - `translations`: the translations, best first, each with `text` and `score`;
+    - `attention`: the attention maps of the best translation, a list with one map; more if the line
+      was too long for the model and was translated in pieces. It is null if no maps were requested,
+      or if they would make the answer too large;
+    - `unknown`: the words that the training text does not contain;
+    - `warnings`: messages about text that the translation may have lost.
+
+    Args:
+        translator: The translator, with a loaded model.
+        request: The text, the number of translations, and whether to return attention maps.
     """
     lines = []
     for line in request.text.removesuffix("\n").split("\n"):
         lines.append(line.removesuffix("\r"))
+    # How many attention weights the rest of the answer may contain. Once it is negative, no more
+    # maps are returned.
     weights_left = _MAX_WEIGHTS
     answers = []
     for translated in translator(lines, request.n_best):
-        maps = None
+        maps_as_json = None
         if request.attention and weights_left >= 0:
-            all_maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
-            weights_left -= sum(attention_map.weights.size for attention_map in all_maps)
+            maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
+            weights_left -= sum(attention_map.weights.size for attention_map in maps)
             if weights_left >= 0:
-                maps = [_map_as_json(attention_map) for attention_map in all_maps]
+                maps_as_json = [_map_as_json(attention_map) for attention_map in maps]
         unknown_words = translator.known_words.unknown_words(translated.words)
         warnings = translated.warnings
         if translator.is_far_longer(translated):
@@ -207,7 +230,8 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
         answers.append(
             {
                 "translations": translations,
-                "attention": maps,
+                "attention": maps_as_json,
+                # Each word once, in the order of the sentence.
                 "unknown": list(dict.fromkeys(unknown_words)),
                 "warnings": warnings,
             }
@@ -222,12 +246,15 @@ def _map_as_json(attention_map: AttentionMap) -> dict[str, Any]:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body of a request, whatever length its header states.
+    """Return the body of a request, unless it is too large.
+
+    The header `Content-Length` may be wrong or missing, so the bytes themselves are counted.
 
     Raises:
         HTTPException: The body is too large (status 413).
     """
     body = b""
+    # A client that has disconnected needs no error message.
     with suppress(ClientDisconnect):
         async for part in request.stream():
             body += part
@@ -249,7 +276,15 @@ class _Page(NamedTuple):
 
 
 def _render_page(translator: Translator, run: Run) -> _Page:
-    """Render the page of a run, and allow its script and style by the hashes of their content."""
+    """Render the page for translating with a model, and the security header that belongs to it.
+
+    The header Content-Security-Policy tells the browser to run only the script and to use only the
+    style whose hashes it contains. So text that somebody types cannot become code on the page.
+
+    Args:
+        translator: The translator, with a loaded model.
+        run: The system, corpus and seed of the model.
+    """
     beam = translator.decode.beam
     template = attention_environment().get_template("serve.html.j2")
     html = template.render(
@@ -269,6 +304,7 @@ def _render_page(translator: Translator, run: Run) -> _Page:
         "frame-ancestors 'none'",
     ]
     for tag in ("script", "style"):
+        # The text between <script> and </script>.
         content = html.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
         digest = b64encode(sha256(content.encode()).digest()).decode()
         directives.append(f"{tag}-src 'sha256-{digest}'")

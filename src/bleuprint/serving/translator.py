@@ -97,7 +97,7 @@ class Translated:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings of text that the translation may have lost."""
+        """Messages about reasons why the translation may lack a part of the sentence."""
         warnings = []
         if self.excess_tokens:
             warnings.append(
@@ -131,10 +131,11 @@ def load_translator(
     languages: tuple[str, str] | None = None,
     sampler: Sampler | None = None,
 ) -> "Translator":
-    """Load the translator of a trained run.
+    """Load a trained model and all that is needed to translate raw text with it.
 
     Args:
-        run: The run whose averaged model translates.
+        run: The system, corpus and seed of the model. It is the average of several checkpoints, or
+            an ensemble of them.
         decode: The settings of the search.
         languages: The source and the target language; by default those of the corpus.
         sampler: If given, translations are sampled from the model instead of searched.
@@ -142,8 +143,8 @@ def load_translator(
     corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model_or_ensemble(run.models_folder / "averaged", corpus).to(device)
-    # The corpus records the edits of the training text. Those in params.yaml may have been changed
-    # since.
+    # Sentences are cleaned as the training text was. The corpus records how; the user may have
+    # edited the setting in params.yaml since.
     recorded = {"clean": corpus.clean}
     cleaning = validate_document(_CleaningSettings, recorded, corpus.folder / CORPUS)
     return Translator(model, corpus, cleaning.clean, decode, sampler, languages)
@@ -184,12 +185,12 @@ class Translator:
         sampler: Sampler | None = None,
         languages: tuple[str, str] | None = None,
     ) -> None:
-        """Create a translator.
+        """Prepare to translate raw sentences with a model.
 
         Args:
-            model: The model or ensemble.
-            corpus: The corpus that it was trained on.
-            edits: The edits by which the training text was cleaned.
+            model: The model, or an ensemble of several models.
+            corpus: The prepared corpus that it was trained on, with its vocabularies.
+            edits: How the training text was cleaned; sentences are cleaned in the same way.
             decode: The settings of the search.
             sampler: If given, translations are sampled from the model instead of searched.
             languages: The source and the target language; by default those of the corpus.
@@ -203,7 +204,8 @@ class Translator:
         self.known_words = KnownWords(corpus, self.source)
         self._edits = edits
         self._aligner = WordAligner(model, corpus, decode)
-        # The tag of the target language, if the corpus has several directions.
+        # A model for several directions reads a tag before each sentence, which tells it the target
+        # language. For other models this is empty.
         self._tag_ids = corpus.source_prefix(self.target)
         self._engine = create_engine(model, decode, sampler)
         self._max_source_length = self._engine.max_source_length
@@ -211,24 +213,27 @@ class Translator:
     def __call__(self, sentences: Sequence[str], n_best: int = 1) -> list[Translated]:
         """Translate sentences.
 
-        A sentence beyond the model's maximum length is split into pieces, whose translations are
-        joined. An empty sentence has an empty translation.
+        A sentence that is too long for the model is split into pieces, and the translations of the
+        pieces are joined. An empty sentence has an empty translation.
 
         Args:
-            sentences: The sentences.
-            n_best: The number of translations of each sentence; search may find fewer.
+            sentences: The sentences, as raw text.
+            n_best: The number of different translations to return for each sentence. The search may
+                find fewer.
         """
         prepared_sentences = [self._prepare(sentence) for sentence in sentences]
-        pieces = []
+        # The pieces of all sentences are searched together, which is faster.
+        all_pieces = []
         for prepared in prepared_sentences:
-            pieces += prepared.pieces
-        lengths = np.array([len(piece) for piece in pieces], dtype=np.int64)
-        # Outputs with different tokens may have the same text; they become one translation. So the
-        # complete beam is needed to find n different ones.
+            all_pieces += prepared.pieces
+        lengths = np.array([len(piece) for piece in all_pieces], dtype=np.int64)
+        # Two outputs may have different tokens but the same text, and then count as one
+        # translation. So all outputs of the beam are needed to find several different ones.
         outputs_per_piece = 1 if n_best == 1 else self.decode.beam
-        all_outputs = iter(self._engine.search(pieces, lengths, outputs_per_piece))
+        all_outputs = iter(self._engine.search(all_pieces, lengths, outputs_per_piece))
         translated_sentences = []
         for prepared in prepared_sentences:
+            # `islice` takes the next outputs, as many as the sentence has pieces.
             outputs_of_pieces = list(islice(all_outputs, len(prepared.pieces)))
             translated_sentences.append(self._finish(prepared, outputs_of_pieces, n_best))
         return translated_sentences
@@ -242,12 +247,15 @@ class Translator:
     def _finish(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]], n_best: int
     ) -> Translated:
-        """Turn the outputs of a sentence's pieces into its translations.
+        """Turn the outputs of the search for one sentence into its translations.
 
         Args:
-            prepared: The sentence.
-            outputs_of_pieces: The outputs of each piece, best first.
-            n_best: The number of translations at most.
+            prepared: The sentence as token ids, in one piece or, if it is too long, in several.
+            outputs_of_pieces: For each piece, the outputs of the search, best first.
+            n_best: The maximum number of translations.
+
+        Returns:
+            The translations, and what messages about the sentence need.
         """
         translations = self._translations(prepared, outputs_of_pieces)
         pieces = []
@@ -264,9 +272,14 @@ class Translator:
         )
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
-        """Return the attention maps of each piece with its best translation, by kind of attention.
+        """Compute which source tokens the model attends to for each token of the best translation.
 
-        The maps of an ensemble are those of its last model.
+        Args:
+            translated: A sentence with its translations.
+
+        Returns:
+            For each piece of the sentence, its attention maps by kind, such as `cross`. An ensemble
+            has the maps of its last model.
         """
         model = models_of(self.model)[-1]
         maps_of_pieces = []
@@ -296,21 +309,28 @@ class Translator:
         return translated.length > _FAR_LONGER * self.usual_length
 
     def long_line_note(self) -> str:
-        """Return what a message says of lines that are far longer than the training sentences."""
+        """Return the part of a message that explains why a very long line may be a problem.
+
+        It continues a sentence such as `line 3 is ...`.
+        """
         return (
             f"far longer than the training sentences (99.9% have at most {self.usual_length:,} "
             "tokens). A line is translated as one sentence: put each sentence on a line of its own"
         )
 
     def _words(self, sentence: str) -> list[str]:
-        """Clean and tokenize a sentence.
+        """Clean a sentence and split it into words, just as was done with the training text.
+
+        Args:
+            sentence: The sentence, as raw text.
 
         Raises:
-            UserError: The sentence contains what the model cannot read, such as a tag as a word.
+            UserError: The sentence contains a word with a special meaning for the model, such as a
+                tag for the target language.
         """
         text = sentence
-        # Without edits, the pipeline keeps runs of white space, which spaCy makes tokens of. They
-        # must reach the tokenizer here, too.
+        # `apply_edits` also joins several spaces into one. If the training text was not cleaned, it
+        # kept them, and a tokenizer such as spaCy makes tokens of them. So they are kept here, too.
         if self._edits:
             text = apply_edits(sentence, self.source, self._edits)
         line = tokenize_to_line(self.corpus.tokenizer(self.source), text)
@@ -327,14 +347,15 @@ class Translator:
         return ids[:-1]  # EOS is last
 
     def _split_into_pieces(self, ids: list[int]) -> list[list[int]]:
-        """Split a sentence into pieces that fit into the model, if possible between two words.
+        """Split a sentence that is too long for the model into pieces, if possible between words.
 
         Args:
-            ids: The token ids of the sentence, without tag and EOS.
+            ids: The token ids of the sentence. The model also needs a tag before them, if it has
+                several target languages, and EOS (the end of the sentence) after them.
 
         Returns:
-            The token ids of each piece, with tag and EOS; for an empty sentence EOS alone, which
-            engines do not search.
+            The token ids of each piece, with tag and EOS. A sentence that fits is one piece. An
+            empty sentence is one piece with only EOS, which is not searched.
         """
         if not ids:
             return [[EOS]]
@@ -345,9 +366,10 @@ class Translator:
         start = 0
         while len(ids) - start > max_tokens:
             stop = start + max_tokens
-            # Go back to the last token that ends a word. A word longer than the piece is cut.
+            # Go back to the last token that ends a word.
             while stop > start and not ends_word[stop - 1]:
                 stop -= 1
+            # One word fills the piece, so the word is cut.
             if stop == start:
                 stop = start + max_tokens
             pieces.append([*self._tag_ids, *ids[start:stop], EOS])
@@ -358,11 +380,14 @@ class Translator:
     def _translations(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]]
     ) -> list[Translation]:
-        """Return the translations of a sentence, best first; of several pieces only the best one.
+        """Return the different translations of a sentence, best first.
+
+        A sentence that was split into pieces gets one translation, from the best output of each
+        piece.
 
         Args:
-            prepared: The sentence.
-            outputs_of_pieces: The outputs of each piece, best first.
+            prepared: The sentence as token ids, in one piece or, if it is too long, in several.
+            outputs_of_pieces: For each piece, the outputs of the search, best first.
         """
         if len(outputs_of_pieces) > 1:
             best_outputs = [outputs[0] for outputs in outputs_of_pieces]
@@ -371,17 +396,28 @@ class Translator:
         scores_by_text: dict[str, float] = {}
         for output in outputs_of_pieces[0]:
             text = self._text(source, prepared.words, output.tokens)
-            scores_by_text.setdefault(text, output.score)  # the first output has the best score
+            # Several outputs may have the same text. The first one has the best score.
+            scores_by_text.setdefault(text, output.score)
         return [Translation(text, score) for text, score in scores_by_text.items()]
 
     def _join_pieces(self, prepared: _PreparedSentence, outputs: list[Hypothesis]) -> Translation:
-        """Join the best outputs of all pieces; the score is that of one output of their length."""
+        """Join the outputs for all pieces of a sentence to one translation.
+
+        Its score is computed as for a single output: the sum of the log-probabilities, divided by
+        the length penalty for all tokens.
+
+        Args:
+            prepared: The sentence as token ids in pieces, and its words.
+            outputs: The best output of each piece.
+        """
         texts = []
         log_prob = 0.0
         token_count = 0
         first_word = 0
         for source, output in zip(prepared.pieces, outputs, strict=True):
-            # Only replace_unk reads the words of a piece, and with it each word is one token.
+            # The words are used only by `replace_unk`, which copies a source word for an unknown
+            # word. With this setting each word is one token, so a piece has as many words as it has
+            # tokens without tag and EOS.
             words_in_piece = len(source) - len(self._tag_ids) - 1
             words = prepared.words[first_word : first_word + words_in_piece]
             first_word += words_in_piece
@@ -389,16 +425,16 @@ class Translator:
             if text:
                 texts.append(text)
             log_prob += output.log_prob
-            token_count += len(output.tokens) + 1  # with EOS
+            token_count += len(output.tokens) + 1  # EOS counts, too.
         score = log_prob / length_penalty(token_count, self.decode)
         return Translation(" ".join(texts), score)
 
     def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
-        """Return the text of an output.
+        """Turn the token ids of an output into text.
 
         Args:
-            source: The token ids of the source piece, with tag and EOS.
-            words: The words of the source piece.
+            source: The token ids of the source, with tag and EOS.
+            words: The words of the source, from which an unknown word may be copied.
             tokens: The token ids of the output.
         """
         output_words = self._aligner.output_words(source, words, tokens)
@@ -420,30 +456,41 @@ class TranslatedLine(NamedTuple):
 def translate_lines(
     translator: Translator, files: Sequence[str], n_best: int = 1
 ) -> Iterator[list[TranslatedLine]]:
-    """Translate the lines of files, one after the other, or of standard input without files.
+    """Translate the lines of text files, one file after the other.
 
     Args:
         translator: The translator.
-        files: The paths of the files.
+        files: The paths of the files; if there are none, standard input is read.
         n_best: The number of translations of each line.
 
     Yields:
-        Batches of lines, as soon as they are translated: typed lines are answered one by one.
+        Lists of translated lines, as soon as they are translated. A line that somebody types is
+        translated at once; lines of a file are translated many at a time.
     """
     for stream, name in _open_streams(files):
-        for batch in read_line_batches(stream, name, _LINES_AT_ONCE):
-            texts = [text for _, text in batch]
+        for numbered_lines in read_line_batches(stream, name, _LINES_AT_ONCE):
+            texts = [text for _, text in numbered_lines]
+            translations = translator(texts, n_best)
             translated_lines = []
-            for (number, _), translated in zip(batch, translator(texts, n_best), strict=True):
-                translated_lines.append(TranslatedLine(f"{name}:{number}", translated))
+            for (line_number, _), translated in zip(numbered_lines, translations, strict=True):
+                location = f"{name}:{line_number}"
+                translated_lines.append(TranslatedLine(location, translated))
             yield translated_lines
 
 
 def _open_streams(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
-    """Yield the bytes of each file with its name; without files those of standard input."""
+    """Open the files one after the other, and yield each as a stream of bytes with its name.
+
+    Args:
+        files: The paths of the files; if there are none, standard input is opened.
+
+    Raises:
+        UserError: Standard input is needed, and the caller has closed it.
+    """
     if not files:
         if sys.stdin is None:
             raise UserError("standard input is closed")
+        # `closefd=False`: the end of this block does not close standard input itself.
         with open(sys.stdin.fileno(), "rb", closefd=False) as stream:
             yield stream, "standard input"
     for file in files:
