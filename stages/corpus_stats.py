@@ -17,7 +17,7 @@ from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
 
 def main() -> None:
-    """Describe the corpus that the arguments name."""
+    """Describe the corpus that the command line names."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     binary = BinaryCorpus(paths.corpus_folder(corpus_name, "binary"))

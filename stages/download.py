@@ -16,7 +16,7 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    """Download the corpus that the arguments name."""
+    """Download the corpus that the command line names."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     source = downloads_of_environment()

@@ -13,7 +13,7 @@ from bleuprint.runtime.files import write_json
 
 
 def main() -> None:
-    """Write the file for the system and the seed that the arguments name."""
+    """Write an empty JSON file for the system and the seed that the command line names."""
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     path = fresh_start_file(system, int(seed))
     path.parent.mkdir(parents=True, exist_ok=True)

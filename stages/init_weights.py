@@ -13,7 +13,7 @@ from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:
-    """Copy the model for the system and the seed that the arguments name."""
+    """Copy the model that the system on the command line starts from, for one seed."""
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     model_folder = parents_folder(system) / seed
     with atomic_folder(init_weights_folder(system, int(seed))) as partial_folder:

@@ -18,7 +18,7 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    """Learn the vocabularies of the corpus that the arguments name."""
+    """Learn the vocabularies of the corpus that the command line names."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     tokens = TextFolder(paths.corpus_folder(corpus_name, "tokens"), corpus.source, corpus.target)

@@ -16,7 +16,7 @@ from bleuprint.training.model_folder import copy_model
 
 
 def main() -> None:
-    """Collect the models for the system that the arguments name."""
+    """Collect the models that the system on the command line starts from, one for each seed."""
     name, parent_system, parent_corpus = stage_args.parse_arguments(
         __doc__, "NAME", "SYSTEM", "CORPUS"
     )

@@ -16,7 +16,7 @@ from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:
-    """Copy the vocabularies for the corpus that the arguments name."""
+    """Copy the vocabularies of another corpus for the corpus that the command line names."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     other_corpus = load_resolved_settings().corpus(corpus_name).vocabulary.of
     assert other_corpus is not None, "dvc.yaml has this stage for shared vocabularies only"

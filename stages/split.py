@@ -18,7 +18,7 @@ from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    """Split the corpus that the arguments name."""
+    """Split the corpus that the command line names."""
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     workers = environment.worker_count()
