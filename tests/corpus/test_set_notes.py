@@ -1,4 +1,4 @@
-"""Notes on files in inputs/: the same text in two sets, sentences in two, lines that do not fit."""
+"""Notes on held-out sets in inputs/: repeated texts, shared sentences, lines that do not fit."""
 
 import gzip
 
@@ -6,14 +6,27 @@ import pytest
 from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load_settings
-from bleuprint.corpus.phrasebook import sentences
 from bleuprint.corpus.set_notes import notes_on_sets
+from corpora import phrasebook_sentences
 from params import PARAMS, corpus_entry
 
-GERMAN, ENGLISH = (list(sentences("train", language))[:900] for language in ("de", "en"))
+# 900 sentences each; the nth sentences translate each other.
+GERMAN_SENTENCES = phrasebook_sentences("de", 900)
+ENGLISH_SENTENCES = phrasebook_sentences("en", 900)
+
+# The lines of a training text (a), a validation set (v) and a test set (t) without problems.
+SOUND_FILES = {
+    "a.de": GERMAN_SENTENCES[:500],
+    "a.en": ENGLISH_SENTENCES[:500],
+    "v.de": GERMAN_SENTENCES[500:600],
+    "v.en": ENGLISH_SENTENCES[500:600],
+    "t.de": GERMAN_SENTENCES[600:900],
+    "t.en": ENGLISH_SENTENCES[600:900],
+}
 
 
-def text(source, target):
+def text_settings(source, target):
+    """Return the settings of a text in two files of inputs/."""
     return {
         "license_and_citation": "own",
         "source": {"path": f"inputs/{source}"},
@@ -21,21 +34,41 @@ def text(source, target):
     }
 
 
-@pytest.fixture
-def noted(tmp_path, monkeypatch):
-    """The notes on a corpus with these files (lines by name) and these sets."""
+def write_inputs(folder, files):
+    """Write files of lines; those whose names end in .gz are compressed.
 
-    def notes(files, valid, tests, decontaminate="normalized"):
+    Args:
+        folder: The folder inputs/.
+        files: The lines by name.
+    """
+    folder.mkdir(exist_ok=True)
+    for name, lines in files.items():
+        content = "".join(f"{line}\n" for line in lines).encode()
+        if name.endswith(".gz"):
+            content = gzip.compress(content)
+        (folder / name).write_bytes(content)
+
+
+@pytest.fixture
+def notes_on(tmp_path, monkeypatch):
+    """A function that writes a German-English corpus `own` and returns the notes on its sets."""
+
+    def notes_on_corpus(files, valid, tests, decontaminate="normalized"):
+        """Return the notes; the training text is in a.de and a.en.
+
+        Args:
+            files: The lines of each file in inputs/.
+            valid: The names of the validation set's files.
+            tests: The names of each test set's files.
+            decontaminate: How the stage dedup compares training text with held-out sets.
+        """
         monkeypatch.chdir(tmp_path)
-        (tmp_path / "inputs").mkdir(exist_ok=True)
-        for name, lines in files.items():
-            data = "".join(f"{line}\n" for line in lines).encode()
-            path = tmp_path / "inputs" / name
-            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        write_inputs(tmp_path / "inputs", files)
+        test_sets = {name: {"t": text_settings(*pair)} for name, pair in tests.items()}
         sets = {
-            "train": {"a": text("a.de", "a.en")},
-            "valid": {"v": text(*valid)} if valid else {},
-            "tests": {name: {"t": text(*pair)} for name, pair in tests.items()},
+            "train": {"a": text_settings("a.de", "a.en")},
+            "valid": {"v": text_settings(*valid)},
+            "tests": test_sets,
         }
         params = YAML(typ="safe").load(PARAMS)
         dedup = {"pairs": True, "decontaminate": decontaminate}
@@ -44,112 +77,160 @@ def noted(tmp_path, monkeypatch):
             YAML().dump(params, file)
         return list(notes_on_sets(load_settings()))
 
-    return notes
+    return notes_on_corpus
 
 
-FILES = {
-    "a.de": GERMAN[:500],
-    "a.en": ENGLISH[:500],
-    "v.de": GERMAN[500:600],
-    "v.en": ENGLISH[500:600],
-    "t.de": GERMAN[600:900],
-    "t.en": ENGLISH[600:900],
-}
+def test_sets_without_problems_get_no_note(notes_on):
+    assert notes_on(SOUND_FILES, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
 
 
-def test_nothing_is_noted_of_sound_files(noted):
-    assert noted(FILES, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
+def test_missing_files_get_no_note(notes_on):
+    """The download reports them; these notes are on what files contain."""
+    no_files = {}
+
+    assert notes_on(no_files, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
 
 
-def test_files_that_are_missing_are_not_noted_here(noted):
-    assert noted({}, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
+def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
+    notes = notes_on(SOUND_FILES, ("t.de", "t.en"), {"news": ("t.de", "t.en")})
 
-
-SAME = (
-    "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
-    "checkpoints would be chosen by the sentences that the table scores; give another one"
-)
-
-
-def test_the_test_set_is_the_validation_set_by_name(noted):
-    assert noted(FILES, ("t.de", "t.en"), {"news": ("t.de", "t.en")}) == [SAME]
-
-
-def test_the_test_set_is_the_validation_set_by_content(noted):
-    copies = {**FILES, "v.de": FILES["t.de"], "v.en": FILES["t.en"]}
-    assert noted(copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == [SAME]
-
-
-def test_a_set_with_other_targets_has_the_same_sources(noted):
-    copies = {**FILES, "v.de": FILES["t.de"], "v.en": [f"{line} " for line in FILES["t.en"]]}
-    assert noted(copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == [
-        SAME.replace("are the same text", "have the same source file")
+    assert notes == [
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
+        "checkpoints would be chosen by the sentences that the table scores; give another one"
     ]
 
 
-def test_the_training_text_is_the_validation_set(noted):
-    assert noted(FILES, ("a.de", "a.en"), {"news": ("t.de", "t.en")}) == [
+def test_a_validation_set_with_the_content_of_the_test_set_gets_a_note(notes_on):
+    copies = {"v.de": SOUND_FILES["t.de"], "v.en": SOUND_FILES["t.en"]}
+
+    notes = notes_on(SOUND_FILES | copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+
+    assert notes == [
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
+        "checkpoints would be chosen by the sentences that the table scores; give another one"
+    ]
+
+
+def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_note(notes_on):
+    other_targets = [f"{line} " for line in SOUND_FILES["t.en"]]
+    copies = {"v.de": SOUND_FILES["t.de"], "v.en": other_targets}
+
+    notes = notes_on(SOUND_FILES | copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+
+    assert notes == [
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t have the same source file: "
+        "checkpoints would be chosen by the sentences that the table scores; give another one"
+    ]
+
+
+def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
+    notes = notes_on(SOUND_FILES, ("a.de", "a.en"), {"news": ("t.de", "t.en")})
+
+    assert notes == [
         "corpora.own.files.train.a and corpora.own.files.valid.v are the same text: "
         "dedup.decontaminate drops its sentences from the training text"
     ]
 
 
-def test_the_training_text_is_the_test_set_and_nothing_is_dropped(noted):
+def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_a_note(notes_on):
     tests = {"news": ("a.de", "a.en")}
-    assert noted(FILES, ("v.de", "v.en"), tests, decontaminate="none") == [
+
+    notes = notes_on(SOUND_FILES, ("v.de", "v.en"), tests, decontaminate="none")
+
+    assert notes == [
         "corpora.own.files.train.a and corpora.own.files.tests.news.t are the same text: with "
         "dedup.decontaminate none, the model is trained on these sentences"
     ]
 
 
-def test_two_test_sets_are_equal(noted):
+def test_two_test_sets_with_the_same_file_get_a_note(notes_on):
     tests = {"news": ("t.de", "t.en"), "talks": ("t.de", "t.en")}
-    assert noted(FILES, ("v.de", "v.en"), tests) == [
+
+    notes = notes_on(SOUND_FILES, ("v.de", "v.en"), tests)
+
+    assert notes == [
         "corpora.own.files.tests.news.t and corpora.own.files.tests.talks.t are the same text: "
         "the table would score it twice"
     ]
 
 
-@pytest.mark.parametrize(("shared", "count"), [(2, 0), (3, 3), (60, 60)])
-def test_sentences_in_two_sets_are_counted_from_a_hundredth_on(noted, shared, count):
-    # without regard to case and punctuation, as dedup compares
-    valid = [line.upper().rstrip(".") for line in FILES["t.de"][:shared]]
-    files = {**FILES, "v.de": [*valid, *FILES["v.de"][shared:]]}
-    expected = f"{count} of 300 sentences of test set news are in the validation set"
-    found = [
-        each
-        for each in noted(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
-        if "fit" not in each
-    ]
-    assert found == ([f"corpora.own: {expected}"] if count else [])
+# Sentences are reported from 1% of the test set on: 3 of 300.
+@pytest.mark.parametrize(
+    ("shared_count", "expected_notes"),
+    [
+        pytest.param(2, [], id="2 shared sentences of 300: no note"),
+        pytest.param(
+            3,
+            ["corpora.own: 3 of 300 sentences of test set news are in the validation set"],
+            id="3 shared sentences of 300",
+        ),
+        pytest.param(
+            60,
+            ["corpora.own: 60 of 300 sentences of test set news are in the validation set"],
+            id="60 shared sentences of 300",
+        ),
+    ],
+)
+def test_sentences_that_two_sets_share_get_a_note_from_one_percent_on(
+    notes_on, shared_count, expected_notes
+):
+    # Sentences are compared without case and punctuation, as by the stage dedup.
+    shared = [line.upper().rstrip(".") for line in SOUND_FILES["t.de"][:shared_count]]
+    files = SOUND_FILES | {"v.de": shared + SOUND_FILES["v.de"][shared_count:]}
+
+    notes = notes_on(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+
+    # The shared sentences do not fit the validation set's targets, which is another note.
+    notes_on_shared_sentences = [note for note in notes if "fit" not in note]
+    assert notes_on_shared_sentences == expected_notes
 
 
 @pytest.mark.parametrize("name", ["t.en", "t.en.gz"])
-def test_a_test_set_that_is_moved_by_a_line(noted, name):
-    moved = [*ENGLISH[600:700], *ENGLISH[701:900], ENGLISH[700]]
-    (note,) = noted({**FILES, name: moved}, ("v.de", "v.en"), {"news": ("t.de", name)})
-    assert note.startswith(
+def test_a_test_set_whose_targets_are_a_line_early_gets_a_note(notes_on, name):
+    # Line 101 of the targets is moved to the end.
+    early_targets = [*ENGLISH_SENTENCES[600:700], *ENGLISH_SENTENCES[701:900]]
+    early_targets.append(ENGLISH_SENTENCES[700])
+
+    notes = notes_on(
+        SOUND_FILES | {name: early_targets}, ("v.de", "v.en"), {"news": ("t.de", name)}
+    )
+
+    assert len(notes) == 1
+    assert notes[0].startswith(
         "corpora.own.files.tests.news.t: its sides do not fit line by line: lines 1"
     )
-    assert note.endswith(" fit the target 1 line earlier. Compare these lines")
+    assert notes[0].endswith(" fit the target 1 line earlier. Compare these lines")
 
 
-def test_a_text_that_is_not_parallel(noted):
-    files = {**FILES, "t.en": ENGLISH[600:899]}
-    (note,) = noted(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
-    assert note.startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines and ")
+def test_a_test_set_with_a_missing_target_gets_a_note(notes_on):
+    files = SOUND_FILES | {"t.en": ENGLISH_SENTENCES[600:899]}
+
+    notes = notes_on(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+
+    assert len(notes) == 1
+    assert notes[0].startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines and ")
 
 
-def test_sets_that_were_downloaded_before_are_read(noted, tmp_path):
-    given = tmp_path / "data" / "raw" / "own" / "given"
-    given.mkdir(parents=True)
-    for name, lines in (("valid", GERMAN[600:620]), ("test.news", GERMAN[600:900])):
-        (given / f"{name}.de").write_text("".join(f"{line}\n" for line in lines))
-    for name, lines in (("valid", ENGLISH[600:620]), ("test.news", [*ENGLISH[601:900], "x"])):
-        (given / f"{name}.en").write_text("".join(f"{line}\n" for line in lines))
-    moved, shared = noted({}, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
-    assert moved.startswith(
+def test_sets_that_were_downloaded_get_notes_without_the_files_in_inputs(notes_on, tmp_path):
+    no_files = {}
+    early_targets = [*ENGLISH_SENTENCES[601:900], "x"]
+    downloaded = {
+        "valid.de": GERMAN_SENTENCES[600:620],
+        "valid.en": ENGLISH_SENTENCES[600:620],
+        "test.news.de": GERMAN_SENTENCES[600:900],
+        "test.news.en": early_targets,
+    }
+    folder = tmp_path / "data" / "raw" / "own" / "given"
+    folder.parent.mkdir(parents=True)
+    write_inputs(folder, downloaded)
+
+    notes = notes_on(no_files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+
+    assert len(notes) == 2
+    assert notes[0].startswith(
         "corpora.own.files.tests.news: its sides do not fit line by line: lines"
     )
-    assert moved.endswith(" fit the target 1 line earlier. Compare these lines")
-    assert shared == "corpora.own: 20 of 300 sentences of test set news are in the validation set"
+    assert notes[0].endswith(" fit the target 1 line earlier. Compare these lines")
+    assert notes[1] == (
+        "corpora.own: 20 of 300 sentences of test set news are in the validation set"
+    )

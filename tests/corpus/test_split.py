@@ -1,3 +1,5 @@
+"""The stage split draws the validation and test sets that a corpus lacks."""
+
 import json
 from itertools import chain
 
@@ -9,36 +11,81 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import PAIRS, write_set
 
-MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
+# 200 pairs without a common sentence.
+PAIRS_200 = [Pair(f"Satz {number}", f"sentence {number}") for number in range(200)]
+DEFAULT_SHARES = Split(valid=0.05, test=0.1, seed=7)
 
 
-SHARES = Split(0.05, 0.1, 7)
+def split_sets(root, settings=DEFAULT_SHARES, decontaminate="normalized", workers=1, **sets):
+    """Run the stage split.
 
+    Args:
+        root: The folder for input and output.
+        settings: How pairs are drawn; as default 5% for validation and 10% for the test set.
+        decontaminate: How sentences are compared to find those in two sets.
+        workers: The number of processes.
+        **sets: The pairs of each set before the stage; test_x is the test set test.x.
 
-def run(root, settings=SHARES, decontaminate="normalized", workers=1, **sets):
+    Returns:
+        The pairs of each set after the stage, and the filtering statistics by set.
+    """
     before = TextFolder(root / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    split_folder(
-        "c", settings, decontaminate, before, root / "after", root / "filter_stats.json", workers
-    )
+    stats_file = root / "filter_stats.json"
+    split_folder("c", settings, decontaminate, before, root / "after", stats_file, workers)
     after = TextFolder(root / "after", "de", "en")
-    found = {name: list(after.pairs(name)) for name in after.set_names()}
-    return found, json.loads((root / "filter_stats.json").read_text())["sets"]
+    pairs_by_set = {name: list(after.pairs(name)) for name in after.set_names()}
+    return pairs_by_set, json.loads(stats_file.read_text())["sets"]
 
 
-def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
-    found, filter_stats = run(tmp_path, train=MANY)
-    assert {name: len(pairs) for name, pairs in found.items()} == {
-        "train": 170,
-        "valid": 10,
-        "test.held-out": 20,
-    }
-    assert sorted(chain(*found.values()), key=MANY.index) == MANY
-    for pairs in found.values():
-        assert pairs == sorted(pairs, key=MANY.index)
-    # A shuffle, not the head or the tail.
-    assert set(found["test.held-out"]) not in (set(MANY[:20]), set(MANY[-20:]))
+def pairs_with_shared_sentences(count):
+    """Return pairs of which three in a row share the source, and two in a row the target."""
+    return [Pair(f"s{number // 3}", f"t{number // 2}") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("valid_share", "test_share", "expected_sizes"),
+    [
+        (0.05, 0.1, {"train": 170, "valid": 10, "test.held-out": 20}),
+        (0.25, 0.1, {"train": 130, "valid": 50, "test.held-out": 20}),
+        (0.1, 0.4, {"train": 100, "valid": 20, "test.held-out": 80}),
+        (0.01, 0.02, {"train": 194, "valid": 2, "test.held-out": 4}),
+    ],
+)
+def test_the_drawn_sets_have_the_shares_of_the_settings(
+    tmp_path, valid_share, test_share, expected_sizes
+):
+    settings = Split(valid=valid_share, test=test_share, seed=7)
+
+    sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
+
+    sizes = {name: len(pairs) for name, pairs in sets.items()}
+    assert sizes == expected_sizes
+
+
+def test_each_pair_is_in_one_set_and_each_set_keeps_the_order_of_the_text(tmp_path):
+    sets, _ = split_sets(tmp_path, train=PAIRS_200)
+
+    pairs_of_all_sets = list(chain.from_iterable(sets.values()))
+    assert sorted(pairs_of_all_sets, key=PAIRS_200.index) == PAIRS_200
+    for pairs in sets.values():
+        assert pairs == sorted(pairs, key=PAIRS_200.index)
+
+
+def test_the_test_set_is_neither_the_start_nor_the_end_of_the_text(tmp_path):
+    sets, _ = split_sets(tmp_path, Split(valid=0.05, test=0.1, seed=7), train=PAIRS_200)
+
+    assert len(sets["test.held-out"]) == 20
+    assert set(sets["test.held-out"]) != set(PAIRS_200[:20])
+    assert set(sets["test.held-out"]) != set(PAIRS_200[-20:])
+
+
+def test_the_statistics_count_drawn_pairs_as_dropped_from_the_training_text(tmp_path):
+    settings = Split(valid=0.05, test=0.1, seed=7)
+
+    _, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200)
+
     assert filter_stats["train"]["dropped"] == {
         "drawn_for_valid": 10,
         "drawn_for_test": 20,
@@ -47,117 +94,194 @@ def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
     }
 
 
+def test_the_seed_decides_which_pairs_are_drawn(tmp_path):
+    seed_7 = Split(valid=0.05, test=0.1, seed=7)
+    seed_8 = Split(valid=0.05, test=0.1, seed=8)
+
+    sets, _ = split_sets(tmp_path / "a", seed_7, train=PAIRS_200)
+    sets_of_same_seed, _ = split_sets(tmp_path / "b", seed_7, train=PAIRS_200)
+    sets_of_other_seed, _ = split_sets(tmp_path / "c", seed_8, train=PAIRS_200)
+
+    assert sets_of_same_seed == sets
+    assert sets_of_other_seed != sets
+
+
 @pytest.mark.parametrize(
-    ("valid", "test", "sizes"),
-    [(0.25, 0.1, (130, 50, 20)), (0.1, 0.4, (100, 20, 80)), (0.01, 0.02, (194, 2, 4))],
+    ("name", "size", "expected_size_without_40_pairs"),
+    [
+        pytest.param("test.held-out", 200, 196, id="test set: 10% of the pairs"),
+        pytest.param("valid", 100, 98, id="validation set: 5% of the pairs"),
+    ],
 )
-def test_the_sets_have_the_shares_of_the_settings(tmp_path, valid, test, sizes):
-    found, _ = run(tmp_path, Split(valid, test, 7), train=MANY)
-    assert tuple(len(found[name]) for name in ("train", "valid", "test.held-out")) == sizes
+def test_dropping_pairs_from_the_text_changes_little_in_the_drawn_sets(
+    tmp_path, name, size, expected_size_without_40_pairs
+):
+    """If a filter drops 2% of the pairs, a new test set should not differ in most of its pairs."""
+    pairs = [Pair(f"Satz {number}", f"sentence {number}") for number in range(2000)]
+    pairs_without_40 = [pair for index, pair in enumerate(pairs) if index % 50 != 0]
+
+    sets, _ = split_sets(tmp_path / "a", train=pairs)
+    sets_without_40, _ = split_sets(tmp_path / "b", train=pairs_without_40)
+
+    pairs_in_set = set(sets[name])
+    pairs_in_new_set = set(sets_without_40[name])
+    assert len(pairs_in_set) == size
+    assert len(pairs_in_new_set) == expected_size_without_40_pairs
+    assert len(pairs_in_new_set - pairs_in_set) <= 0.02 * size
+    assert len(pairs_in_set - pairs_in_new_set) <= 0.04 * size
 
 
-@pytest.mark.parametrize("every", [2, 7])
-def test_the_interval_of_validation_pairs_is_that_of_the_settings(tmp_path, every):
-    found, _ = run(tmp_path, Split(0.0, 0.1, 1, every=every), train=MANY, test_x=PAIRS)
-    assert found["valid"] == MANY[every - 1 :: every]
+def test_if_the_corpus_has_a_validation_set_only_the_test_set_is_drawn(tmp_path):
+    settings = Split(valid=0.05, test=0.1, seed=7)
+
+    sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, valid=PAIRS)
+
+    assert sets["valid"] == PAIRS
+    assert len(sets["test.held-out"]) == 20
+    assert len(sets["train"]) == 180
 
 
-def test_the_seed_decides(tmp_path):
-    first, _ = run(tmp_path / "a", train=MANY)
-    again, _ = run(tmp_path / "b", train=MANY)
-    other, _ = run(tmp_path / "c", Split(0.05, 0.1, 8), train=MANY)
-    assert first == again != other
+def test_if_the_corpus_has_a_test_set_only_the_validation_set_is_drawn(tmp_path):
+    settings = Split(valid=0.05, test=0.1, seed=7)
+
+    sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, test_x=PAIRS)
+
+    assert sets["test.x"] == PAIRS
+    assert len(sets["valid"]) == 10
+    assert "test.held-out" not in sets
 
 
-def test_pairs_that_are_dropped_change_few_others(tmp_path):
-    """Of 2,000 pairs 40 are dropped, and of the 300 that were drawn those that were among them."""
-    many = [Pair(f"Satz {i}", f"sentence {i}") for i in range(2000)]
-    first, _ = run(tmp_path / "a", train=many)
-    fewer, _ = run(tmp_path / "b", train=[pair for i, pair in enumerate(many) if i % 50])
-    for name, size, after in (("test.held-out", 200, 196), ("valid", 100, 98)):
-        assert (len(first[name]), len(fewer[name])) == (size, after)
-        assert len({*fewer[name]} - {*first[name]}) <= size // 50
-        assert len({*first[name]} - {*fewer[name]}) <= 2 * size // 50
+def test_if_the_corpus_has_both_sets_nothing_is_drawn(tmp_path):
+    sets, filter_stats = split_sets(tmp_path, train=PAIRS_200, test_x=PAIRS, valid=PAIRS)
 
-
-def test_given_sets_stay_and_only_the_missing_one_is_drawn(tmp_path):
-    found, _ = run(tmp_path / "a", train=MANY, valid=PAIRS)
-    assert found["valid"] == PAIRS and len(found["test.held-out"]) == 20
-    assert len(found["train"]) == 180
-    found, _ = run(tmp_path / "b", train=MANY, test_x=PAIRS)
-    assert found["test.x"] == PAIRS and len(found["valid"]) == 10
-    assert "test.held-out" not in found
-    found, filter_stats = run(tmp_path / "c", train=MANY, test_x=PAIRS, valid=PAIRS)
-    assert found == {"train": MANY, "valid": PAIRS, "test.x": PAIRS}
+    assert sets == {"train": PAIRS_200, "valid": PAIRS, "test.x": PAIRS}
     assert filter_stats["train"]["pairs_out"] == 200
 
 
-def test_nothing_left_shares_a_sentence_with_what_was_drawn(tmp_path):
-    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
-    found, filter_stats = run(tmp_path, train=train)
-    test, valid, rest = found["test.held-out"], found["valid"], found["train"]
-    assert len(test) == 30
-    for held_out, others in ((test, valid + rest), (valid, rest)):
-        for side in (0, 1):
-            assert not {pair[side] for pair in held_out} & {pair[side] for pair in others}
-    dropped = filter_stats["train"]["dropped"]
-    assert dropped["source_held_out"] > 0 and dropped["target_held_out"] > 0
-    # Neither are pairs dropped that share nothing with what is held out.
-    taken = [{pair[side] for pair in test + valid} for side in (0, 1)]
-    free = [p for p in train if p.source not in taken[0] and p.target not in taken[1]]
-    assert rest == free
+def sentences_of(pairs):
+    """Return the set of the sentences of both sides; sources and targets differ in these tests."""
+    return set(chain.from_iterable(pairs))
 
 
-def test_workers_change_nothing(tmp_path):
-    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(9000)]
-    assert run(tmp_path / "a", train=train) == run(tmp_path / "b", workers=2, train=train)
+def test_no_sentence_is_in_two_sets_after_the_split(tmp_path):
+    sets, filter_stats = split_sets(tmp_path, train=pairs_with_shared_sentences(300))
+
+    assert len(sets["test.held-out"]) == 30
+    test_sentences = sentences_of(sets["test.held-out"])
+    valid_sentences = sentences_of(sets["valid"])
+    train_sentences = sentences_of(sets["train"])
+    assert test_sentences.isdisjoint(valid_sentences)
+    assert test_sentences.isdisjoint(train_sentences)
+    assert valid_sentences.isdisjoint(train_sentences)
+    assert filter_stats["train"]["dropped"]["source_held_out"] > 0
+    assert filter_stats["train"]["dropped"]["target_held_out"] > 0
 
 
-def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):
-    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
-    found, filter_stats = run(tmp_path, decontaminate="none", train=train)
-    assert [len(pairs) for pairs in found.values()] == [255, 15, 30]
+def test_a_training_pair_that_shares_no_sentence_with_a_drawn_pair_stays(tmp_path):
+    train = pairs_with_shared_sentences(300)
+
+    sets, _ = split_sets(tmp_path, train=train)
+
+    held_out_sentences = sentences_of(sets["test.held-out"] + sets["valid"])
+    expected = [pair for pair in train if held_out_sentences.isdisjoint(pair)]
+    assert sets["train"] == expected
+
+
+def test_the_number_of_workers_does_not_change_the_result(tmp_path):
+    train = pairs_with_shared_sentences(9000)
+
+    result = split_sets(tmp_path / "a", workers=1, train=train)
+    result_of_two_workers = split_sets(tmp_path / "b", workers=2, train=train)
+
+    assert result == result_of_two_workers
+
+
+def test_decontaminate_none_keeps_sentences_that_are_in_two_sets(tmp_path):
+    settings = Split(valid=0.05, test=0.1, seed=7)
+    train = pairs_with_shared_sentences(300)
+
+    sets, filter_stats = split_sets(tmp_path, settings, decontaminate="none", train=train)
+
+    assert [len(pairs) for pairs in sets.values()] == [255, 15, 30]
     assert filter_stats["train"]["dropped"]["source_held_out"] == 0
-    shouted = [
-        Pair(f"S{i // 2}", f"T{i}") if i % 2 else Pair(f"s{i // 2}", f"t{i}") for i in range(300)
-    ]
-    exact, _ = run(tmp_path, decontaminate="exact", train=shouted)
-    folded, _ = run(tmp_path, decontaminate="normalized", train=shouted)
-    assert len(exact["train"]) == 255 > len(folded["train"])
 
 
-def test_every_nth_pair_validates(tmp_path):
-    found, filter_stats = run(
-        tmp_path / "a", Split(0.0, 0.1, 1, every=23), train=MANY, test_x=PAIRS
-    )
-    assert found["valid"] == MANY[22::23]
-    assert found["train"] == [pair for i, pair in enumerate(MANY, 1) if i % 23]
-    assert filter_stats["train"]["dropped"]["drawn_for_valid"] == 8
-    given, _ = run(tmp_path / "c", Split(0.0, 0.1, 1, every=999), train=MANY, valid=PAIRS)
-    assert len(given["train"]) == len(MANY) - 20  # it does not count beside a validation set
-    found, _ = run(tmp_path / "b", Split(0.0, 0.1, 1, every=23), train=MANY)
-    assert len(found["test.held-out"]) == 20
-    assert set(found["valid"]) == set(MANY[22::23]) - set(found["test.held-out"])
+def test_only_decontaminate_normalized_drops_sentences_that_differ_in_case(tmp_path):
+    # Each pair occurs twice, of which one has uppercase letters.
+    train = []
+    for number in range(150):
+        train.append(Pair(f"s{number}", f"t{2 * number}"))
+        train.append(Pair(f"S{number}", f"T{2 * number + 1}"))
+
+    sets_exact, _ = split_sets(tmp_path, decontaminate="exact", train=train)
+    sets_normalized, _ = split_sets(tmp_path, decontaminate="normalized", train=train)
+
+    assert len(sets_exact["train"]) == 255  # 85% of 300 pairs: none is dropped.
+    assert len(sets_normalized["train"]) < 255
 
 
-def test_every_that_leaves_no_validation_set_is_an_error(tmp_path):
-    pairs = [Pair(f"s{i}", f"t{i}") for i in range(23)]
+@pytest.mark.parametrize("interval", [2, 7, 23])
+def test_split_every_n_validates_on_each_nth_pair(tmp_path, interval):
+    settings = Split(valid=0.0, test=0.1, seed=1, every=interval)
+
+    sets, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200, test_x=PAIRS)
+
+    numbered_pairs = list(enumerate(PAIRS_200, start=1))
+    assert sets["valid"] == [pair for number, pair in numbered_pairs if number % interval == 0]
+    assert sets["train"] == [pair for number, pair in numbered_pairs if number % interval != 0]
+    assert filter_stats["train"]["dropped"]["drawn_for_valid"] == 200 // interval
+
+
+def test_split_every_n_does_not_matter_if_the_corpus_has_a_validation_set(tmp_path):
+    settings = Split(valid=0.0, test=0.1, seed=1, every=999)
+
+    sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, valid=PAIRS)
+
+    assert len(sets["test.held-out"]) == 20
+    assert len(sets["train"]) == 200 - 20
+
+
+def test_split_every_n_leaves_pairs_in_the_test_set_that_were_drawn_for_it(tmp_path):
+    settings = Split(valid=0.0, test=0.1, seed=1, every=23)
+
+    sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
+
+    every_23rd_pair = PAIRS_200[22::23]
+    assert len(sets["test.held-out"]) == 20
+    assert set(sets["valid"]) == set(every_23rd_pair) - set(sets["test.held-out"])
+
+
+def test_a_text_shorter_than_split_every_is_refused(tmp_path):
+    pairs = [Pair(f"s{number}", f"t{number}") for number in range(23)]
+    settings = Split(valid=0.0, test=0.3, seed=1, every=24)
+
     with pytest.raises(UserError, match=r"no pair is left for validation by split\.every 24"):
-        run(tmp_path / "24", Split(0.0, 0.3, 1, every=24), train=pairs)
-    for seed in range(40):  # until the drawn test set has the 23rd pair
+        split_sets(tmp_path, settings, train=pairs)
+
+
+def test_a_split_whose_test_set_takes_the_only_validation_pair_is_refused(tmp_path):
+    pairs = [Pair(f"s{number}", f"t{number}") for number in range(23)]
+
+    # The 23rd pair is the only one for validation. A seed of these 40 draws it for the test set.
+    for seed in range(40):
+        settings = Split(valid=0.0, test=0.3, seed=seed, every=23)
         try:
-            found, _ = run(tmp_path / str(seed), Split(0.0, 0.3, seed, every=23), train=pairs)
+            sets, _ = split_sets(tmp_path / str(seed), settings, train=pairs)
         except UserError as error:
             assert str(error).endswith("no pair is left for validation by split.every 23")
             return
-        assert found["valid"] == pairs[22:]
+        assert sets["valid"] == [pairs[22]]
     pytest.fail("no seed draws the pair")
 
 
-def test_a_corpus_too_small_to_split_is_an_error(tmp_path):
+def test_a_corpus_of_two_pairs_is_too_small_to_split(tmp_path):
     with pytest.raises(
         UserError, match=r"corpus c: too few pairs \(2\) to draw 1 for validation and 1 to"
     ):
-        run(tmp_path, train=PAIRS[:2])
-    found, _ = run(tmp_path, train=PAIRS[:3])
-    assert [len(pairs) for pairs in found.values()] == [1, 1, 1]
+        split_sets(tmp_path, train=PAIRS[:2])
+
+
+def test_a_corpus_of_three_pairs_gives_three_sets_of_one_pair(tmp_path):
+    sets, _ = split_sets(tmp_path, train=PAIRS[:3])
+
+    assert [len(pairs) for pairs in sets.values()] == [1, 1, 1]
