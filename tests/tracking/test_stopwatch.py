@@ -39,14 +39,14 @@ class Measured(Observer):
         self.clock.now += WORK
 
     def updated(self, _, stats):
-        self.stopwatch.update(stats.target_tokens)
+        self.stopwatch.count_update(stats.target_tokens)
 
     def recorded(self, *_):
-        self.points.append(self.stopwatch.point())
+        self.points.append(self.stopwatch.take_rates())
 
     def validated(self, *_):
         self.clock.now += VALIDATION
-        self.stopwatch.pause()
+        self.stopwatch.exclude_pause()
 
 
 def test_a_slow_loader_takes_its_share_of_the_time(tmp_path, monkeypatch, clock):
@@ -78,9 +78,9 @@ def test_figures_that_come_late_change_no_rate(tmp_path, clock, late, every):
 
     def count():
         update = pending.popleft()
-        watch.update(100 * update)
+        watch.count_update(100 * update)
         if update % every == 0:
-            points.append(watch.point())
+            points.append(watch.take_rates())
 
     for update in range(1, 13):
         clock.now += update
@@ -91,5 +91,5 @@ def test_figures_that_come_late_change_no_rate(tmp_path, clock, late, every):
             count()
         if update % 6 == 0:
             clock.now += VALIDATION
-            watch.pause()
+            watch.exclude_pause()
     assert points == [{"tokens_per_second": 10.0, "waiting": 0.1}] * (12 // every)

@@ -85,7 +85,7 @@ def test_a_password_that_would_be_taken_for_a_host_is_refused(monkeypatch, addre
 
 def test_an_address_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://[localhost:5000")
-    with pytest.raises(UserError, match="MLFLOW_TRACKING_URI: Invalid IPv6 URL"):
+    with pytest.raises(UserError, match="MLFLOW_TRACKING_URI is not a valid URL: Invalid IPv6 URL"):
         store.open_client()
 
 

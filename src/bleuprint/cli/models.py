@@ -54,12 +54,12 @@ def _ui(arguments: argparse.Namespace) -> None:
 
     Trainings that MLflow does not have yet are logged first.
     """
-    from bleuprint.tracking.sync import log_results, note_problems
+    from bleuprint.tracking.sync import log_results, print_problems
     from bleuprint.tracking.ui import check_port, show_mlflow
 
     settings = load_settings()
     check_port(arguments.port)
-    note_problems(log_results(settings))
+    print_problems(log_results(settings))
     show_mlflow(settings.experiment, arguments.port)
 
 

@@ -12,12 +12,12 @@ from bleuprint.config.directions import (
     PairName,
     check_directions,
     chosen_pair,
-    facts_of_pairs,
     header_of_pairs,
     language_pairs,
     languages_text,
     origin_of_test,
     pair_of_test,
+    params_of_directions,
     source_words,
 )
 from bleuprint.config.optimization import check_exactly_one
@@ -341,9 +341,9 @@ class Corpus:
         """Return the part of the binary corpus's header about several language pairs, if any."""
         return header_of_pairs(self)
 
-    def facts_of_pairs(self) -> dict[str, Any]:
+    def params_of_directions(self) -> dict[str, Any]:
         """Return the parameters for MLflow about several language pairs; empty for one pair."""
-        return facts_of_pairs(self)
+        return params_of_directions(self)
 
     def deciding_settings(self) -> dict[str, Any]:
         """Return the settings that can change a result: all except license and citation."""

@@ -411,7 +411,7 @@ def header_of_pairs(corpus: AnyCorpus) -> dict[str, Any] | None:
     return {"tags": languages_by_tag} if languages_by_tag else None
 
 
-def facts_of_pairs(corpus: AnyCorpus) -> dict[str, Any]:
+def params_of_directions(corpus: AnyCorpus) -> dict[str, Any]:
     """Return which directions a model is trained on, as parameters for MLflow.
 
     Returns:

@@ -42,14 +42,17 @@ AND runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 
 
 def logged_outputs(path: Path, experiment: str) -> set[str]:
-    """Return the fingerprints of the outputs that an experiment's finished runs show.
+    """Return the fingerprints of the results that MLflow already shows for an experiment.
+
+    Each finished MLflow run has a tag `outputs`, a SHA-256 of the results that it shows. The tags
+    are read with SQL, because importing MLflow takes seconds.
 
     Args:
-        path: The file of the database.
+        path: The file of MLflow's SQLite database.
         experiment: The name of the experiment.
 
     Returns:
-        The values of the tag `outputs`; an empty set if the database cannot be read.
+        The values of the tag; an empty set if the database cannot be read.
     """
     read_only_address = f"file:{quote(str(path))}?mode=ro"
     try:
@@ -61,17 +64,17 @@ def logged_outputs(path: Path, experiment: str) -> set[str]:
 
 
 def prepare_database(path: Path) -> None:
-    """Make the database in a file usable for the installed MLflow.
+    """Create the MLflow database in a file, or migrate it to the tables of the installed MLflow.
 
-    A new database is created in an empty or missing file, and in place of what an unfinished
-    creation has left, which contains nothing of the user's. A database with content is migrated on
-    a copy, if MLflow would migrate it.
+    A file without the user's runs (missing, empty, or left by a creation that was interrupted) is
+    replaced by a new database. A database with runs is migrated if it was written by an older
+    MLflow. A database that is up to date, or was written by a newer MLflow, is not changed.
 
     Args:
-        path: The file; it may be missing.
+        path: The file of the SQLite database; it may be missing.
 
     Raises:
-        UserError: A migration of the database was interrupted earlier, and the database contains
+        UserError: An earlier migration of the database was interrupted, and the database contains
             runs.
         sqlite3.Error: The file cannot be read. MLflow would retry this for minutes.
     """
@@ -82,62 +85,72 @@ def prepare_database(path: Path) -> None:
         revision = _revision(connection, tables)
         has_content = _has_content(connection, tables)
         run_count = _row_count(connection, "runs") if "runs" in tables else 0
-    known_revisions = _known_revisions()
-    is_up_to_date = revision == known_revisions[0]
-    # A newer MLflow made the database. The installed one will report this.
-    is_newer = revision is not None and revision not in known_revisions
+    newest_first = _known_revisions()
+    is_up_to_date = revision == newest_first[0]
+    # If a newer MLflow has written the database, the installed one reports this when it opens it.
+    is_newer = revision is not None and revision not in newest_first
     if is_up_to_date or is_newer:
         return
     if not has_content:
         _replace_database(path, keeps_content=False)
         return
     if any(table.startswith(_COPIED_TABLE_PREFIX) for table in tables):
-        raise _interrupted_migration(path, run_count)
+        # A migration removes these temporary tables when it ends.
+        raise _interrupted_migration_error(path, run_count)
     try:
         _replace_database(path, keeps_content=True)
     except SQLAlchemyError as error:
-        if _is_wrong_table(error):
-            raise _interrupted_migration(path, run_count) from error
+        if _is_sql_error(error):
+            # The tables are not as this migration expects: an earlier one has changed some of them.
+            raise _interrupted_migration_error(path, run_count) from error
         raise
 
 
-def _is_wrong_table(error: Exception) -> bool:
-    """Return whether a migration failed because it does not fit the tables of the database.
+def _is_sql_error(error: Exception) -> bool:
+    """Return whether SQLite refused a statement, for example because a table exists already.
 
-    This happens if an earlier migration was interrupted. SQLite then reports the general error; a
-    full disk, for example, has an error name of its own.
+    SQLite calls such an error SQLITE_ERROR. Problems of the machine have other names, such as
+    SQLITE_FULL for a full disk.
+
+    Args:
+        error: An error of SQLAlchemy, which keeps the error of SQLite in its attribute `orig`.
     """
     sqlite_error = getattr(error, "orig", None)
     return getattr(sqlite_error, "sqlite_errorname", "") == "SQLITE_ERROR"
 
 
 def _replace_database(path: Path, keeps_content: bool) -> None:
-    """Replace a file by a complete database for the installed MLflow.
+    """Replace a file by a new MLflow database, or by a copy that the installed MLflow has migrated.
+
+    The database is made in a temporary folder. The file is replaced in one step at the end, so that
+    a process that is killed meanwhile leaves the file as it was.
 
     Args:
-        path: The file.
-        keeps_content: Whether the new database gets the content of the file.
+        path: The file of the SQLite database.
+        keeps_content: Whether the new database is a migrated copy of the file; otherwise it is
+            empty.
     """
     from mlflow.tracking import MlflowClient
 
     # If the path is a link, the file that it points to is replaced.
     target = path.resolve()
     folder_prefix = f"{target.name}.new."
-    # Remove what earlier processes left when they were killed.
-    for left_over in target.parent.glob(f"{glob.escape(folder_prefix)}*"):
-        shutil.rmtree(left_over)
-    # The folder has a new name each time: within a process, MLflow keeps its connection to a name.
+    # Remove the temporary folders of earlier processes that were killed.
+    for left_over_folder in target.parent.glob(f"{glob.escape(folder_prefix)}*"):
+        shutil.rmtree(left_over_folder)
+    # Each call has a folder with a new name, because MLflow keeps one connection per path: it would
+    # use the connection to the file of an earlier call.
     with TemporaryDirectory(prefix=folder_prefix, dir=target.parent) as folder:
         new_path = Path(folder, target.name)
         if keeps_content:
             _copy_database(target, new_path)
-        # Any request makes MLflow create or migrate the database first.
+        # MLflow creates or migrates a database at the first request, whatever the request is.
         MlflowClient(f"sqlite:///{new_path}").search_experiments(max_results=1)
         new_path.replace(target)
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy a database that other processes may be using."""
+    """Copy a database by SQLite's backup, which also works while other processes write to it."""
     with (
         closing(sqlite3.connect(source)) as source_connection,
         closing(sqlite3.connect(target)) as target_connection,
@@ -145,12 +158,15 @@ def _copy_database(source: Path, target: Path) -> None:
         source_connection.backup(target_connection)
 
 
-def _interrupted_migration(path: Path, run_count: int) -> UserError:
-    """Return the error of a database whose migration was interrupted.
+def _interrupted_migration_error(path: Path, run_count: int) -> UserError:
+    """Return the error that tells the user that the migration of a database was interrupted.
+
+    MLflow can never open such a database again. The message says how many runs are in it, so that
+    the user can decide whether to search for a backup.
 
     Args:
         path: The file of the database.
-        run_count: The number of runs that it contains.
+        run_count: The number of runs that the database contains.
     """
     return UserError(
         f"{path} is damaged: its migration to another MLflow did not end, and it holds "
@@ -160,33 +176,57 @@ def _interrupted_migration(path: Path, run_count: int) -> UserError:
 
 
 def _table_names(connection: sqlite3.Connection) -> set[str]:
-    """Return the names of all tables except SQLite's own."""
+    """Return the names of all tables of a database, without the internal tables of SQLite."""
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {name for (name,) in rows if not name.startswith("sqlite_")}
 
 
 def _revision(connection: sqlite3.Connection, tables: set[str]) -> str | None:
-    """Return the id of the last migration; None if the creation of the database was interrupted."""
+    """Return the id of the last migration that MLflow has run on a database.
+
+    Args:
+        connection: The connection to the database.
+        tables: The names of its tables.
+
+    Returns:
+        The id, such as `c4b9a1e2d3f0`; None if the database is empty, or if MLflow was interrupted
+        while it created the database.
+    """
     if _REVISION_TABLE not in tables:
         return None
     row = connection.execute(f"SELECT version_num FROM {_REVISION_TABLE}").fetchone()
-    return None if row is None else str(row[0])
+    if row is None:
+        return None
+    (revision,) = row
+    return str(revision)
 
 
 def _has_content(connection: sqlite3.Connection, tables: set[str]) -> bool:
-    """Return whether a database contains more than MLflow writes when it creates one."""
-    for table in tables:
-        if table == _REVISION_TABLE:
-            continue
-        initial_name = _INITIAL_ROWS.get(table.removeprefix(_COPIED_TABLE_PREFIX))
-        if initial_name is None:
-            if _row_count(connection, table) > 0:
-                return True
-            continue
-        rows = connection.execute(f'SELECT name FROM "{table}"')
-        if any(name != initial_name for (name,) in rows):
-            return True
-    return False
+    """Return whether a database contains more than the rows that MLflow writes into a new one.
+
+    Args:
+        connection: The connection to the database.
+        tables: The names of its tables.
+    """
+    return any(_has_rows_of_user(connection, table) for table in tables)
+
+
+def _has_rows_of_user(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether a table contains rows that MLflow does not write itself into a new database.
+
+    Args:
+        connection: The connection to the database.
+        table: The name of the table.
+    """
+    if table == _REVISION_TABLE:
+        return False
+    # A migration that was interrupted may have left a copy of a table, under a longer name.
+    original_name = table.removeprefix(_COPIED_TABLE_PREFIX)
+    initial_row_name = _INITIAL_ROWS.get(original_name)
+    if initial_row_name is None:
+        return _row_count(connection, table) > 0
+    rows = connection.execute(f'SELECT name FROM "{table}"')
+    return any(name != initial_row_name for (name,) in rows)
 
 
 def _row_count(connection: sqlite3.Connection, table: str) -> int:
@@ -196,7 +236,10 @@ def _row_count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _known_revisions() -> list[str]:
-    """Return the ids of the migrations of the installed MLflow, the newest first."""
+    """Return the ids of all migrations that the installed MLflow contains, the newest first.
+
+    They are scripts of Alembic, the tool with which MLflow changes the tables of its database.
+    """
     import mlflow
     from alembic.script import ScriptDirectory
 

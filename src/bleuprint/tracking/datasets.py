@@ -20,16 +20,16 @@ _DIGEST_CHARACTERS = 16
 # What MLflow calls the uses of a dataset; all other sets are test sets.
 _CONTEXTS = {"train": "training", "valid": "validation"}
 # Texts with these URLs are part of this package and under its license, Apache-2.0.
-_OWN_TEXT = "phrasebook:"
+_URL_OF_PACKAGE = "phrasebook:"
 
 
 @dataclass(frozen=True)
-class DatasetFacts:
-    """A set of a binarized corpus, as MLflow describes a dataset.
+class DatasetDescription:
+    """A set of a binarized corpus, such as its training set, as MLflow describes a dataset.
 
     Attributes:
         name: The name of the corpus and the set, such as `news-en-de train`.
-        digest: The first characters of the SHA-256 of the set's token ids.
+        digest: The first characters of a SHA-256 of the set's token ids.
         context: What the set is used for: training, validation or testing.
         uri: The folder of the binarized corpus.
         size: The size of the set.
@@ -42,12 +42,14 @@ class DatasetFacts:
     size: SetSize
 
 
-def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]:
-    """Describe the sets of a corpus with which a system was trained.
+def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetDescription, ...]:
+    """Describe the sets of a corpus with which a system was trained, for its MLflow run.
+
+    The sets are read from disk, so they must still be the data of the training.
 
     Args:
         corpus: The name of the corpus.
-        data_sha256: The fingerprint of the training data, `data` in training.json.
+        data_sha256: The fingerprint of the training data, as recorded when the system was trained.
 
     Returns:
         One description per set. It is empty if the corpus is not on disk or is damaged, or if it
@@ -62,15 +64,15 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]
         binary_corpus = BinaryCorpus(binary_folder)
         validation_hashes = [sha256_of(path) for path in validation_files]
     except (UserError, OSError):
-        return ()
-    present_data = fingerprint.of_settings(binary_corpus.training_sha256, *validation_hashes)
-    if present_data != data_sha256:
+        return ()  # A file is damaged or was removed.
+    sha256_on_disk = fingerprint.of_settings(binary_corpus.training_sha256, *validation_hashes)
+    if sha256_on_disk != data_sha256:
         return ()
     datasets = []
     for set_name, size in binary_corpus.sets.items():
-        dataset = DatasetFacts(
+        dataset = DatasetDescription(
             name=f"{corpus} {set_name}",
-            digest=_digest(set_name, binary_corpus.file_hashes),
+            digest=_set_digest(set_name, binary_corpus.file_hashes),
             context=_CONTEXTS.get(set_name, "testing"),
             uri=str(binary_folder),
             size=size,
@@ -79,12 +81,13 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetFacts, ...]
     return tuple(datasets)
 
 
-def _digest(set_name: str, file_hashes: dict[str, str]) -> str:
-    """Return the digest of a set.
+def _set_digest(set_name: str, file_hashes: dict[str, str]) -> str:
+    """Return one short hash for all files of a set, by which MLflow tells datasets apart.
 
     Args:
-        set_name: The name of the set.
-        file_hashes: The SHA-256 of each file of the binarized corpus, by its name SET.SIDE.
+        set_name: The name of the set, such as `train`.
+        file_hashes: The SHA-256 of each file of the binarized corpus by the file's name, such as
+            `train.en.ids`.
     """
     digest = hashlib.sha256()
     for file_name, file_sha256 in sorted(file_hashes.items()):
@@ -94,29 +97,31 @@ def _digest(set_name: str, file_hashes: dict[str, str]) -> str:
 
 
 def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
-    """Return whether the translations of a run may be copied to MLflow, whose users see them.
+    """Return whether the license of the texts allows copying a system's translations to MLflow.
 
-    A `license` in corpora/ is a sentence for people, and none says that copies are allowed. So only
-    the text that is part of this package may be copied. Every text of the corpus must be part of
-    it, and also every text of the corpora that the run depends on: for synthetic text, for its
-    first weights or for its vocabulary. First weights from another project may come from any text.
+    Users of MLflow would see the copies. The licenses of downloaded texts are not read, and could
+    forbid this. So copies are allowed only if all texts that have shaped the translations are part
+    of this package: the texts of the corpus, and the texts of every corpus from which the system
+    takes synthetic text, its vocabulary or its first weights.
 
     Args:
         settings: The settings of the experiment.
-        system: The system of the run.
-        corpus: The corpus of the run.
+        system: The name of the system.
+        corpus: The name of the corpus that it is trained on.
     """
     entries = needed_by(Entry(corpus, system), settings.references())
     for entry in entries:
+        # An entry with a folder is a model of another project, which may be trained on any text.
         is_of_another_project = entry.folder != ""
-        if is_of_another_project or not _is_own_text(settings, entry.corpus):
+        if is_of_another_project or not _is_text_of_package(settings, entry.corpus):
             return False
     return True
 
 
-def _is_own_text(settings: Settings, corpus: str) -> bool:
-    """Return whether all files of a corpus are part of this package."""
-    for file in settings.corpus(corpus).files.files_by_name().values():
-        if file.url is None or not file.url.startswith(_OWN_TEXT):
+def _is_text_of_package(settings: Settings, corpus: str) -> bool:
+    """Return whether all texts of a corpus are part of this package, by their URLs."""
+    files = settings.corpus(corpus).files
+    for file in files.files_by_name().values():
+        if file.url is None or not file.url.startswith(_URL_OF_PACKAGE):
             return False
     return True

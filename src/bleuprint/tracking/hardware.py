@@ -59,39 +59,43 @@ def text_libraries(corpus: Corpus) -> list[str]:
 
 
 def _languages_of(corpus: Corpus) -> list[str]:
-    """Return the languages of all language pairs of a corpus, each one once."""
+    """Return the languages of all language pairs of a corpus, each language once, in their order.
+
+    A corpus has several language pairs if one model is trained on several translation directions.
+    """
     languages = list[str]()
     for pair in corpus.language_pairs("").values():
         languages += pair.languages
+    # A dict keeps the first of equal keys, in the order in which they come.
     return list(dict.fromkeys(languages))
 
 
 def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
-    """Describe the machine of a training and its software.
+    """Describe the machine and the software of a training, to be recorded with its duration.
 
-    A device is a GPU, or on CPUs a process with its threads: there are as many devices as
-    processes.
+    Each process of a training uses one device: a GPU, or the CPU with some threads.
 
     Args:
         group: The processes of the training.
-        libraries: Installed packages whose versions are recorded, besides Python and torch.
+        libraries: The names of other packages whose versions are recorded, such as `sacremoses`.
 
     Returns:
-        `device`: the name of the GPU or the CPU. Different GPUs are all named, so that no cost is
-        computed; all CPUs are assumed to be like the one of this process.
+        `device`: the name of the GPU or the CPU. If the processes use different GPUs, all are
+        named, such as `A100 + H100`; for CPUs, only the CPU of this process is named.
         `processes`: the number of processes.
         `threads`: the number of threads per process.
         `commit`: the Git commit of the code.
-        `versions`: the versions of the software.
+        `versions`: the versions of Python, torch and the other packages, as one text.
     """
     gpus: Sequence[str] = group.gpus
     if group.device.type == "cuda" and not gpus:
+        # A training with one process does not collect the names of GPUs.
         gpus = [torch.cuda.get_device_name(group.device)]
     versions = [f"Python {platform.python_version()}", f"torch {torch.__version__}"]
     for library in libraries:
         versions.append(f"{library} {version(library)}")
     return {
-        "device": " + ".join(gpus) or _processor(),
+        "device": " + ".join(gpus) or _cpu_name(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": code_commit(),
@@ -100,10 +104,11 @@ def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, A
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the peak memory of this process in bytes, on the GPU or as resident memory.
+    """Return the most memory that this process has used so far, in bytes.
 
     Args:
-        device: The device of the training.
+        device: The device of the training. For a GPU, its memory is measured; for a CPU, the
+            resident memory of the process.
     """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
@@ -113,19 +118,24 @@ def peak_memory(device: torch.device) -> int:
 
 
 def paper_flops(device_name: str) -> float | None:
-    """Return the sustained FLOP/s that Vaswani et al. (2017) assume for a device.
+    """Return the sustained FLOP/s that Vaswani et al. (2017) assume for a GPU.
+
+    The paper gives them for four GPUs only: K80, K40, M40 and P100.
 
     Args:
         device_name: The name of the device, such as `Tesla P100-PCIE-16GB`.
 
     Returns:
-        None for other devices, and for several different devices, whose names are joined by `+`.
+        The FLOP/s; None if the paper does not mention the device, or if the name stands for several
+        different devices, joined by `+`.
     """
-    models = "|".join(_PAPER_FLOPS)
-    match = re.fullmatch(rf"({models})[^+]*", _short_name(device_name))
+    gpu_models = "|".join(_PAPER_FLOPS)
+    # The name begins with the model; `[^+]*` accepts the rest of one name, but no second device.
+    match = re.fullmatch(rf"({gpu_models})[^+]*", _short_name(device_name))
     if match is None:
         return None
-    return _PAPER_FLOPS[match[1]]
+    gpu_model = match[1]
+    return _PAPER_FLOPS[gpu_model]
 
 
 def peak_flops(device_name: str, precision: str) -> float | None:
@@ -148,7 +158,15 @@ def peak_flops(device_name: str, precision: str) -> float | None:
 
 
 def _read_peaks(device: str) -> dict[str, str]:
-    """Return a row of the table of peaks, by precision; an empty one for an unknown device."""
+    """Return a GPU's row of the table of peak rates, which is a CSV file of this package.
+
+    Args:
+        device: The name of the GPU, such as `H100 HBM3`.
+
+    Returns:
+        The TFLOP/s as text, by precision, such as `{"bfloat16": "989.5"}`; an empty mapping if the
+        table does not contain the GPU.
+    """
     with _PEAKS_FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["device"] == device:
@@ -161,8 +179,8 @@ def _short_name(device_name: str) -> str:
     return re.sub(r"^(NVIDIA |Tesla |GeForce )*", "", device_name)
 
 
-def _processor() -> str:
-    """Return the name of the processor as in /proc/cpuinfo; `CPU` if it contains none."""
+def _cpu_name() -> str:
+    """Return the name of the CPU that Linux reports, or `CPU` if Linux does not name it."""
     cpu_info = Path("/proc/cpuinfo").read_text("utf-8")
     match = re.search(r"(?m)^model name\s*:(.*)$", cpu_info)
     return match[1].strip() if match else "CPU"

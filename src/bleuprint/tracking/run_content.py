@@ -26,7 +26,7 @@ from bleuprint.training.history import Curves
 
 # The table with the training times of the committed results. A clone that has pulled the results
 # has not measured them itself.
-_COSTS = Path("reports", "costs.csv")
+_COSTS_TABLE = Path("reports", "costs.csv")
 # The metric that counts the lines with any output error. It is the only error count that a run
 # shows: all twelve of them would hide the scores in MLflow's comparisons.
 _LINES_WITH_ERRORS = "test_lines_with_errors"
@@ -73,12 +73,14 @@ class RunContent:
 
     @cached_property
     def sha256(self) -> str:
-        """The fingerprint of the whole content.
+        """A hash of everything that the MLflow run shows.
 
-        An MLflow run whose tag `outputs` has this value is up to date. So the keys below must not
-        be renamed without need: all runs would be logged again.
+        It is logged as the tag `outputs`. If an MLflow run has a tag with this value, nothing needs
+        to be logged again. Do not rename the keys below without need: that changes all hashes, so
+        that every run would be logged once more.
         """
         description = self.description
+        # The times of points follow from the duration of the training, which is a metric.
         content = {
             "name": description.name,
             "note": description.note,
@@ -95,49 +97,53 @@ class RunContent:
 
 
 def collect_content(results: Results, scores: Mapping[str, SetScores]) -> RunContent:
-    """Return what the MLflow run of a training should show.
+    """Collect what the MLflow run of a training should show.
+
+    These are its tags (such as the GPU), its metrics (totals of the training, scores), its learning
+    curves and the files with its translations.
 
     Args:
-        results: The outputs of the stages.
-        scores: The scores of these outputs by test set; empty if they have not been scored.
+        results: The output files of one training and of the translations by its model.
+        scores: The scores of the translations by test set; empty if they were not scored yet.
 
     Raises:
-        UserError: An output is damaged.
+        UserError: An output file is damaged.
     """
     training = results.training
     measurement = _find_measurement(results.run, training.fingerprint)
     tags = {"device": UNKNOWN, "versions": UNKNOWN, "commit": UNKNOWN}
-    all_metrics = {
-        # In this unit, MLflow shows all digits of the number.
+    metrics = {
+        # As FLOP, the number would have so many digits that MLflow would round it.
         "total/teraflop": training.flops / 1e12,
         "total/target_tokens": float(training.target_tokens),
     }
     seconds = None
     if measurement is not None:
         seconds = measurement.seconds
-        all_metrics["total/seconds"] = measurement.seconds
+        metrics["total/seconds"] = measurement.seconds
         tags["device"] = measurement.device
         tags["versions"] = measurement.versions or UNKNOWN
         tags.update(runs.commit_tags(measurement.commit))
     if training.early_end:
+        # A sentence that says why `patience` ended the training before its last update.
         tags["early_end"] = str(training.early_end)
-    all_metrics.update(score_metrics(results.run.corpus, scores))
+    metrics.update(score_metrics(results.run.corpus, scores))
     return RunContent(
         description=describe_results(results),
         tags=tags,
-        metrics=all_metrics,
+        metrics=metrics,
         has_scores=bool(scores),
         points=_curve_points(results.curves, seconds),
         seconds=seconds,
-        hypotheses=_copied_hypotheses(results, scores),
+        hypotheses=_hypotheses_to_copy(results, scores),
     )
 
 
 def describe_results(results: Results) -> RunDescription:
-    """Return the description of a training, which identifies its MLflow run.
+    """Describe the training that has produced some results, so that its MLflow run can be found.
 
     Args:
-        results: The outputs of the stages.
+        results: The output files of one training and of the translations by its model.
     """
     training = results.training
     return RunDescription.for_run(
@@ -150,23 +156,26 @@ def describe_results(results: Results) -> RunDescription:
 
 
 def score_metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, float]:
-    """Return scores as metrics of MLflow, by the name METRIC/CORPUS/TEST_SET.
+    """Return the scores of whole test sets as MLflow metrics, such as `bleu/news-en-de/newstest`.
 
-    MLflow draws one chart per name. The names contain the corpus, because scores on different texts
-    or in different languages cannot be compared.
+    MLflow draws one chart per metric name. The name contains the corpus and the test set, because
+    scores on different texts or in different languages cannot be compared.
 
     Args:
         corpus: The name of the corpus.
         scores: The scores by test set.
+
+    Returns:
+        The values by the name METRIC/CORPUS/TEST_SET. Of the statistics about errors, only the
+        number of lines with any error is included.
     """
     values = {}
     for test_set, set_scores in scores.items():
         for score in set_scores["metrics"]:
             metric = score["metric"]
-            # The score of the whole test set has an empty group. Other groups are parts of the test
-            # set, or statistics by document.
-            is_whole_set = score["group"] == ""
-            if not is_whole_set or metric not in METRICS:
+            # A score with a group is about a part of the test set, such as its long sentences.
+            is_of_whole_set = score["group"] == ""
+            if not is_of_whole_set or metric not in METRICS:
                 continue
             if metric == ANY_ERROR:
                 values[f"{_LINES_WITH_ERRORS}/{corpus}/{test_set}"] = score["value"]
@@ -175,8 +184,16 @@ def score_metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, flo
     return values
 
 
-def _copied_hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
-    """Return the translation files that were scored; empty if they must not be copied."""
+def _hypotheses_to_copy(results: Results, scores: Mapping[str, SetScores]) -> tuple[Path, ...]:
+    """Return the files with the scored translations, if copying them to MLflow is allowed.
+
+    Args:
+        results: The output files of one training and of the translations by its model.
+        scores: The scores of the translations by test set.
+
+    Returns:
+        One file per test set; none if the license of the texts could forbid copies.
+    """
     run = results.run
     if not may_be_copied(results.settings, run.system, run.corpus):
         return ()
@@ -184,15 +201,18 @@ def _copied_hypotheses(results: Results, scores: Mapping[str, SetScores]) -> tup
 
 
 def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
-    """Return the points of the learning curves.
+    """Return the points of the learning curves, each with an estimate of its time.
 
-    The time of each update is not recorded. The updates are therefore spaced evenly over the
-    duration of the training, which ends with the last validation.
+    Only the duration of the whole training is known. So the updates are spaced evenly over this
+    time; the last one is the update of the last validation, with which a training ends.
 
     Args:
-        curves: The learning curves; None if the run has none.
-        seconds: The duration of the training in seconds. If it is not known, all points are at
-            the start of the run.
+        curves: The training losses and the validation results by update; None if the training has
+            recorded none.
+        seconds: The duration of the training. If it is None, all points get the time 0.
+
+    Returns:
+        The points; their times are milliseconds since the start of the training.
     """
     if curves is None:
         return ()
@@ -211,37 +231,51 @@ def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, 
 def _points_at_update(
     curve: str, values: Mapping[str, Any], milliseconds_per_update: float
 ) -> list[Point]:
-    """Return one point for each value that was measured at one update.
+    """Return a point of a learning curve for each value that was measured at one update.
 
     Args:
-        curve: The name of the curve, `train` or `valid`.
-        values: The values by name, with the update under `update`.
-        milliseconds_per_update: The mean duration of an update.
+        curve: What the values describe: `train` or `valid`. The names of the points begin with it.
+        values: The values by name, such as `{"update": 100, "tokens": 25000, "loss": 3.2}`. A value
+            that was not measured is None and gets no point.
+        milliseconds_per_update: The mean duration of an update, from which the time of the points
+            is computed.
     """
     update = values["update"]
-    time = round(milliseconds_per_update * update)
+    milliseconds_since_start = round(milliseconds_per_update * update)
     points = []
     for name, value in values.items():
-        is_position = name in ("update", "tokens")  # the horizontal axis of a curve
+        # The numbers of updates and tokens say where the points are on the horizontal axis.
+        is_position = name in ("update", "tokens")
         if not is_position and value is not None:
-            points.append(Point(f"{curve}/{name}", value, time, update))
+            points.append(Point(f"{curve}/{name}", value, milliseconds_since_start, update))
     return points
 
 
 def _find_measurement(run: Run, training_sha256: str) -> Measurement | None:
-    """Return the duration of a training, from this machine or else from reports/costs.csv.
+    """Find the recorded duration of a training, with the machine on which it was measured.
+
+    A training that ran on this machine has recorded it in a file. Otherwise the table of
+    costs that is committed with the results is searched.
 
     Args:
-        run: The run of the training.
-        training_sha256: The fingerprint of the training. Measurements of an earlier training of
-            the same run have another one and are ignored.
+        run: The system, the corpus and the seed that were trained.
+        training_sha256: The fingerprint of the training: a SHA-256 of everything that decides its
+            result. It tells the training from earlier ones of the same system with other settings.
+
+    Returns:
+        None if no duration is recorded for this training.
     """
-    timing = read_training_cost(run, training_sha256)
-    if timing:
-        return Measurement(timing.seconds, timing.device, timing.versions, timing.commit)
-    if not _COSTS.exists():
+    measured_here = read_training_cost(run, training_sha256)
+    if measured_here:
+        return Measurement(
+            seconds=measured_here.seconds,
+            device=measured_here.device,
+            versions=measured_here.versions,
+            commit=measured_here.commit,
+        )
+    if not _COSTS_TABLE.exists():
         return None
-    with report_as_damage(_COSTS), _COSTS.open(encoding="utf-8", newline="") as file:
+    with report_as_damage(_COSTS_TABLE), _COSTS_TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["training_sha256"] == training_sha256 and row["train_seconds"]:
                 return Measurement(

@@ -14,9 +14,10 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
 from bleuprint.runtime.flatten import flatten_settings
-from bleuprint.tracking.datasets import DatasetFacts
+from bleuprint.tracking.datasets import DatasetDescription
 
 if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput, Metric
     from mlflow.entities import Run as MlflowRun
     from mlflow.tracking import MlflowClient
 
@@ -69,7 +70,7 @@ class RunDescription:
     fingerprint: str
     params: Mapping[str, str]
     settings: str = ""
-    datasets: tuple[DatasetFacts, ...] = ()
+    datasets: tuple[DatasetDescription, ...] = ()
 
     @classmethod
     def for_run(
@@ -78,16 +79,17 @@ class RunDescription:
         run: Run,
         fingerprint: str,
         parameters: int,
-        datasets: tuple[DatasetFacts, ...] = (),
+        datasets: tuple[DatasetDescription, ...] = (),
     ) -> Self:
-        """Describe the training of a run.
+        """Describe the training of a system on a corpus with a seed, for its MLflow run.
 
         Args:
             settings: The settings of the experiment.
             run: The system, the corpus and the seed.
-            fingerprint: The fingerprint of the training.
+            fingerprint: A SHA-256 of everything that decides the result of the training.
             parameters: The number of parameters of the model.
-            datasets: The sets of the corpus.
+            datasets: The training, validation and test sets of the corpus, as far as they are on
+                disk.
         """
         return cls(
             experiment=settings.experiment,
@@ -99,16 +101,20 @@ class RunDescription:
         )
 
     @property
-    def training(self) -> dict[str, str]:
-        """The tags of all MLflow runs of this training, whatever search made the translations."""
+    def training_tags(self) -> dict[str, str]:
+        """The tags that all MLflow runs of this training share.
+
+        One training has several MLflow runs if its model translates with several settings, such as
+        two beam sizes.
+        """
         tags = {name: str(value) for name, value in self.run._asdict().items()}
         tags[FINGERPRINT] = self.fingerprint
         return tags
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags by which the MLflow run is found."""
-        return {**self.training, "settings": self.settings}
+        """The tags that identify one MLflow run: the training, and how its model translates."""
+        return {**self.training_tags, "settings": self.settings}
 
     @property
     def name(self) -> str:
@@ -117,7 +123,8 @@ class RunDescription:
 
     @property
     def note(self) -> str:
-        """The description of the MLflow run, in Markdown: where the report shows its results."""
+        """The text that MLflow shows on the page of the run: where to find its results."""
+        # MLflow renders it as Markdown.
         return (
             f"Row **{self.run.system}** of the table for **{self.run.corpus}** in "
             f"`reports/table.md`, seed {self.run.seed}. The report `reports/index.html` shows its "
@@ -126,9 +133,9 @@ class RunDescription:
 
 
 def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]:
-    """Return the settings of a run as MLflow parameters.
+    """Return the settings of a training as MLflow parameters, such as `train.max_tokens`: `4096`.
 
-    Settings of the corpus begin with `corpus.`. The paths and addresses of its files are left out.
+    The names of the corpus's settings begin with `corpus.`.
 
     Args:
         settings: The settings of the experiment.
@@ -139,10 +146,11 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
     params = flatten_settings({**run._asdict(), "parameters": parameters, **system_settings})
     corpus = settings.corpus(run.corpus)
     corpus_settings = corpus.deciding_settings()
-    # In place of the files: what is taken of each text, and what made its synthetic side.
+    # The paths and URLs of files would be too many parameters. In their place: how many pairs of
+    # each training text are used, and which system translated it if it is synthetic.
     corpus_settings["files"] = {"train": settings.text_params(run.corpus)}
-    # For a corpus of several language pairs: on which of them the model is trained.
-    corpus_settings.update(corpus.facts_of_pairs())
+    # For a corpus with several translation directions: which of them the model is trained on.
+    corpus_settings.update(corpus.params_of_directions())
     for key, value in flatten_settings(corpus_settings).items():
         params[f"corpus.{key}"] = value
     return params
@@ -151,14 +159,18 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
 def find_run(
     client: "MlflowClient", experiment_id: str, tags: Mapping[str, str]
 ) -> "MlflowRun | None":
-    """Return the newest MLflow run with some tags; None if there is none.
+    """Find the newest MLflow run that has all of some tags.
 
     Args:
         client: MLflow's client.
         experiment_id: The id of the MLflow experiment.
-        tags: The tags.
+        tags: The values of the tags by name.
+
+    Returns:
+        The run; None if no run has all of the tags.
     """
     query = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
+    # By default, MLflow returns the newest run first.
     runs = client.search_runs([experiment_id], query, max_results=1)
     return runs[0] if runs else None
 
@@ -170,14 +182,14 @@ def create_run(
     tags: Mapping[str, str],
     seconds: float = 0.0,
 ) -> "MlflowRun":
-    """Create an MLflow run.
+    """Create an MLflow run for a training.
 
     Args:
         client: MLflow's client.
         experiment_id: The id of the MLflow experiment.
-        description: The training that the run shows.
-        tags: Tags of the run, in addition to the tags of the description.
-        seconds: How long ago the run started.
+        description: The training; it has the name of the run and the tags that identify it.
+        tags: Additional tags of the run.
+        seconds: How long ago the training started; 0 if it starts now.
     """
     start_milliseconds = round(1000 * (time.time() - seconds))
     all_tags = {**description.tags, **tags}
@@ -185,13 +197,14 @@ def create_run(
 
 
 def describe_run(client: "MlflowClient", run: "MlflowRun", description: RunDescription) -> bool:
-    """Add the parameters, datasets and the note that an MLflow run lacks.
+    """Add the parameters, the datasets and the note of a training that its MLflow run lacks.
 
-    A note that exists stays as it is, because people edit it.
+    Nothing that exists is changed. In particular, people edit the note, which MLflow shows as the
+    description of the run.
 
     Args:
         client: MLflow's client.
-        run: The run.
+        run: The MLflow run.
         description: The training that the run shows.
 
     Returns:
@@ -206,10 +219,14 @@ def describe_run(client: "MlflowClient", run: "MlflowRun", description: RunDescr
 
 
 def _add_params(client: "MlflowClient", run: "MlflowRun", params: Mapping[str, str]) -> bool:
-    """Add the parameters that an MLflow run lacks; return whether there were any."""
+    """Add parameters to an MLflow run unless it has parameters of the same name.
+
+    Returns:
+        Whether a parameter was added.
+    """
     from mlflow.entities import Param
 
-    # Only missing names: MLflow refuses to change a parameter, and it may have cut a long value.
+    # Existing values are not compared: MLflow refuses to change a parameter, and it cuts long ones.
     missing_names = sorted(params.keys() - run.data.params.keys())
     if not missing_names:
         return False
@@ -219,51 +236,73 @@ def _add_params(client: "MlflowClient", run: "MlflowRun", params: Mapping[str, s
 
 
 def _add_datasets(
-    client: "MlflowClient", run: "MlflowRun", datasets: Iterable[DatasetFacts]
+    client: "MlflowClient", run: "MlflowRun", datasets: Iterable[DatasetDescription]
 ) -> bool:
-    """Add the datasets that an MLflow run lacks as its inputs; return whether there were any."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag
+    """Add datasets to the inputs of an MLflow run, except those that it has already.
+
+    Returns:
+        Whether a dataset was added.
+    """
+    from mlflow.entities import DatasetInput
 
     logged_datasets = set()
     if run.inputs:
         for dataset_input in run.inputs.dataset_inputs:
-            logged_datasets.add((dataset_input.dataset.name, dataset_input.dataset.digest))
-    new_inputs = []
-    for facts in datasets:
-        if (facts.name, facts.digest) in logged_datasets:
-            continue
-        size = facts.size
-        profile = {
-            "pairs": size.pairs,
-            "source_tokens": size.source_tokens,
-            "target_tokens": size.target_tokens,
-        }
-        dataset = Dataset(
-            name=facts.name,
-            digest=facts.digest,
-            source_type="local",
-            source=json.dumps({"uri": facts.uri}),
-            profile=json.dumps(profile),
-        )
-        context = InputTag("mlflow.data.context", facts.context)
-        new_inputs.append(DatasetInput(dataset, [context]))
+            logged_dataset = dataset_input.dataset
+            logged_datasets.add((logged_dataset.name, logged_dataset.digest))
+    new_inputs: list[DatasetInput] = []
+    for dataset in datasets:
+        if (dataset.name, dataset.digest) not in logged_datasets:
+            new_inputs.append(_mlflow_input(dataset))
     if not new_inputs:
         return False
     client.log_inputs(run.info.run_id, new_inputs)
     return True
 
 
-def commit_tags(commit: str | None) -> dict[str, str]:
-    """Return the tags of an MLflow run that name the commit of the code.
+def _mlflow_input(dataset: DatasetDescription) -> "DatasetInput":
+    """Convert the description of a dataset to an input of an MLflow run.
 
     Args:
-        commit: The hash of the commit, with `+` if there were uncommitted changes, and perhaps a
-            remark after a space. None if it is not known.
+        dataset: The description; its `context` says what the dataset is used for, such as
+            `training`.
+    """
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    size = dataset.size
+    profile = {
+        "pairs": size.pairs,
+        "source_tokens": size.source_tokens,
+        "target_tokens": size.target_tokens,
+    }
+    mlflow_dataset = Dataset(
+        name=dataset.name,
+        digest=dataset.digest,
+        source_type="local",
+        source=json.dumps({"uri": dataset.uri}),
+        profile=json.dumps(profile),
+    )
+    context_tag = InputTag("mlflow.data.context", dataset.context)
+    return DatasetInput(mlflow_dataset, [context_tag])
+
+
+def commit_tags(commit: str | None) -> dict[str, str]:
+    """Return the tags by which an MLflow run names the Git commit of its code.
+
+    The tag `commit` is the whole text. MLflow's own tag, which its pages show, is the hash alone.
+
+    Args:
+        commit: The hash of the commit, followed by `+` if the code had uncommitted changes. If a
+            training was resumed with other code, several: `1f3a9c+ + 7d2e00`. None if it is not
+            known.
+
+    Returns:
+        The two tags; an empty mapping if the commit is not known.
     """
     if not commit:
         return {}
-    commit_hash = commit.split()[0].rstrip("+")
-    return {"commit": commit, COMMIT: commit_hash}
+    first_commit = commit.split()[0]
+    return {"commit": commit, COMMIT: first_commit.rstrip("+")}
 
 
 def complete_run(
@@ -273,48 +312,77 @@ def complete_run(
     points: Sequence[Point],
     scores: Mapping[str, float],
 ) -> bool:
-    """Add the values that an MLflow run lacks, and replace the values that have changed.
+    """Log the results of a training that its MLflow run does not show yet, or shows differently.
 
     Args:
         client: MLflow's client.
-        run: The run.
-        tags: The tags of the run. A value UNKNOWN replaces no other value.
-        points: The points of the learning curves, timed from the start of the run.
-        scores: The metrics of the whole run, by name.
+        run: The MLflow run.
+        tags: The tags by name. The value UNKNOWN does not replace another value.
+        points: The points of the learning curves. Their times are milliseconds since the start of
+            the run. A point at an update that was logged before is skipped.
+        scores: The metrics of the training as a whole, such as BLEU, by name.
 
     Returns:
-        Whether anything was added or replaced.
+        Whether anything was logged.
     """
-    from mlflow.entities import Metric, RunTag
+    from mlflow.entities import RunTag
 
-    new_metrics = []
-    updates_by_metric = logged_updates(client, run, {point.name for point in points})
-    for point in points:
-        if point.update not in updates_by_metric.get(point.name, set()):
-            milliseconds = run.info.start_time + point.time
-            new_metrics.append(Metric(point.name, point.value, milliseconds, point.update))
-    # Without the names and values that are logged, the new and the changed scores remain.
-    new_scores = sorted(scores.items() - run.data.metrics.items())
-    now_milliseconds = int(time.time() * 1000)
-    for name, value in new_scores:
-        new_metrics.append(Metric(name, value, now_milliseconds, step=0))
+    new_metrics = _missing_points(client, run, points) + _new_scores(run, scores)
     new_tags = []
-    for tag, text in sorted(tags.items() - run.data.tags.items()):
-        if text != UNKNOWN or tag not in run.data.tags:
-            new_tags.append(RunTag(tag, text))
+    # The difference of the pairs (name, value): tags that are missing or have another value.
+    for name, value in sorted(tags.items() - run.data.tags.items()):
+        if value != UNKNOWN or name not in run.data.tags:
+            new_tags.append(RunTag(name, value))
     client.log_batch(run.info.run_id, metrics=new_metrics, tags=new_tags)
     return bool(new_metrics or new_tags)
+
+
+def _missing_points(
+    client: "MlflowClient", run: "MlflowRun", points: Sequence[Point]
+) -> list["Metric"]:
+    """Return the points of learning curves that an MLflow run does not have yet.
+
+    Args:
+        client: MLflow's client.
+        run: The MLflow run.
+        points: The points; their times are milliseconds since the start of the run.
+
+    Returns:
+        The points as metrics of MLflow, with the time of day.
+    """
+    from mlflow.entities import Metric
+
+    updates_by_metric = logged_updates(client, run, {point.name for point in points})
+    metrics = []
+    for point in points:
+        if point.update not in updates_by_metric.get(point.name, set()):
+            time_of_day = run.info.start_time + point.time
+            metrics.append(Metric(point.name, point.value, time_of_day, point.update))
+    return metrics
+
+
+def _new_scores(run: "MlflowRun", scores: Mapping[str, float]) -> list["Metric"]:
+    """Return the scores that an MLflow run lacks or has with another value, as MLflow's metrics."""
+    from mlflow.entities import Metric
+
+    now_milliseconds = int(time.time() * 1000)
+    # The difference of the pairs (name, value): scores that are missing or have another value.
+    new_scores = sorted(scores.items() - run.data.metrics.items())
+    return [Metric(name, value, now_milliseconds, step=0) for name, value in new_scores]
 
 
 def logged_updates(
     client: "MlflowClient", run: "MlflowRun", metric_names: Iterable[str]
 ) -> dict[str, set[int]]:
-    """Return the updates at which metrics of an MLflow run were logged, by the metric's name.
+    """Return the training updates at which an MLflow run has values of metrics, by metric.
+
+    MLflow calls an update a step.
 
     Args:
         client: MLflow's client.
-        run: The run.
-        metric_names: The names of the metrics. Those that the run does not have are left out.
+        run: The MLflow run.
+        metric_names: The names of metrics, such as `train/loss`. A metric that the run does not
+            have is missing in the result.
     """
     updates_by_metric = {}
     for name in metric_names:

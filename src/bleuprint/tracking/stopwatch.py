@@ -20,9 +20,10 @@ from bleuprint.training.train_state import TrainState
 DURATIONS = "durations.json"
 # The smallest duration that is divided by, so that an empty training has a rate.
 _MIN_SECONDS = 1e-9
-# What is recorded of each machine. A cost is computed only if the first three are always equal.
-_MACHINE_FACTS = ("device", "processes", "threads", "commit", "versions")
-_COST_FACTS = ("device", "processes", "threads")
+# The keys of a machine's description.
+_MACHINE_KEYS = ("device", "processes", "threads", "commit", "versions")
+# A cost is computed only if the machines of a training have equal values under these keys.
+_COST_KEYS = ("device", "processes", "threads")
 
 
 @dataclass(frozen=True)
@@ -65,35 +66,39 @@ class Stopwatch:
     """
 
     def __init__(self, folder: Path, machine: dict[str, Any], memory: Callable[[], int]) -> None:
-        """Read the durations up to the last checkpoint, if there is one.
+        """Start with the durations of earlier runs of the training, if it was interrupted before.
 
         Args:
-            folder: The work folder of the training.
+            folder: The work folder of the training, in which the durations are saved.
             machine: This machine, as `describe_machine` returns it.
             memory: Returns the peak memory of this process so far, in bytes.
         """
         self._path = folder / DURATIONS
         self._machine = machine
         self._memory = memory
-        saved = _Durations()
-        if self._path.exists():
-            remedy = "remove it: the time measured until now is then not counted"
-            saved = read_record(_Durations, self._path, remedy)
+        saved = self._read_saved_durations()
         self.seconds = saved.seconds
         self.peak_memory = saved.peak_memory
         self.machines = saved.machines
         self._seconds_before_start = saved.seconds
         self._tokens = 0
-        # Sums over the updates since the last call of `point`.
+        # Sums over the updates since the last call of `take_rates`.
         self._interval_tokens = 0
         self._interval_seconds = 0.0
         self._interval_waited_seconds = 0.0
-        # How long the data of the present update was waited for; None before its data came.
+        # How long the trainer waited for the data of the present update; None until the data came.
         self._waited_seconds: float | None = None
         self._ended_updates = deque[_EndedUpdate]()
-        # The start of this process's training, and of the present update.
+        # When this process's training and the present update started, by the monotonic clock.
         self._start_time = time.monotonic()
         self._update_start_time = self._start_time
+
+    def _read_saved_durations(self) -> _Durations:
+        """Read the durations that were saved with the last checkpoint; zeros if there is none."""
+        if not self._path.exists():
+            return _Durations()
+        remedy = "remove it: the time measured until now is then not counted"
+        return read_record(_Durations, self._path, remedy)
 
     def start(self) -> None:
         """Begin to measure."""
@@ -101,49 +106,60 @@ class Stopwatch:
         self._update_start_time = self._start_time
 
     def waited(self, seconds: float) -> None:
-        """Begin an update whose data has come. The update before has ended before the wait.
+        """Note that the data of the next update has come, and how long the trainer waited for it.
+
+        The update before, if any, has ended when the wait began.
 
         Args:
-            seconds: How long the data was waited for, until now.
+            seconds: How long the trainer waited, until now.
         """
         if self._waited_seconds is not None:
-            self._end_update(time.monotonic() - seconds)
+            wait_start_time = time.monotonic() - seconds
+            self._end_update(wait_start_time)
         self._waited_seconds = seconds
 
     def _end_update(self, end_time: float) -> None:
-        """Put the present update into the queue of ended updates.
+        """End the measurement of the present update, and begin the measurement of the next one.
+
+        The durations wait in a queue until `count_update` is called for the update.
 
         Args:
-            end_time: When it ended, by the monotonic clock.
+            end_time: When the update ended, by the monotonic clock, in seconds.
         """
         seconds = end_time - self._update_start_time
         self._ended_updates.append(_EndedUpdate(seconds, self._waited_seconds or 0.0))
         self._update_start_time = end_time
         self._waited_seconds = None
 
-    def update(self, tokens: int) -> float:
-        """Count an update: the first in the queue, or the present one if the queue is empty.
+    def count_update(self, tokens: int) -> float:
+        """Add the tokens and the duration of an update to the sums from which rates are computed.
+
+        The number of tokens may be known some updates later, because a GPU computes while the
+        trainer goes on. So the update is the oldest of those that have ended and are not counted.
 
         Args:
             tokens: The number of target tokens of the update.
 
         Returns:
-            The target tokens per second since the start of this process's training.
+            The target tokens per second since this process started to train.
         """
         if self._machine not in self.machines:
             self.machines.append(self._machine)
         now = time.monotonic()
         if not self._ended_updates:
+            # The tokens are known at once: the present update ends now.
             self._end_update(now)
-        ended_update = self._ended_updates.popleft()
-        self._interval_seconds += ended_update.seconds
-        self._interval_waited_seconds += ended_update.waited_seconds
+        oldest_update = self._ended_updates.popleft()
+        self._interval_seconds += oldest_update.seconds
+        self._interval_waited_seconds += oldest_update.waited_seconds
         self._interval_tokens += tokens
         self._tokens += tokens
         return self._tokens / max(now - self._start_time, _MIN_SECONDS)
 
-    def point(self) -> dict[str, float]:
-        """Return rates of the updates since the last call, without validation and checkpoints.
+    def take_rates(self) -> dict[str, float]:
+        """Return the speed of the updates since the last call, and begin a new interval.
+
+        The time of validations and of writing checkpoints does not count.
 
         Returns:
             `tokens_per_second`: the number of target tokens per second.
@@ -160,14 +176,15 @@ class Stopwatch:
         self._interval_waited_seconds = 0.0
         return rates
 
-    def pause(self) -> None:
-        """Exclude the time since the last update, such as a validation, from the rates."""
+    def exclude_pause(self) -> None:
+        """Exclude the time since the last update from the rates, such as that of a validation."""
         self._update_start_time = time.monotonic()
-        # Updates that were skipped for lack of memory have ended, but are never counted.
+        # What is left here are updates that the trainer skipped for lack of memory: they have
+        # ended, but are never counted.
         self._ended_updates.clear()
 
     def save(self) -> None:
-        """Write durations.json, before a checkpoint is written."""
+        """Write the durations so far to a file, so that a resumed training continues them."""
         self.seconds = self._seconds_before_start + time.monotonic() - self._start_time
         self.peak_memory = max(self.peak_memory, self._memory())
         content = {
@@ -178,14 +195,14 @@ class Stopwatch:
         write_json(self._path, content)
 
     def cost(self, state: TrainState, precision: str) -> TrainingCost:
-        """Return the duration, the hardware and the cost of the training.
+        """Return the duration, the hardware and the cost of the training, to be recorded.
 
         Args:
             state: The state of the training, which counts its tokens and operations.
-            precision: The name of the floating-point format of the training.
+            precision: The floating-point format of the training, such as `bfloat16`.
         """
         seconds = max(self.seconds, _MIN_SECONDS)
-        machine = self._joined_machines()
+        machine = self._describe_machines()
         costs = self._costs_by_time(state.flops, seconds, precision)
         return TrainingCost(
             seconds=round(self.seconds, 3),
@@ -195,48 +212,63 @@ class Stopwatch:
             **costs,
         )
 
-    def _values_of_machines(self, fact: str) -> list[Any]:
-        """Return the different values that a fact, such as `device`, has on the machines."""
-        values = [machine[fact] for machine in self.machines]
-        return list(dict.fromkeys(values))
-
-    def _joined_machines(self) -> dict[str, Any]:
-        """Return the facts about the machines; different values are joined, such as `1 + 2`."""
-        joined: dict[str, Any] = {}
-        for fact in _MACHINE_FACTS:
-            values = self._values_of_machines(fact)
-            if len(values) == 1:
-                joined[fact] = values[0]
-            else:
-                joined[fact] = " + ".join(str(value) for value in values)
-        return joined
-
-    def _costs_by_time(self, flops: int, seconds: float, precision: str) -> dict[str, Any]:
-        """Return the figures of a training's cost that depend on its duration.
-
-        They are computed with published rates. Rates that are measured on the device would be as
-        noisy as the duration: they made the costs of one training, with and without other work on
-        the machine, differ fivefold.
+    def _distinct_values(self, key: str) -> list[Any]:
+        """Return the distinct values that the machines of the training have under a key.
 
         Args:
-            flops: The counted operations of the training.
+            key: A key of the descriptions of machines, such as `device`.
+        """
+        values = [machine[key] for machine in self.machines]
+        return list(dict.fromkeys(values))
+
+    def _describe_machines(self) -> dict[str, Any]:
+        """Return one description for all machines on which the training has run.
+
+        A training that was interrupted may have been resumed on another machine. Values in which
+        the machines differ are joined as text: `1 + 2` processes.
+        """
+        description: dict[str, Any] = {}
+        for key in _MACHINE_KEYS:
+            values = self._distinct_values(key)
+            if len(values) == 1:
+                description[key] = values[0]
+            else:
+                description[key] = " + ".join(str(value) for value in values)
+        return description
+
+    def _costs_by_time(self, flops: int, seconds: float, precision: str) -> dict[str, Any]:
+        """Return the costs of the training that are computed from its duration.
+
+        The FLOP/s of the device are published figures, not measured ones: measured figures would
+        change with the other work on the machine, by a factor of five in one experiment.
+
+        Args:
+            flops: The number of operations of the training, counted from the sizes of the model.
             seconds: The duration of the training.
-            precision: The name of the floating-point format of the training.
+            precision: The floating-point format of the training, such as `bfloat16`.
 
         Returns:
-            The fields of `TrainingCost`; none if the training has run on different machines.
+            Fields of `TrainingCost`. A cost is None if the FLOP/s of the device are not published.
+            All fields are missing if the training has run on different machines.
         """
-        for fact in _COST_FACTS:
-            if len(self._values_of_machines(fact)) != 1:
+        for key in _COST_KEYS:
+            if len(self._distinct_values(key)) != 1:
                 return {}
         machine = self.machines[0]
+        # Each process uses one device.
         device_seconds = seconds * machine["processes"]
         sustained_flops = paper_flops(machine["device"])
+        flops_by_time = None
+        if sustained_flops is not None:
+            flops_by_time = device_seconds * sustained_flops
         peak = peak_flops(machine["device"], precision)
+        mfu = None  # Model FLOPs utilization: the share of the peak that the training has used.
+        if peak is not None:
+            mfu = round(flops / (device_seconds * peak), 4)
         return {
             "devices": machine["processes"],
             "sustained_flops": sustained_flops,
-            "flops_by_time": None if sustained_flops is None else device_seconds * sustained_flops,
+            "flops_by_time": flops_by_time,
             "peak_flops": peak,
-            "mfu": None if peak is None else round(flops / (device_seconds * peak), 4),
+            "mfu": mfu,
         }

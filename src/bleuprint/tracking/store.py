@@ -49,7 +49,11 @@ _MAX_ERROR_CHARACTERS = 200
 
 
 def store_uri() -> str:
-    """Return the address of MLflow's store."""
+    """Return the address of the database or server to which runs are logged.
+
+    The user may set it in MLFLOW_TRACKING_URI. By default, it is the file mlflow.db in the folder
+    of the project.
+    """
     address = environment.value("MLFLOW_TRACKING_URI")
     if address:
         return address
@@ -57,31 +61,37 @@ def store_uri() -> str:
 
 
 def database_file() -> Path | None:
-    """Return the file of the store's database; None if the store is not a file."""
+    """Return the path of the SQLite file that MLflow uses as its database.
+
+    Returns:
+        None if MLflow uses a server, or the database of a server.
+    """
     address = store_uri()
     if not address.startswith(_FILE_SCHEME):
         return None
-    path, _, _ = address.removeprefix(_FILE_SCHEME).partition("?")
+    # Options may follow the path: sqlite:///mlflow.db?timeout=60.
+    path, _, _options = address.removeprefix(_FILE_SCHEME).partition("?")
     return Path(path)
 
 
 def open_client() -> "MlflowClient":
-    """Return MLflow's client of the store. A database in a file is created if necessary.
+    """Return a client of MLflow's server or database. A database in a file is created if missing.
 
     Raises:
-        UserError: The address of the store is not valid, or its database is damaged.
+        UserError: MLFLOW_TRACKING_URI is not a valid address, or the database is damaged.
     """
     from mlflow.tracking import MlflowClient
 
-    # Their warnings are errors that are reported here, in one line.
+    # These libraries print warnings before they raise an error. The error is enough: the caller
+    # reports it in one line.
     for logger_name in ("mlflow", "alembic", "urllib3"):
         logging.getLogger(logger_name).setLevel(logging.ERROR)
     _check_address()
     path = database_file()
     if path is None:
         return MlflowClient(store_uri())
-    # Processes that create the database at the same time would crash in its migrations. The time to
-    # wait is limited, because the holder of the lock may be stopped, or on another machine.
+    # If two processes created the database at the same time, both would crash. The lock is waited
+    # for with a limit, because its holder may be stopped, or on another machine.
     environment.work_folder().mkdir(parents=True, exist_ok=True)
     with FileLock(environment.work_folder() / "mlflow.lock", timeout=_LOCK_SECONDS):
         database.prepare_database(path)
@@ -89,22 +99,23 @@ def open_client() -> "MlflowClient":
 
 
 def _check_address() -> None:
-    """Raise UserError if a part of the password would be read as the host.
+    """Raise UserError if MLFLOW_TRACKING_URI is not a valid URL, or its password is not escaped.
 
-    MLflow's errors name the host, and so would print the password.
+    In https://me:my/secret@host, a `/` ends the name of the host. MLflow would search for the host
+    "me:my", and print it in an error: a part of the password.
     """
     address = store_uri()
     try:
         urlsplit(address)
     except ValueError as error:
-        raise UserError(f"MLFLOW_TRACKING_URI: {error}") from None
+        raise UserError(f"MLFLOW_TRACKING_URI is not a valid URL: {error}") from None
     if address.startswith(_FILE_SCHEME):
         return
-    _, _, after_scheme = address.partition("://")
-    # Up to the last @. In a valid address, this is USER:PASSWORD.
+    _scheme, _, after_scheme = address.partition("://")
+    # All before the last @. In a valid address, this is USER:PASSWORD.
     user_and_password = after_scheme.rpartition("@")[0]
-    misread_characters = "[/?#@]" if address.startswith("http") else "@"
-    if ":" in user_and_password and re.search(misread_characters, user_and_password):
+    characters_to_escape = "[/?#@]" if address.startswith("http") else "@"
+    if ":" in user_and_password and re.search(characters_to_escape, user_and_password):
         raise UserError(
             "MLFLOW_TRACKING_URI: in a user name or password write / as %2F, ? as %3F, # as %23, "
             "@ as %40"
@@ -129,11 +140,11 @@ def experiment_id(client: "MlflowClient", name: str) -> str:
     try:
         return client.create_experiment(name, _artifact_folder(name))
     except MlflowException:
-        # Another process may have created it meanwhile.
-        existing_id = find_experiment_id(client, name)
-        if existing_id is None:
+        # Another process may have created the experiment in the meantime.
+        id_of_other_process = find_experiment_id(client, name)
+        if id_of_other_process is None:
             raise
-        return existing_id
+        return id_of_other_process
 
 
 def find_experiment_id(client: "MlflowClient", name: str) -> str | None:
@@ -158,24 +169,29 @@ def find_experiment_id(client: "MlflowClient", name: str) -> str | None:
 
 
 def _artifact_folder(experiment: str) -> str | None:
-    """Return the address of the folder for artifacts of a new experiment.
+    """Return the folder for the artifacts (copied files) of a new experiment, as a file: URL.
 
-    MLflow would take the working folder, which is temporary in `dvc exp run --temp`.
+    It is in the folder of the project. By default, MLflow would use the working directory, which
+    DVC removes after `dvc exp run --temp`.
+
+    Args:
+        experiment: The name of the experiment.
 
     Returns:
-        None if the store is not a file. It then decides itself.
+        None if a server is used, because it decides itself where its artifacts are.
     """
     if database_file() is None:
         return None
-    return (environment.project_root() / "mlruns" / experiment).as_uri()
+    folder = environment.project_root() / "mlruns" / experiment
+    return folder.as_uri()
 
 
 @contextmanager
 def name_store_in_errors() -> Iterator[None]:
-    """Raise UserError with the address of the store if MLflow or its database fails.
+    """Turn errors of MLflow and its database into a UserError, one line that names the database.
 
-    A driver of the database that is not installed is such a failure. Other errors, which are bugs,
-    are raised as they are.
+    ImportError counts, too: the package that connects to a database may not be installed. All other
+    errors are bugs, and stay as they are.
     """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
@@ -187,10 +203,15 @@ def name_store_in_errors() -> Iterator[None]:
 
 
 def summarize_error(error: Exception) -> str:
-    """Return the cause of an error in one line of at most 200 characters, without secrets.
+    """Return one line that says why MLflow failed, with passwords masked.
 
-    If a server is down, this is the message of the system ("Connection refused"), without the six
-    exceptions that libraries wrap around it.
+    The line is chosen by the kind of error: the package to install if one is missing; what to do
+    with the database of another MLflow version; the message of the operating system, such as
+    "Connection refused", if it has caused the error; otherwise the message of the error itself, cut
+    if it is long.
+
+    Args:
+        error: An error of MLflow, of its database or of the operating system.
     """
     if isinstance(error, ModuleNotFoundError):
         package = _PACKAGE_OF_DRIVER.get(error.name or "", error.name)
@@ -204,24 +225,42 @@ def summarize_error(error: Exception) -> str:
         )
     system_error = _find_system_error(error)
     if system_error is not None:
-        cause = system_error.strerror or str(system_error) or type(system_error).__name__
-        return f"{system_error.filename}: {cause}" if system_error.filename else cause
-    # Secrets are masked before the line is cut, since half a secret would not be recognized.
+        message = system_error.strerror or str(system_error) or type(system_error).__name__
+        return f"{system_error.filename}: {message}" if system_error.filename else message
+    return _shorten(error)
+
+
+def _shorten(error: Exception) -> str:
+    """Return the message of an error as one line of at most 200 characters, without passwords.
+
+    An error without a message is named by its class.
+    """
+    # Masked before the line is cut, since half a password would not be recognized.
     line = masked_line(str(error)) or type(error).__name__
-    # SQLAlchemy adds the query and an address; the message of the database is in between.
+    # SQLAlchemy writes the class of the error before the message, and the query and a link after
+    # it. Only the message is kept.
     line = re.sub(r"\(sqlite3\.\w+\) (.*?) (\[SQL: |\(Background on ).*", r"\1", line)
     if len(line) <= _MAX_ERROR_CHARACTERS:
         return line
-    return f"{line[: _MAX_ERROR_CHARACTERS - 1]}…"
+    shortened_line = line[: _MAX_ERROR_CHARACTERS - 1]
+    return f"{shortened_line}…"
 
 
 def _find_system_error(error: Exception) -> OSError | None:
-    """Return the system's error that has caused an exception; None if there is none.
+    """Return the error of the operating system that has caused an exception, if there is one.
 
-    Libraries derive errors of their own from OSError. These are skipped.
+    Libraries wrap an error such as "Connection refused" into several exceptions. Some of these are
+    also subclasses of OSError, and are skipped.
+
+    Args:
+        error: The outermost exception.
+
+    Returns:
+        The error; None if no cause is an error of the operating system.
     """
     cause: BaseException | None = error
     while cause is not None:
+        # Python itself defines its class, not a library.
         is_system_error = type(cause).__module__ in ("builtins", "socket")
         if is_system_error and isinstance(cause, OSError):
             return cause

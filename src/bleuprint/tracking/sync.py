@@ -82,13 +82,14 @@ class _RunToLog:
 
 
 def sync(settings: Settings) -> Iterator[str]:
-    """Log all outputs to MLflow. A second call changes nothing.
+    """Log the results of all runs to MLflow, and report what was done. A second call does nothing.
 
     Args:
         settings: The settings of params.yaml.
 
     Yields:
-        A line for each run that changed, and for each run whose results or scores are not shown.
+        First a line for each MLflow run that was created or completed, and for each run whose
+        results or scores could not be logged. Then a line for each run without results.
 
     Raises:
         UserError: MLflow cannot be reached or used, or fails in any other way.
@@ -119,15 +120,17 @@ def sync(settings: Settings) -> Iterator[str]:
 
 
 def update_or_note(settings: Settings) -> None:
-    """Log all outputs to MLflow; print a note if that fails, whatever the reason.
+    """Log the results of all runs to MLflow; if that fails, print a note instead of an error.
 
-    The results do not depend on MLflow, so a failure must not stop the program that has made them.
+    The results are complete without MLflow. So its failure, whatever the reason is, must not stop
+    the program that has computed them.
 
     Args:
         settings: The settings of params.yaml.
     """
     try:
-        note_problems(log_results(settings))
+        outcomes = log_results(settings)
+        print_problems(outcomes)
     except Exception as error:
         reason = masked_line(str(error)) or type(error).__name__
         print_message(
@@ -136,10 +139,11 @@ def update_or_note(settings: Settings) -> None:
 
 
 def update_in_stage(settings: Settings) -> None:
-    """Log all outputs to MLflow in a stage, as `update_or_note` does.
+    """Log the results of all runs to MLflow at the end of a stage of the pipeline.
 
-    The runner of the stages may log the results again at its end and report failures. It says so in
-    an environment variable, and then the stage prints no note.
+    A failure does not stop the stage. The stage prints a note about it, unless the program that
+    runs the stages has set an environment variable: it then logs the results again at its end, and
+    prints the note itself.
 
     Args:
         settings: The settings of params.yaml.
@@ -151,15 +155,22 @@ def update_in_stage(settings: Settings) -> None:
         log_results(settings)
 
 
-def note_problems(outcomes: Sequence[Outcome]) -> None:
-    """Print a note for each run whose results exist but are not shown in MLflow."""
+def print_problems(outcomes: Sequence[Outcome]) -> None:
+    """Print a note for each run whose results exist but could not be logged to MLflow.
+
+    Args:
+        outcomes: What `log_results` did for each run.
+    """
     for outcome in outcomes:
         if outcome.problem:
             print_message(f"MLflow, {outcome.run}: {outcome.problem}", "note")
 
 
 def log_results(settings: Settings) -> list[Outcome]:
-    """Log the outputs of all runs to MLflow.
+    """Log the results of all runs to MLflow, unless it shows them already.
+
+    A run is a system that is trained on a corpus with one seed. MLflow is imported only if there is
+    something to log, because the import takes seconds.
 
     Args:
         settings: The settings of params.yaml.
@@ -193,14 +204,16 @@ def log_results(settings: Settings) -> list[Outcome]:
 
 
 def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
-    """Read what the MLflow run of a run should show.
+    """Read the results of a training that its MLflow run should show.
 
     Args:
         settings: The settings of params.yaml.
-        outcome: Names the run. It records missing results, and results that are damaged.
+        outcome: Which training to read. If its results are missing or damaged, this is recorded
+            here: `is_missing` or `problem` is set.
 
     Returns:
-        The content; None if the run has no results, or only damaged ones.
+        The content of the MLflow run; None if the training has no results, or a file of them is
+        damaged.
     """
     try:
         results = Results.find(settings, outcome.run)
@@ -218,84 +231,123 @@ def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
 
 
 def _are_shown(experiment: str, runs_to_log: Sequence[_RunToLog]) -> bool:
-    """Return whether the project's database shows these runs already; False for a server."""
+    """Return whether MLflow's database shows the present results of all these runs.
+
+    A hash of the results that a run shows is in the database, and is compared with the hash of the
+    present results. For a server this returns False, since only a file can be read without MLflow.
+
+    Args:
+        experiment: The name of the experiment.
+        runs_to_log: The runs that have results.
+    """
     path = store.database_file()
     if path is None:
         return False
-    expected_outputs = {run_to_log.content.sha256 for run_to_log in runs_to_log}
-    return expected_outputs <= database.logged_outputs(path, experiment)
+    present_hashes = {run_to_log.content.sha256 for run_to_log in runs_to_log}
+    return present_hashes <= database.logged_outputs(path, experiment)
 
 
 def _lock_runs() -> FileLock:
-    """Return the lock of processes that log outputs: two at once would create each run twice."""
+    """Return a lock that only one process at a time can hold while it logs results.
+
+    Two processes would both find that a run is missing, and create it twice.
+    """
     environment.work_folder().mkdir(parents=True, exist_ok=True)
     return FileLock(environment.work_folder() / "mlflow-runs.lock", timeout=_LOCK_SECONDS)
 
 
 def _log_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) -> None:
-    """Create or complete the MLflow run of a training, and record in its outcome what was done.
+    """Create the MLflow run of a training, or log what its existing run lacks.
+
+    What was done, and what has failed, is recorded in the outcome of the run.
 
     Args:
         client: MLflow's client.
         experiment_id: The id of the MLflow experiment.
-        run_to_log: The run.
+        run_to_log: The training, with the content that its MLflow run should show.
     """
-    from mlflow.exceptions import MlflowException
-
-    outcome = run_to_log.outcome
     content = run_to_log.content
     description = content.description
     existing_run = runs.find_run(client, experiment_id, description.tags)
+    if existing_run is None and not content.has_scores:
+        # The training may have an MLflow run for other decoding settings. A second run, for these
+        # settings, is not created before it has scores.
+        run_of_training = runs.find_run(client, experiment_id, description.training_tags)
+        if run_of_training is not None:
+            return
     is_finished = existing_run is not None and existing_run.info.status == FINISHED
     if existing_run and is_finished and existing_run.data.tags.get(OUTPUTS) == content.sha256:
-        return
-    if existing_run is None and not content.has_scores:
-        # If MLflow shows the training with the translations of another search, a run of its own
-        # waits until these translations are scored.
-        run_of_other_search = runs.find_run(client, experiment_id, description.training)
-        if run_of_other_search is not None:
-            return
+        return  # The run shows everything already.
     seconds = content.seconds or 0.0
     run = existing_run or runs.create_run(client, experiment_id, description, {}, seconds)
     is_described = runs.describe_run(client, run, description)
     is_completed = runs.complete_run(client, run, content.tags, content.points, content.metrics)
     if not is_finished:
-        end_milliseconds = None
+        end_milliseconds = None  # MLflow then sets the present time.
         if content.seconds is not None:
             end_milliseconds = run.info.start_time + round(1000 * seconds)
         client.set_terminated(run.info.run_id, FINISHED, end_milliseconds)
+    outcome = run_to_log.outcome
     if existing_run is None:
         outcome.done = "made"
     elif is_described or is_completed or not is_finished:
         outcome.done = "completed"
+    _finish_log(client, run, run_to_log)
+
+
+def _finish_log(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog) -> None:
+    """Copy the translations to an MLflow run, and then mark the run as complete.
+
+    The mark is a tag with a hash of the results. A run without it is logged again next time, so it
+    is not set if the translations cannot be copied.
+
+    Args:
+        client: MLflow's client.
+        run: The MLflow run.
+        run_to_log: The content of the run, and its outcome, in which a failure is recorded.
+    """
+    from mlflow.exceptions import MlflowException
+
+    content = run_to_log.content
     try:
         _copy_hypotheses(client, run, content.hypotheses)
     except (MlflowException, OSError) as error:
-        outcome.problem = (
+        run_to_log.outcome.problem = (
             f"its translations are not among the artifacts: {store.summarize_error(error)}"
         )
         return
-    # This tag says that everything is logged, so it is set last.
     client.set_tag(run.info.run_id, OUTPUTS, content.sha256)
 
 
 def _copy_hypotheses(client: "MlflowClient", run: "MlflowRun", hypotheses: Sequence[Path]) -> None:
-    """Copy translations into the artifacts of an MLflow run.
+    """Copy files with translations to the artifacts of an MLflow run.
 
-    MLflow records absolute paths. If the project was moved or removed since, its old folder is not
-    created again, and the translations are not copied.
+    Nothing is copied if the folder of artifacts was in a project that has been moved or removed
+    since, because MLflow would create the old folder again.
 
     Args:
         client: MLflow's client.
-        run: The run.
-        hypotheses: The files of the translations.
+        run: The MLflow run.
+        hypotheses: The files with the translations.
+    """
+    if _is_project_gone(run):
+        return
+    for path in hypotheses:
+        client.log_artifact(run.info.run_id, str(path), _HYPOTHESES)
+
+
+def _is_project_gone(run: "MlflowRun") -> bool:
+    """Return whether the project in which an MLflow run keeps its artifacts does not exist now.
+
+    MLflow records the absolute path of the artifacts when it creates a run. By default it is
+    PROJECT/mlruns/EXPERIMENT/RUN/artifacts. On a server, the artifacts are not in a project.
     """
     address = urlsplit(run.info.artifact_uri)
     is_local = address.scheme in ("", "file")
-    if is_local:
-        outer_folders = Path(unquote(address.path)).parents
-        has_project = len(outer_folders) > _PROJECT_INDEX
-        if has_project and not outer_folders[_PROJECT_INDEX].is_dir():
-            return
-    for path in hypotheses:
-        client.log_artifact(run.info.run_id, str(path), _HYPOTHESES)
+    if not is_local:
+        return False
+    outer_folders = Path(unquote(address.path)).parents
+    if len(outer_folders) <= _PROJECT_INDEX:
+        return False
+    project = outer_folders[_PROJECT_INDEX]
+    return not project.is_dir()

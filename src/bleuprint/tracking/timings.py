@@ -15,6 +15,8 @@ from bleuprint.runtime.schema import check_record, read_record
 
 # What to do with a damaged file, in messages.
 _REMEDY = "remove it: the time that it records is then unknown"
+# A fingerprint has 64 hexadecimal digits; these many of them tell the trainings of a run apart.
+_FINGERPRINT_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,17 @@ class TrainingCost:
 
 
 def read_training_cost(run: Run, training_sha256: str, root: Path = Path()) -> TrainingCost | None:
-    """Read what was measured of a training.
+    """Read the duration, the hardware and the cost of a training from its JSON file.
 
     Args:
-        run: The run.
-        training_sha256: The fingerprint of the training.
+        run: The system, the corpus and the seed that were trained.
+        training_sha256: The fingerprint of the training: a SHA-256 of everything that decides its
+            result, such as its settings and its data.
         root: The folder of the experiment.
 
     Returns:
-        None if the training was not measured on this machine.
+        The content of the file; None if there is no file, because the training was not measured on
+        this machine.
     """
     path = root / training_cost_file(run, training_sha256)
     if not path.exists():
@@ -73,33 +77,48 @@ def read_training_cost(run: Run, training_sha256: str, root: Path = Path()) -> T
 
 
 def write_seconds(path: Path, seconds: float) -> None:
-    """Write the duration of a translation or a stage to a file."""
+    """Write a duration to a JSON file, rounded to milliseconds."""
     write_json(path, {"seconds": round(seconds, 3)})
 
 
 def read_seconds(path: Path) -> float | None:
-    """Read the duration that was last written to a file; None if the file does not exist."""
+    """Read a duration from a JSON file such as `{"seconds": 12.5}`.
+
+    Returns:
+        The duration in seconds; None if the file does not exist.
+
+    Raises:
+        UserError: The file is damaged. The message names it and says what to do.
+    """
     if not path.exists():
         return None
-    seconds = read_json_object(path, ("seconds",), _REMEDY)["seconds"]
-    return check_record(float, seconds, path, _REMEDY, ["seconds"])
+    content = read_json_object(path, ("seconds",), _REMEDY)
+    return check_record(float, content["seconds"], path, _REMEDY, ["seconds"])
 
 
 def training_cost_file(run: Run, training_sha256: str) -> Path:
-    """Return the file for what is measured of a training.
+    """Return the path of the file that records the duration and the cost of a training.
+
+    The name contains the fingerprint of the training. If its settings change, the training gets
+    another file, and the file of the earlier training stays.
 
     Args:
-        run: The run.
-        training_sha256: The fingerprint of the training.
+        run: The system, the corpus and the seed that are trained.
+        training_sha256: The fingerprint of the training: a SHA-256 of everything that decides its
+            result, such as its settings and its data.
     """
-    return run.timings_folder / f"train-{training_sha256[:16]}.json"
+    short_fingerprint = training_sha256[:_FINGERPRINT_DIGITS]
+    return run.timings_folder / f"train-{short_fingerprint}.json"
 
 
 def stage_seconds_file(command: Sequence[str]) -> Path:
-    """Return the file for the duration of a stage, which is named like the stage in DVC.
+    """Return the path of the file that records the duration of a stage.
+
+    The file is named after the stage, such as `timings/stages/average@small@news@1.json`.
 
     Args:
-        command: The script of the stage and its arguments.
+        command: The script of the stage and its arguments, such as `["stages/average.py", "small",
+            "news", "1"]`.
     """
     script, *arguments = command
     stage_name = "@".join([Path(script).stem, *arguments])
@@ -107,30 +126,58 @@ def stage_seconds_file(command: Sequence[str]) -> Path:
 
 
 def last_training_seconds(run: Run) -> float | None:
-    """Return the duration of the last training of a run on this machine; None without any."""
+    """Return the duration of the training of a run that was last measured on this machine.
+
+    Args:
+        run: The system, the corpus and the seed.
+
+    Returns:
+        The duration in seconds; None if the run was never trained here.
+    """
     return _newest_seconds(run.timings_folder.glob("train-*.json"))
 
 
 def last_training_seconds_with_any_seed(run: Run) -> float | None:
-    """Return the duration of the last training of a run's system on its corpus, with any seed."""
+    """Return the duration of the last training of a system on a corpus, whatever its seed was.
+
+    It is an estimate for a seed that was not trained yet.
+
+    Args:
+        run: The system and the corpus; the seed of this run does not matter.
+
+    Returns:
+        The duration in seconds; None if the system was never trained on the corpus here.
+    """
     folder_of_all_seeds = run.timings_folder.parent
     return _newest_seconds(folder_of_all_seeds.glob("*/train-*.json"))
 
 
 def last_stage_seconds_with_any_seed(command: Sequence[str]) -> float | None:
-    """Return the last duration of a stage of a run, with any seed; None without any.
+    """Return how long a stage took when it last ran for a system and a corpus, with any seed.
+
+    It is an estimate for a seed with which the stage has not run yet.
 
     Args:
-        command: The script of the stage, then the system, the corpus and the seed.
+        command: The script of the stage, then the system, the corpus and the seed. The seed does
+            not matter.
+
+    Returns:
+        The duration in seconds; None if the stage never ran for the system and the corpus here.
     """
-    script, system, corpus, _ = command
-    file_pattern = stage_seconds_file((script, system, corpus, "*"))
-    return _newest_seconds(file_pattern.parent.glob(file_pattern.name))
+    script, system, corpus, _seed = command
+    pattern_for_any_seed = stage_seconds_file((script, system, corpus, "*"))
+    files = pattern_for_any_seed.parent.glob(pattern_for_any_seed.name)
+    return _newest_seconds(files)
 
 
 def _newest_seconds(files: Iterable[Path]) -> float | None:
-    """Return the duration in the file that was written last; None without files."""
+    """Return the duration that the most recently written file records; None without files.
+
+    Args:
+        files: Paths of JSON files, each with a duration in seconds.
+    """
     oldest_first = sorted(files, key=lambda path: path.stat().st_mtime)
     if not oldest_first:
         return None
-    return read_seconds(oldest_first[-1])
+    newest_file = oldest_first[-1]
+    return read_seconds(newest_file)

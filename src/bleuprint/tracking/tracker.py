@@ -9,6 +9,7 @@ import getpass
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -56,16 +57,16 @@ class Tracker:
     """
 
     def __init__(self, description: RunDescription) -> None:
-        """Start the thread, which creates or continues the MLflow run of the training.
+        """Start a thread that creates or continues the MLflow run of a training.
 
         Args:
-            description: The training.
+            description: The training, with the tags that identify its MLflow run.
         """
         self._description = description
         self._unsent_points: list[Point] = []
         # The status with which the training has ended; empty while it runs.
         self._end_status = ""
-        # Why the last attempt failed, or why nothing is known of it.
+        # Why MLflow could not be reached. Until an attempt fails, it has just not answered yet.
         self._problem = "it did not answer in time"
         # Whether the end of the training was logged.
         self._is_end_logged = False
@@ -76,21 +77,25 @@ class Tracker:
         self._thread.start()
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
-        """Log metrics of an update. They are sent later, so that the trainer does not wait.
+        """Add metrics to the list of points that the other thread sends to MLflow.
+
+        This returns at once, so that the trainer does not wait for MLflow.
 
         Args:
-            update: The number of updates of the training.
-            metrics: The values by name.
+            update: The number of updates that the training has made.
+            metrics: The values by name, such as `train/loss`.
         """
         now_milliseconds = int(time.time() * 1000)
         for name, value in metrics.items():
             self._unsent_points.append(Point(name, value, now_milliseconds, update))
 
     def close(self, status: str) -> None:
-        """End the MLflow run, and wait until it is logged, but not for ever.
+        """End the MLflow run, and wait for a limited time until everything is logged.
+
+        If MLflow does not answer in this time, a line says what is not logged.
 
         Args:
-            status: FINISHED, FAILED or KILLED.
+            status: How the training has ended: FINISHED, FAILED or KILLED.
         """
         self._end_status = status
         self._has_ended.set()
@@ -103,14 +108,16 @@ class Tracker:
             )
 
     def _send_until_end(self) -> None:
-        """Send points at regular intervals until the end is logged; runs in the thread.
+        """Send points to MLflow every second until the end of the training is logged.
 
-        The first failure is printed. After the end of the training, a failure is not tried again.
+        The thread of this object runs this. If MLflow fails, the thread prints one line, keeps the
+        points, and tries again after a longer pause, as long as the training runs.
         """
         has_printed_failure = False
-        # At first without a pause, so that the run starts before the first metrics come.
+        # The first attempt is without a pause, so that the MLflow run starts with the training.
         pause_seconds = 0.0
         while not self._is_end_logged:
+            # The end of the training cuts the pause short.
             has_ended = self._has_ended.wait(pause_seconds)
             pause_seconds = _SEND_INTERVAL_SECONDS
             try:
@@ -129,46 +136,61 @@ class Tracker:
                     return
 
     def _send(self) -> None:
-        """Send all points, and the end of the training if it has ended.
-
-        A run that is already finished keeps its status. Points that are already logged are not
-        logged twice: a resumed training repeats some updates.
-        """
-        from mlflow.entities import Metric
-
-        # The status is read first: all points of a training were added before its end.
+        """Send all waiting points to MLflow and, if the training has ended, its final status."""
+        # Read before the points: if the status is set, the trainer adds no more of them.
         end_status = self._end_status
-        # The trainer's thread may append points meanwhile.
+        # A copy, since the trainer's thread may append points meanwhile.
         points = self._unsent_points[:]
         if self._connection is None:
             self._connection = _connect(self._description)
-            # The monitor of the connection before ends by itself while MLflow cannot be reached.
+            # After a failure, a monitor of the earlier connection may be left.
             self._stop_monitor()
             self._monitor = _start_monitor(self._connection.run)
-        connection = self._connection
-        run_id = connection.run.info.run_id
-        new_metrics = []
-        for point in points:
-            if point.update not in connection.logged_updates.get(point.name, set()):
-                new_metrics.append(Metric(*point))
-        if new_metrics:
-            connection.client.log_batch(run_id, metrics=new_metrics)
+        _log_new_points(self._connection, points)
+        # Only now, so that points are kept if MLflow fails.
         del self._unsent_points[: len(points)]
         if end_status:
             self._stop_monitor()
-            if connection.run.info.status != FINISHED:
-                connection.client.set_terminated(run_id, end_status)
+            run = self._connection.run
+            # A run that has finished in an earlier process keeps this status.
+            if run.info.status != FINISHED:
+                self._connection.client.set_terminated(run.info.run_id, end_status)
             self._is_end_logged = True
 
     def _stop_monitor(self) -> None:
-        """Stop the monitor of the machine, if one runs."""
+        """Stop MLflow's monitor, which logs how busy the machine is, if it runs."""
         if self._monitor:
             self._monitor.finish()
         self._monitor = None
 
 
+def _log_new_points(connection: _Connection, points: Sequence[Point]) -> None:
+    """Log metrics to an MLflow run, except those that it has already.
+
+    A training that is resumed from a checkpoint repeats the updates since then, and would log their
+    metrics twice.
+
+    Args:
+        connection: The run, with the updates at which it has each metric.
+        points: The values of metrics, each at one update.
+    """
+    from mlflow.entities import Metric
+
+    new_metrics = []
+    for point in points:
+        if point.update not in connection.logged_updates.get(point.name, set()):
+            # A point has the values that Metric takes, in the same order.
+            new_metrics.append(Metric(*point))
+    if new_metrics:
+        connection.client.log_batch(connection.run.info.run_id, metrics=new_metrics)
+
+
 def _connect(description: RunDescription) -> _Connection:
-    """Connect to MLflow, and create the run of a training or continue it."""
+    """Connect to MLflow, and create the run of a training, or continue the run that exists.
+
+    Args:
+        description: The training, with the tags by which its run is found.
+    """
     client = store.open_client()
     experiment_id = store.experiment_id(client, description.experiment)
     run = runs.find_run(client, experiment_id, description.tags)
@@ -186,10 +208,14 @@ def _connect(description: RunDescription) -> _Connection:
 
 
 def _start_monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
-    """Start MLflow's monitor of this machine, which logs to a run how busy the machine is.
+    """Start MLflow's monitor, a thread that logs how busy the CPUs and GPUs of this machine are.
+
+    Args:
+        run: The MLflow run to which the monitor logs.
 
     Returns:
-        The monitor; None if the user has turned it off, or if it cannot read this machine.
+        The monitor; None if the user has turned it off. If it cannot be started, which is printed,
+        also None.
     """
     from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
@@ -198,7 +224,9 @@ def _start_monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
         if not MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get():
             return None
         monitor = SystemMetricsMonitor(
-            run.info.run_id, resume_logging=True, tracking_uri=store.store_uri()
+            run.info.run_id,
+            resume_logging=True,  # The steps continue those of an interrupted training.
+            tracking_uri=store.store_uri(),
         )
         monitor.start()
     except Exception as error:  # Everything else is still logged, whatever fails here.

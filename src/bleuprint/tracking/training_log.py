@@ -36,27 +36,28 @@ class TrainingLog(Observer):
     def __init__(
         self, settings: Settings, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
-        """Describe the machine, and read the durations of an interrupted training.
+        """Prepare to follow a training, which may have been interrupted before.
 
         Args:
             settings: The settings of the experiment.
-            job: The training.
-            fingerprints: The fingerprints of the training.
+            job: What is trained: a system on a corpus with a seed.
+            fingerprints: Hashes of all that decides the result of the training.
             group: The processes of the training.
-            folder: The work folder of the training.
+            folder: The work folder of the training; the stopwatch continues the durations in it.
         """
         self._settings = settings
         self._job = job
         self._fingerprints = fingerprints
-        libraries = text_libraries(settings.corpus(job.run.corpus))
-        machine = describe_machine(group, libraries)
-        self.stopwatch = Stopwatch(folder, machine, partial(peak_memory, group.device))
+        corpus = settings.corpus(job.run.corpus)
+        machine = describe_machine(group, text_libraries(corpus))
+        memory_of_process = partial(peak_memory, group.device)
+        self.stopwatch = Stopwatch(folder, machine, memory_of_process)
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        """Start the MLflow run, the progress bar and the stopwatch.
+        """Start the MLflow run, the progress bar and the stopwatch; the trainer calls this first.
 
         Args:
-            state: The state of the training, after a checkpoint, if any, was loaded.
+            state: The state of the training: that of its last checkpoint if it was interrupted.
             expected_updates: The approximate number of updates; None if it is not known.
         """
         run = self._job.run
@@ -73,27 +74,43 @@ class TrainingLog(Observer):
         self.stopwatch.start()
 
     def waited(self, seconds: float) -> None:
-        """Measure how long the data of an update was waited for."""
+        """Measure how long the trainer waited for the data of an update, in seconds."""
         self.stopwatch.waited(seconds)
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:  # noqa: ARG002
-        """Count an update, and show its loss and the rate of tokens."""
-        tokens_per_second = self.stopwatch.update(stats.target_tokens)
+        """Count an update, and show its loss and the speed of the training in the progress bar.
+
+        Args:
+            state: The state of the training after the update.
+            stats: The loss of the update, summed over its target tokens, and their number.
+        """
+        tokens_per_second = self.stopwatch.count_update(stats.target_tokens)
         if self._progress:
             loss_per_token = stats.loss / stats.target_tokens
             note = f"loss {loss_per_token:.3f}, {tokens_per_second:,.0f} tokens/s"
             self._progress.advance(note=note)
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        """Log a point of the training curve, with the rates of the same updates."""
+        """Log metrics of the last updates, such as their mean loss, together with their speed.
+
+        Args:
+            state: The state of the training after these updates.
+            point: The metrics by name.
+        """
         metrics = {}
-        for name, value in {**point, **self.stopwatch.point()}.items():
+        for name, value in {**point, **self.stopwatch.take_rates()}.items():
             metrics[f"train/{name}"] = value
         self._tracker.log(state.update, metrics)
 
     def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
-        """Log the results of a validation, and print them."""
-        self.stopwatch.pause()
+        """Log the results of a validation, and print them.
+
+        Args:
+            state: The state of the training at the validation.
+            metrics: The results by name, such as `loss`.
+        """
+        # The speed of the training is measured without validations.
+        self.stopwatch.exclude_pause()
         validation_metrics = {f"valid/{name}": value for name, value in metrics.items()}
         self._tracker.log(state.update, validation_metrics)
         results = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items())
@@ -101,26 +118,35 @@ class TrainingLog(Observer):
         self.warned(f"{run.system} {run.corpus}, update {state.update}: validation {results}")
 
     def skipped(self, state: TrainState) -> None:
-        """Log that an update was skipped, as the number of skipped updates so far."""
+        """Log how many updates were skipped so far, after one more was skipped."""
         self._tracker.log(state.update, {"train/skipped": state.skipped})
 
     def warned(self, message: str) -> None:
-        """Print a message, above the progress bar if there is one."""
+        """Print a message to stderr, above the progress bar if it is shown already."""
         if self._progress:
             self._progress.say(message)
         else:
             print(message, file=sys.stderr, flush=True)
 
     def saving(self, state: TrainState) -> None:  # noqa: ARG002
-        """Save the durations, so that they are never behind a checkpoint."""
+        """Save the durations before a checkpoint is written.
+
+        If the process is killed in between, the durations are ahead of the checkpoint, but never
+        behind it.
+        """
         self.stopwatch.save()
 
     def saved(self, state: TrainState) -> None:  # noqa: ARG002
-        """Exclude the time in which a checkpoint was written from the rates."""
-        self.stopwatch.pause()
+        """Exclude the time in which a checkpoint was written from the measured speed."""
+        self.stopwatch.exclude_pause()
 
     def ended(self, state: TrainState, status: Status) -> None:  # noqa: ARG002
-        """Close the progress bar, and end the MLflow run."""
+        """Close the progress bar, and end the MLflow run.
+
+        Args:
+            state: The state of the training at its end.
+            status: How the training has ended: FINISHED, FAILED or KILLED.
+        """
         if self._progress:
             self._progress.close()
         self._tracker.close(status)

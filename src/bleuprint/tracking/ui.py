@@ -28,13 +28,14 @@ cli()
 
 
 def show_mlflow(experiment: str, port: int) -> None:
-    """Print the address of an experiment's charts, and replace this process by `mlflow ui`.
+    """Print the address of an experiment's charts in MLflow, and serve this page.
 
-    If the store is a server, which shows the pages itself, only the address is printed.
+    To serve it, this process becomes `mlflow ui`, which runs until Ctrl-C. If the user logs to an
+    MLflow server, the server shows the page, and only the address is printed.
 
     Args:
         experiment: The name of the experiment.
-        port: The port on which MLflow's pages are served.
+        port: The port on which MLflow's pages are served, such as 5000.
 
     Raises:
         UserError: The port is in use, or MLflow cannot be reached.
@@ -55,10 +56,14 @@ def show_mlflow(experiment: str, port: int) -> None:
 
 
 def check_port(port: int) -> None:
-    """Raise UserError if another process listens on the port on which MLflow would start."""
+    """Raise UserError if another process already uses the port on which `mlflow ui` would listen.
+
+    If the user logs to an MLflow server, nothing is started here, so the port does not matter.
+    """
     if _is_server():
         return
     try:
+        # A server that is opened and closed at once: this fails if the port is in use.
         socket.create_server((_HOST, port)).close()
     except OSError as error:
         problem = os.strerror(error.errno or 0)
@@ -73,28 +78,34 @@ def _is_server() -> bool:
 
 
 def _page_address(experiment_id: str | None, port: int) -> str:
-    """Return the address of an experiment's charts, or of all experiments.
+    """Return the address of the page with an experiment's charts, on this machine or on a server.
 
     Args:
-        experiment_id: The id of the experiment; None if it does not exist yet.
-        port: The port on which the pages are served, unless the store is a server.
+        experiment_id: MLflow's id of the experiment. None if it does not exist yet: the address is
+            then that of the list of all experiments.
+        port: The port on which the pages are served on this machine. A server has its own.
     """
-    base = f"http://{_HOST}:{port}"
+    base_address = f"http://{_HOST}:{port}"
     if _is_server():
         server = urlsplit(store.store_uri())
-        # Without the user and the password: a browser asks for them.
+        # Without USER:PASSWORD@, which must not be printed. A browser asks for them.
         host = server.netloc.rpartition("@")[2]
-        base = f"{server.scheme}://{host}{server.path.rstrip('/')}"
+        base_address = f"{server.scheme}://{host}{server.path.rstrip('/')}"
     if experiment_id is None:
-        return f"{base}/#/experiments"
-    return f"{base}/#/experiments/{experiment_id}/{_CHARTS}"
+        return f"{base_address}/#/experiments"
+    return f"{base_address}/#/experiments/{experiment_id}/{_CHARTS}"
 
 
 def _become_mlflow(port: int) -> None:
-    """Replace this process by MLflow, which serves its pages until Ctrl-C."""
-    # Passed in the environment: `ps` would show a password in the arguments to all users.
+    """Replace this process by MLflow's web server, `mlflow ui`, which runs until Ctrl-C.
+
+    Args:
+        port: The port on which it serves its pages.
+    """
+    # In the environment, not in the arguments: every user of the machine can see the arguments of a
+    # process, and the address may contain a password.
     os.environ["MLFLOW_BACKEND_STORE_URI"] = store.store_uri()
-    # Without the eight processes that would wait for jobs.
+    # MLflow would start eight more processes that wait for jobs, which are not used here.
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     arguments = ["ui", "--host", _HOST, "--port", str(port), "--workers", "1"]
     arguments += ["--uvicorn-opts", "--log-level warning"]
