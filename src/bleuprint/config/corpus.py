@@ -9,7 +9,6 @@ from bleuprint.config.citation import LicenseAndCitation
 from bleuprint.config.corpus_files import Files
 from bleuprint.config.directions import (
     Direction,
-    PairName,
     check_directions,
     chosen_pair,
     header_of_pairs,
@@ -17,10 +16,11 @@ from bleuprint.config.directions import (
     languages_text,
     origin_of_test,
     pair_of_test,
-    params_of_directions,
+    params_of_pairs,
     source_words,
 )
 from bleuprint.config.optimization import check_exactly_one
+from bleuprint.config.pair_name import PairName
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
@@ -341,9 +341,9 @@ class Corpus:
         """Return the part of the binary corpus's header about several language pairs, if any."""
         return header_of_pairs(self)
 
-    def params_of_directions(self) -> dict[str, Any]:
+    def params_of_pairs(self) -> dict[str, Any]:
         """Return the parameters for MLflow about several language pairs; empty for one pair."""
-        return params_of_directions(self)
+        return params_of_pairs(self)
 
     def deciding_settings(self) -> dict[str, Any]:
         """Return the settings that can change a result: all except license and citation."""

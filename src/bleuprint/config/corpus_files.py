@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge, Interval, MinLen
 from pydantic import StringConstraints
 
-from bleuprint.config.directions import PairName
+from bleuprint.config.pair_name import PairName
 from bleuprint.runtime.environment import NETRC_ADVICE
 from bleuprint.runtime.schema import LANGUAGE_TAG, Name, Sha256
 from bleuprint.runtime.secrets import has_secret

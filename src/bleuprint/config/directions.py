@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from bleuprint.config.merge import merge_mappings
+from bleuprint.config.pair_name import PairName
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
@@ -42,49 +43,6 @@ class Direction:
     """
 
     zero_shot: bool | None = None
-
-
-@dataclass(frozen=True)
-class PairName:
-    """The name of a language pair, CORPUS or CORPUS/DIRECTION.
-
-    Attributes:
-        corpus: The name of the corpus.
-        direction: The direction, SOURCE-TARGET; empty for a corpus without directions.
-    """
-
-    corpus: str
-    direction: str
-
-    @classmethod
-    def parse(cls, name: str) -> "PairName":
-        """Split a name, CORPUS or CORPUS/DIRECTION, into its parts."""
-        corpus, _, direction = name.partition("/")
-        return cls(corpus, direction)
-
-    def text_name(self, own_name: str) -> str:
-        """Return the name that a text or test set of this pair has in the corpus.
-
-        Args:
-            own_name: The name in the language pair, such as `news` for en-de-news.
-        """
-        return f"{self.direction}-{own_name}" if self.direction else own_name
-
-    def set_name(self, own_name: str) -> str:
-        """Return the name of the corpus's set that contains a set of this pair.
-
-        Args:
-            own_name: A set of the pair: train, valid or test.NAME; or a part, such as train.PART.
-
-        Returns:
-            test.DIRECTION-NAME; train and valid, which all directions share, stay as they are.
-        """
-        split, dot, name = own_name.partition(".")
-        return f"{split}.{self.text_name(name)}" if dot else split
-
-    def set_label(self, own_name: str) -> str:
-        """Return how messages name a set of this pair, such as `en-de train`."""
-        return f"{self.direction} {own_name}".strip()
 
 
 class AnyCorpus(Protocol):
@@ -125,19 +83,25 @@ C = TypeVar("C", bound=AnyCorpus)
 
 
 def tag(language: str) -> str:
-    """Return the first word of a source sentence, which names the language to translate into."""
+    """Return the word that stands before a source sentence to say the language to translate into.
+
+    A model with several target languages reads it, such as `<2de>` for German.
+    """
     return f"<2{language}>"
 
 
 def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> Any:
-    """Return a corpus of params.yaml with the texts of all its directions.
+    """Turn a corpus with several translation directions into one corpus with all their texts.
 
-    Each direction inherits the texts of the corpus, and its own settings are merged into them. The
-    texts are named after the direction, for example train.en-de-NAME.
+    A corpus in params.yaml may list directions, such as en-de and de-en, instead of a source and a
+    target language. Each direction inherits the texts of the corpus, and may change or add some.
+    In the result, a text `news` of en-de is called `en-de-news`.
 
     Args:
-        entry: The corpus as params.yaml writes it. One without `directions` has one language pair.
-        with_described_texts: Gives a corpus of one language pair the texts that its `from` names.
+        entry: The corpus as params.yaml writes it. Without `directions` it has one language pair,
+            and only its described texts are added.
+        with_described_texts: Adds to a corpus of one language pair the texts of a file in corpora/,
+            which the corpus names by `from`.
 
     Raises:
         UserError: A direction lacks a training text, a validation set or a test set, or two
@@ -154,15 +118,14 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
             raise entry.locations[side].error("beside directions, which name languages: remove it")
     sets = {set_name: LocatedMapping({}, {}) for set_name in _SETS}
     licenses = LocatedMapping({}, {})
-    own_settings = {}
+    directions_without_texts = {}
     for name, direction in directions.items():
         location = directions.locations[name]
-        pair = _pair_of_direction(entry, directions, name)
-        described_pair = with_described_texts(pair)
+        pair = with_described_texts(_pair_of_direction(entry, directions, name))
         is_zero_shot = direction.get("zero_shot") is True
-        _add_texts(sets, name, described_pair.get("files"), is_zero_shot, location)
-        _add_licenses(licenses, described_pair, location)
-        own_settings[name] = direction.without(*_TEXT_KEYS)
+        _add_texts(sets, name, pair.get("files"), is_zero_shot, location)
+        _add_licenses(licenses, pair, location)
+        directions_without_texts[name] = direction.without(*_TEXT_KEYS)
     if not sets["train"]:
         message = "needs one that is not zero_shot: no text to train on"
         raise directions_location.error(message)
@@ -171,9 +134,9 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         "target": TARGET,
         _LICENSE: licenses,
         "files": LocatedMapping(sets, dict.fromkeys(sets, directions_location)),
-        "directions": LocatedMapping(own_settings, directions.locations),
+        "directions": LocatedMapping(directions_without_texts, directions.locations),
     }
-    # Settings that the entry does not write itself are made of its directions.
+    # A message about a setting that the corpus does not write itself names its directions.
     locations = dict.fromkeys(joined_settings, directions_location) | entry.locations
     other_settings = entry.without(*_TEXT_KEYS)
     return LocatedMapping({**other_settings, **joined_settings}, locations)
@@ -182,15 +145,17 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
 def _pair_of_direction(
     entry: LocatedMapping, directions: LocatedMapping, name: Any
 ) -> LocatedMapping:
-    """Return the corpus of one direction: its languages, and the settings of its texts.
+    """Return one direction of a corpus as a corpus with a source and a target language.
+
+    It has the texts of the corpus, changed by the settings that the direction has itself.
 
     Args:
         entry: The corpus as params.yaml writes it.
-        directions: The directions of the corpus.
-        name: The name of the direction, SOURCE-TARGET.
+        directions: The setting `directions` of the corpus.
+        name: The name of the direction, such as en-de.
 
     Raises:
-        UserError: The name is not of this form, or the direction is not a mapping.
+        UserError: The name is not SOURCE-TARGET, or the direction is not a mapping.
     """
     location = directions.locations[name]
     match = DIRECTION.fullmatch(str(name))
@@ -212,17 +177,20 @@ def _add_texts(
     is_zero_shot: bool,
     location: Location,
 ) -> None:
-    """Add the texts of a direction to the sets of the corpus, named after the direction.
+    """Add the texts of a direction to the sets of the whole corpus.
+
+    A text `news` of the direction en-de is called `en-de-news` there.
 
     Args:
-        sets: The sets `train`, `valid` and `tests`, which are changed.
-        direction: The name of the direction.
-        files: The settings `files` of the direction.
-        is_zero_shot: Whether only the test sets of the direction are used.
+        sets: The texts of the corpus in `train`, `valid` and `tests`; changed in place.
+        direction: The name of the direction, such as en-de.
+        files: The texts of the direction in `train`, `valid` and `tests`.
+        is_zero_shot: Whether the model is not trained on this direction, so that only its test sets
+            are used.
         location: Where params.yaml has the direction, for messages.
 
     Raises:
-        UserError: The direction lacks texts of a set.
+        UserError: The direction has no text for a set.
     """
     used_sets = ["tests"] if is_zero_shot else list(_SETS)
     for set_name in used_sets:
@@ -236,15 +204,15 @@ def _add_texts(
 
 
 def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Location) -> None:
-    """Add the licenses of a direction's texts to those of the corpus.
+    """Add the licenses of a direction's texts to the licenses of the whole corpus.
 
     Args:
-        licenses: The licenses of the directions before, which are changed.
-        pair: The corpus of the direction.
+        licenses: The licenses by name, as far as earlier directions have them; changed in place.
+        pair: The direction, as a corpus of one language pair.
         location: Where params.yaml has the direction, for messages.
 
     Raises:
-        UserError: A direction before describes a license of the same name differently.
+        UserError: An earlier direction has another license of the same name.
     """
     pair_licenses = pair.get(_LICENSE, LocatedMapping({}, {}))
     if not isinstance(pair_licenses, LocatedMapping):
@@ -257,16 +225,17 @@ def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Loca
 
 
 def languages_by_side(entry: Any) -> set[str]:
-    """Return the languages that a vocabulary of a corpus must know, such as `de` or `from de`.
+    """Return the languages that the vocabulary of a corpus has to cover.
 
-    A corpus with directions needs them by side, because its vocabulary contains the tags of its
-    target languages.
+    It is used to check that one corpus can use the vocabulary of another.
 
     Args:
         entry: The corpus as params.yaml writes it.
 
     Returns:
-        The source and target language; or `from LANGUAGE` and `to LANGUAGE` for each direction.
+        The source and the target language, such as `{"en", "de"}`. For a corpus with several
+        directions, `from LANGUAGE` and `to LANGUAGE`: only for a language to translate into does
+        its vocabulary contain a tag, such as `<2de>`.
     """
     corpus = as_mapping(entry)
     directions = corpus.get("directions")
@@ -275,17 +244,20 @@ def languages_by_side(entry: Any) -> set[str]:
     languages = set()
     for name in directions:
         source, target = name.split("-")
-        languages |= {f"from {source}", f"to {target}"}
+        languages.add(f"from {source}")
+        languages.add(f"to {target}")
     return languages
 
 
 def check_directions(corpus: AnyCorpus) -> None:
-    """Check each direction as a corpus of its own, and that zero-shot languages are known.
+    """Check the settings of a corpus with several translation directions.
 
-    A language is known on a side if a direction with training text has it on this side.
+    Each direction must be a valid corpus of one language pair. A zero-shot direction, on which the
+    model is not trained, must have languages that the model knows from other directions: its source
+    as a source, and its target as a target.
 
     Raises:
-        SettingError: A direction has a language that is not known on its side.
+        SettingError: A direction has a language that the model does not know.
         ValueError: A setting does not fit the languages.
     """
     directions = corpus.directions or {}
@@ -302,29 +274,38 @@ def check_directions(corpus: AnyCorpus) -> None:
             source, target = name.split("-")
             trained_sources.add(source)
             trained_targets.add(target)
-    # Making the corpus of a direction checks it, too.
+    # `language_pairs` makes a corpus of each direction, and a corpus checks its own settings.
     for pair_name, pair in language_pairs(corpus, "").items():
         direction_name = PairName.parse(pair_name).direction
-        _check_known(direction_name, "source", pair.source, trained_sources)
-        _check_known(direction_name, "target", pair.target, trained_targets)
+        _check_trained(direction_name, "source", pair.source, trained_sources)
+        _check_trained(direction_name, "target", pair.target, trained_targets)
 
 
-def _check_known(direction: str, side: str, language: str, known_languages: Set[str]) -> None:
-    """Raise SettingError if no training text has a language on this side."""
-    if language not in known_languages:
+def _check_trained(direction: str, side: str, language: str, trained_languages: Set[str]) -> None:
+    """Raise SettingError if a direction has a language that the model does not learn.
+
+    Args:
+        direction: The direction, such as en-de.
+        side: `source` or `target`.
+        language: The language that the direction has on this side.
+        trained_languages: The languages that the training text has on this side.
+    """
+    if language not in trained_languages:
         message = f"no direction of the training text has {language!r} as its {side}"
         raise SettingError(["directions", direction], message)
 
 
 def language_pairs(corpus: C, name: str) -> dict[str, C]:
-    """Return the language pairs of a corpus by name, each as a corpus.
+    """Split a corpus into its language pairs, each of which is a corpus with two languages.
+
+    A corpus with several translation directions has several; any other corpus is its only pair.
 
     Args:
         corpus: The corpus.
-        name: The name of the corpus.
+        name: The name of the corpus, such as `many`.
 
     Returns:
-        The corpus itself as `name`, or NAME/DIRECTION for each direction.
+        The pairs by name: `many/en-de` for a direction, or `many` for the only pair.
     """
     if corpus.directions is None:
         return {name: corpus}
@@ -335,15 +316,16 @@ def language_pairs(corpus: C, name: str) -> dict[str, C]:
 
 
 def chosen_pair(corpus: C, name: str, direction: str | None) -> C:
-    """Return the language pair to translate with.
+    """Return the language pair that the user chooses on the command line, by --direction.
 
     Args:
-        corpus: The corpus of the system that translates.
+        corpus: The corpus on which the translating system was trained.
         name: The name of the corpus.
-        direction: The argument of --direction; None without this option.
+        direction: The value of --direction, such as en-de; None if the user does not give it, which
+            is right for a corpus with one language pair.
 
     Raises:
-        UserError: The corpus has no such direction, or it has several and the option is missing.
+        UserError: The corpus has no such direction, or it has several and the user gives none.
     """
     pair_name = f"{name}/{direction}" if direction else name
     pairs = language_pairs(corpus, name)
@@ -359,14 +341,18 @@ def chosen_pair(corpus: C, name: str, direction: str | None) -> C:
 
 
 def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:
-    """Return the name of a test set's language pair, and the test set's name in this pair.
+    """Return the language pair that a test set belongs to, and the name of the test set in it.
 
-    The test set en-de-news of the corpus `many` is the test set `news` of the pair many/en-de.
+    If the corpus `many` has several directions, its test set `en-de-news` is the test set `news` of
+    the language pair `many/en-de`. A corpus with one language pair is itself this pair.
 
     Args:
         corpus: The corpus.
-        name: The name of the corpus.
-        test: The name of the test set in the corpus.
+        name: The name of the corpus, such as `many`.
+        test: The name of the test set in the corpus, such as `en-de-news`.
+
+    Returns:
+        Two names, such as `many/en-de` and `news`.
     """
     if corpus.directions is None:
         return name, test
@@ -375,7 +361,12 @@ def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:
 
 
 def pair_of_test(corpus: C, test: str) -> C:
-    """Return the language pair of a test set, as a corpus."""
+    """Return the language pair that a test set belongs to, as a corpus with two languages.
+
+    Args:
+        corpus: The corpus. If it has one language pair, it is returned itself.
+        test: The name of the test set, such as `en-de-news` in a corpus with several directions.
+    """
     if corpus.directions is None:
         return corpus
     pair_name, _ = origin_of_test(corpus, "", test)
@@ -383,9 +374,11 @@ def pair_of_test(corpus: C, test: str) -> C:
 
 
 def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
-    """Return each target language by the tag that its sources begin with.
+    """Return the target languages by the tag that stands before their source sentences.
 
-    A corpus of one language pair has no tags.
+    Returns:
+        A mapping such as `{"<2de>": "de"}`; empty for a corpus of one language pair, whose
+        sentences have no tags.
     """
     languages = {}
     for direction in corpus.directions or ():
@@ -395,27 +388,35 @@ def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
 
 
 def source_words(corpus: AnyCorpus, line: str) -> list[str]:
-    """Return the words of a tokenized source sentence, without the tag of its target language."""
+    """Return the words of a tokenized source sentence.
+
+    In a corpus with several directions, the first word of a line, such as `<2de>`, only says the
+    language to translate into. It is left out.
+    """
     words = line.split()
     has_tag = corpus.directions is not None
-    return words[1:] if has_tag else words
+    if has_tag:
+        return words[1:]
+    return words
 
 
 def header_of_pairs(corpus: AnyCorpus) -> dict[str, Any] | None:
-    """Return the part of a binary corpus's header that describes its language pairs.
+    """Return what the header of a binarized corpus has to say about its translation directions.
 
     Returns:
-        The target languages by tag; None for a corpus of one language pair.
+        The target languages by tag, as `{"tags": {"<2de>": "de"}}`; None for a corpus of one
+        language pair, whose sentences have no tags.
     """
     languages_by_tag = target_languages_by_tag(corpus)
     return {"tags": languages_by_tag} if languages_by_tag else None
 
 
-def params_of_directions(corpus: AnyCorpus) -> dict[str, Any]:
-    """Return which directions a model is trained on, as parameters for MLflow.
+def params_of_pairs(corpus: AnyCorpus) -> dict[str, Any]:
+    """Return, for MLflow, on which of the directions of a corpus a model is trained.
 
     Returns:
-        `trained` or `zero-shot` by direction; an empty mapping for one language pair.
+        A mapping such as `{"directions": {"en-de": "trained", "de-fr": "zero-shot"}}`; empty for a
+        corpus of one language pair.
     """
     if corpus.directions is None:
         return {}
@@ -426,18 +427,19 @@ def params_of_directions(corpus: AnyCorpus) -> dict[str, Any]:
 
 
 def languages_text(corpus: AnyCorpus) -> str:
-    """Return the languages of a corpus for people: `en to de`, or `en-de, de-en`."""
+    """Return the languages of a corpus as text: `en to de`, or `en-de, de-en` for directions."""
     if corpus.directions is None:
         return f"{corpus.source} to {corpus.target}"
     return ", ".join(corpus.directions)
 
 
 def _corpus_of_direction(corpus: C, direction: str) -> C:
-    """Return one direction of a corpus with several as a corpus of one language pair.
+    """Return one direction of a corpus with several directions as a corpus of two languages.
 
     Args:
         corpus: The corpus with several directions.
-        direction: The direction, SOURCE-TARGET.
+        direction: The direction, such as en-de. The corpus keeps only its texts, without the
+            direction in their names.
     """
     source, target = direction.split("-")
     files = replace(
@@ -448,8 +450,8 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
     )
     tokenize = corpus.tokenize
     if tokenize.name == "segmenter" and not has_segmenter(source) and not has_segmenter(target):
-        # Languages without a segmenter are tokenized as by Moses in any case. The setting says so
-        # because a corpus of one pair without a segmenter is refused.
+        # The segmenter tokenizes such languages like Moses. Moses must be named here, because a
+        # corpus for whose languages there is no segmenter is refused.
         tokenize = replace(tokenize, name="moses")
     return replace(
         corpus,
@@ -463,15 +465,18 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
 
 
 def _texts_of_direction(direction: str, texts: Mapping[str, T]) -> dict[str, T]:
-    """Return the texts of one direction by their names in this direction.
+    """Select the texts of one direction, and remove the direction from their names.
 
     Args:
-        direction: The direction, SOURCE-TARGET.
-        texts: The texts of all directions by DIRECTION-NAME.
+        direction: The direction, such as en-de.
+        texts: The texts of all directions by name, such as `en-de-news`.
+
+    Returns:
+        The texts of the direction by name, such as `news`.
     """
     prefix = f"{direction}-"
-    own_texts = {}
+    texts_of_direction = {}
     for name, text in texts.items():
         if name.startswith(prefix):
-            own_texts[name.removeprefix(prefix)] = text
-    return own_texts
+            texts_of_direction[name.removeprefix(prefix)] = text
+    return texts_of_direction

@@ -11,7 +11,7 @@ CORPUS/DIRECTION.
 from pathlib import Path
 from typing import NamedTuple
 
-from bleuprint.config.directions import PairName
+from bleuprint.config.pair_name import PairName
 
 # All settings, with inherited ones and defaults; DVC compares its values.
 RESOLVED = Path("reports", "resolved.json")

@@ -52,7 +52,7 @@ class Entry:
     folder: str = ""
 
     def __str__(self) -> str:
-        """Return the entry as messages name it."""
+        """Return what messages call the entry: `news`, `small on news`, or the path of a folder."""
         if self.folder:
             return self.folder
         if self.system:
@@ -85,13 +85,17 @@ def references(
     synthetic: Mapping[str, SyntheticText],
     seeds: Collection[int],
 ) -> list[Reference]:
-    """Return all references of an experiment.
+    """Return which corpora and trainings of an experiment need which others.
+
+    A corpus needs the corpus whose vocabulary it uses, and the trainings of the systems that
+    translate its synthetic texts. A training needs its corpus and, if it does not start from random
+    weights, the training whose weights it starts from.
 
     Args:
-        corpora: The corpora by name.
+        corpora: The settings of the corpora by name.
         runs: The settings of trained systems by system and corpus.
-        synthetic: The texts that systems translate, by name.
-        seeds: The seeds of the trainings.
+        synthetic: The settings of the texts that systems translate, by name.
+        seeds: The seeds with which each system is trained.
     """
     all_references = []
     for name, corpus in corpora.items():
@@ -123,12 +127,14 @@ def references(
 
 
 def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection[int]) -> Reference:
-    """Return the reference of trainings to the weights that they start from.
+    """Return the reference from a fine-tuned training to the model whose weights it starts from.
+
+    The model is either trained in this experiment, or in a folder, from another project.
 
     Args:
-        training: The trainings of a system on a corpus.
-        init_from: Where their first weights come from.
-        seeds: The seeds of the trainings.
+        training: A system on a corpus; it is trained once per seed.
+        init_from: The setting that names the model.
+        seeds: The seeds. Each training starts from the model with the same seed.
     """
     keys = ("runs", training.system, training.corpus, "train", "init_from")
     if init_from.parent is None:
@@ -143,7 +149,12 @@ def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection
 
 
 def needed_by(entry: Entry, references: Sequence[Reference]) -> set[Entry]:
-    """Return an entry with all entries that it needs, directly or through other entries."""
+    """Return an entry with all entries that it needs, directly or through other entries.
+
+    Args:
+        entry: A corpus, or a system on a corpus.
+        references: Which entry needs which, for the whole experiment.
+    """
     needed_entries = {entry}
     entries_to_follow = [entry]
     while entries_to_follow:
@@ -161,22 +172,27 @@ def check_references(
     synthetic: Mapping[str, SyntheticText],
     not_trained: Collection[str],
 ) -> None:
-    """Raise SettingError at a cycle of references, and at a reference to what does not exist.
+    """Check that everything that corpora and trainings need exists, and that there is no cycle.
 
     Args:
-        corpora: The corpora by name.
+        corpora: The settings of the corpora by name.
         runs: The settings of trained systems by system and corpus.
-        synthetic: The texts that systems translate, by name.
-        not_trained: The names of external systems, which have no model here.
+        synthetic: The settings of the texts that systems translate, by name.
+        not_trained: The names of external systems. Their translations are files of the user, so
+            that they have no model that could be used.
+
+    Raises:
+        SettingError: A setting names something that does not exist or does not fit, or an entry
+            needs itself.
     """
-    # Only the outputs of references depend on the seeds, and no check below looks at them.
+    # The seeds decide only which files are written, and no check below looks at these.
     all_references = references(corpora, runs, synthetic, seeds=())
     for reference in all_references:
         if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
-    # Cycles come first: in a cycle of systems, a comparison of two models would be puzzling.
+    # Before models are compared: in a cycle, a message about their difference would be puzzling.
     _check_cycle(all_references)
     for reference in all_references:
         if reference.needed.system:
@@ -184,11 +200,15 @@ def check_references(
 
 
 def _check_training(reference: Reference, runs: _Runs) -> None:
-    """Raise SettingError if a training that an entry needs does not exist or does not fit.
+    """Raise SettingError if the training that an entry needs does not exist, or does not fit.
+
+    An entry may be a corpus, whose text the trained model translates, or a fine-tuned training,
+    which starts from the weights of the trained model. Only weights can fail to fit.
 
     Args:
-        reference: A reference to the trainings of a system.
-        runs: The settings of trained systems by system and corpus.
+        reference: A reference to a system on a corpus.
+        runs: The settings of trained systems by system and corpus; None where a system is not
+            trained.
     """
     keys = list(reference.keys)
     parent_name = reference.needed.system
@@ -202,8 +222,9 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
         known_names = list_known_names(parent_corpus, trained_corpora)
         message = f"{parent_name} is not trained on {parent_corpus!r}; {known_names}"
         raise SettingError([*keys, "corpus"], message)
-    if not reference.entry.system:
-        return  # A corpus needs the training: any model can translate its text.
+    is_fine_tuning = reference.entry.system != ""
+    if not is_fine_tuning:
+        return  # Any model can translate a text.
     if parent.average.ensemble:
         message = f"{parent_name} is an ensemble (average.ensemble), not one model"
         raise SettingError(keys, message)
@@ -215,7 +236,11 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
 
 
 def _check_cycle(references: Sequence[Reference]) -> None:
-    """Raise SettingError if an entry needs itself, directly or through other entries."""
+    """Raise SettingError if an entry needs itself, directly or through other entries.
+
+    Args:
+        references: Which corpus or training needs which.
+    """
     needed_by_entry: dict[Entry, set[Entry]] = defaultdict(set)
     keys_by_reference: dict[tuple[Entry, Entry], tuple[str, ...]] = {}
     for reference in references:
@@ -224,7 +249,7 @@ def _check_cycle(references: Sequence[Reference]) -> None:
     try:
         TopologicalSorter(needed_by_entry).prepare()
     except CycleError as error:
-        # graphlib lists a cycle from what is needed to what needs it.
+        # The second argument is the cycle, but each entry stands before the entry that needs it.
         cycle: list[Entry] = list(reversed(error.args[1]))
         keys = _first_setting(cycle, keys_by_reference)
         names = " -> ".join(str(entry) for entry in cycle)
@@ -234,15 +259,18 @@ def _check_cycle(references: Sequence[Reference]) -> None:
 def _first_setting(
     cycle: Sequence[Entry], keys_by_reference: Mapping[tuple[Entry, Entry], tuple[str, ...]]
 ) -> list[str]:
-    """Return the keys of the first setting that is a part of a cycle.
+    """Return the keys of the first setting that a cycle comes from, for an error message.
 
     Args:
-        cycle: The entries of the cycle; each needs the next, and the last is the first.
-        keys_by_reference: The keys of the setting that makes each reference.
+        cycle: Corpora and trainings, each of which needs the next. The first one stands at the end
+            again.
+        keys_by_reference: For two entries of which the first needs the second, the keys of the
+            setting that says so, such as `("synthetic", "back")`.
     """
     for entry, needed_entry in pairwise(cycle):
         keys = keys_by_reference[entry, needed_entry]
-        if keys:  # The reference of a training to its corpus has no setting.
+        # A training needs its corpus without a setting that says so.
+        if keys:
             return list(keys)
     raise AssertionError("a cycle has a setting")
 
@@ -253,18 +281,19 @@ def shared_folders(
     seeds: Collection[int],
     references: Sequence[Reference],
 ) -> dict[Path, set[Path]]:
-    """Return the folders that stages depend on as a whole, and that several stages write into.
+    """Return the folders into which several stages write, with the outputs that belong there.
 
-    What else is in such a folder is left over from earlier settings.
+    Other stages read such a folder as a whole. So any other file in it, left over from earlier
+    settings, would be read by mistake and has to be removed.
 
     Args:
         corpora: The names of the corpora.
         systems: The names of all systems, including external ones.
-        seeds: The seeds of the trainings.
-        references: The references of the experiment.
+        seeds: The seeds with which each system is trained.
+        references: Which corpora and trainings need which others.
 
     Returns:
-        The outputs that belong in each folder.
+        The paths of the outputs by folder.
     """
     outputs = []
     for corpus in corpora:
@@ -286,16 +315,19 @@ def link_corpora(
     document: LocatedMapping,
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Give each corpus the vocabulary that the top-level key `vocabularies` names for it.
+    """Set, for each corpus, the corpus whose vocabulary it uses instead of learning its own.
+
+    params.yaml says this at the top level, as in `vocabularies: {CORPUS: OTHER_CORPUS}`. Here it
+    becomes the setting `vocabulary.of` of the corpus.
 
     Args:
         corpora: The settings of the corpora by name.
         document: The content of params.yaml.
-        languages_of: Returns the languages that the vocabulary of a corpus has to know.
+        languages_of: Returns the languages of a corpus, all of which its vocabulary has to cover.
 
     Returns:
-        The corpora with the setting `vocabulary.of`, without the corpora whose vocabulary cannot be
-        used; and the errors.
+        The settings of the corpora, and the errors. A corpus that cannot use the vocabulary is left
+        out.
     """
     vocabularies = as_mapping(document.get("vocabularies"))
     written_corpora = as_mapping(document.get("corpora"))
@@ -320,13 +352,16 @@ def _with_shared_vocabulary(
     vocabularies: LocatedMapping,
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> Any:
-    """Return a corpus with the vocabulary of another corpus if `vocabularies` names one for it.
+    """Return a corpus with the vocabulary settings of another corpus, if it uses that vocabulary.
 
     Args:
         corpora: The settings of the corpora by name.
         name: The name of the corpus.
-        vocabularies: The name of the other corpus by corpus, from the top level of params.yaml.
-        languages_of: Returns the languages that the vocabulary of a corpus has to know.
+        vocabularies: The top-level setting `vocabularies`: by corpus, the name of the other corpus.
+        languages_of: Returns the languages of a corpus, all of which its vocabulary has to cover.
+
+    Returns:
+        The settings of the corpus, unchanged if `vocabularies` does not name it.
 
     Raises:
         UserError: The vocabulary cannot be used.
@@ -341,15 +376,7 @@ def _with_shared_vocabulary(
         return corpus
     shared_from = vocabularies[name]
     location = vocabularies.locations[name]
-    if not isinstance(shared_from, str) or not isinstance(corpora.get(shared_from), LocatedMapping):
-        known_names = list_known_names(shared_from, corpora)
-        raise location.error(f"no corpus {shared_from!r}; {known_names}")
-    if shared_from == name:
-        raise location.error("this is the corpus itself: remove the entry")
-    if shared_from in vocabularies:
-        raise location.error(
-            f"{shared_from} has the vocabulary of {vocabularies[shared_from]} itself: name that"
-        )
+    _check_shared_vocabulary(name, vocabularies, corpora)
     missing_languages = sorted(languages_of(corpus) - languages_of(corpora[shared_from]))
     if missing_languages:
         raise location.error(
@@ -361,26 +388,59 @@ def _with_shared_vocabulary(
     return corpus.with_value("vocabulary", vocabulary, location)
 
 
+def _check_shared_vocabulary(
+    name: str, vocabularies: LocatedMapping, corpora: LocatedMapping
+) -> None:
+    """Raise UserError if the corpus whose vocabulary a corpus uses cannot share it.
+
+    It must exist, must be another corpus, and must have learned the vocabulary itself.
+
+    Args:
+        name: The name of the corpus that uses the vocabulary.
+        vocabularies: The top-level setting `vocabularies`: by corpus, the name of the other corpus.
+        corpora: The settings of the corpora by name.
+    """
+    shared_from = vocabularies[name]
+    location = vocabularies.locations[name]
+    if not isinstance(shared_from, str) or not isinstance(corpora.get(shared_from), LocatedMapping):
+        known_names = list_known_names(shared_from, corpora)
+        raise location.error(f"no corpus {shared_from!r}; {known_names}")
+    if shared_from == name:
+        raise location.error("this is the corpus itself: remove the entry")
+    if shared_from in vocabularies:
+        raise location.error(
+            f"{shared_from} has the vocabulary of {vocabularies[shared_from]} itself: name that"
+        )
+
+
 def link_systems(
     runs: LocatedMapping, document: LocatedMapping
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Give each system the parent that the top-level key `init_from` names for it.
+    """Set, for each fine-tuned system, the system from whose weights its trainings start.
+
+    params.yaml says this at the top level, as in `init_from: {SYSTEM: {system: ..., corpus: ...}}`.
+    Here it becomes the setting `train.init_from` of the system.
 
     Args:
         runs: The settings of all systems by system and corpus.
         document: The content of params.yaml.
 
     Returns:
-        The settings, without the systems whose parent cannot be used; and the errors.
+        The settings of the systems, and the errors. A system that cannot start from the weights is
+        left out.
     """
     return with_parents(runs, as_mapping(document.get("init_from")))
 
 
 def describe_links(definitions: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of an entry of each key of LINKS.
+    """Return the JSON Schemas of the top-level keys by which an entry uses something of another.
 
     Args:
-        definitions: The definitions of the schema of params.yaml, which are completed.
+        definitions: The definitions of the schema of params.yaml. The definition `Parent` is added,
+            to which one of the schemas refers.
+
+    Returns:
+        By key, the schema of the value that each system or corpus has under it.
     """
     describe_starts(definitions)
     return {"init_from": {"$ref": "#/$defs/Parent"}, "vocabularies": {"type": "string"}}

@@ -150,7 +150,7 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
     # each training text are used, and which system translated it if it is synthetic.
     corpus_settings["files"] = {"train": settings.text_params(run.corpus)}
     # For a corpus with several translation directions: which of them the model is trained on.
-    corpus_settings.update(corpus.params_of_directions())
+    corpus_settings.update(corpus.params_of_pairs())
     for key, value in flatten_settings(corpus_settings).items():
         params[f"corpus.{key}"] = value
     return params

@@ -16,7 +16,8 @@ import numpy as np
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.directions import SOURCE, TARGET, PairName, tag, target_languages_by_tag
+from bleuprint.config.directions import SOURCE, TARGET, tag, target_languages_by_tag
+from bleuprint.config.pair_name import PairName
 from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError

@@ -1,0 +1,47 @@
+"""The name of a language pair: CORPUS, or CORPUS/DIRECTION if the corpus has several directions."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PairName:
+    """The name of a language pair, CORPUS or CORPUS/DIRECTION.
+
+    Attributes:
+        corpus: The name of the corpus.
+        direction: The direction, SOURCE-TARGET; empty for a corpus without directions.
+    """
+
+    corpus: str
+    direction: str
+
+    @classmethod
+    def parse(cls, name: str) -> "PairName":
+        """Split a name, CORPUS or CORPUS/DIRECTION, into its parts."""
+        corpus, _, direction = name.partition("/")
+        return cls(corpus, direction)
+
+    def text_name(self, own_name: str) -> str:
+        """Return the name that a text or test set of this pair has in the whole corpus.
+
+        Args:
+            own_name: The name within the pair. `news` of the direction en-de becomes `en-de-news`;
+                in a corpus with one language pair, it stays `news`.
+        """
+        return f"{self.direction}-{own_name}" if self.direction else own_name
+
+    def set_name(self, own_name: str) -> str:
+        """Return the set of the whole corpus that contains a set of this language pair.
+
+        `test.news` of the direction en-de is `test.en-de-news`. The training and the validation
+        text of all directions are in one set each, so `train` and `valid` keep their names.
+
+        Args:
+            own_name: A set of the pair: train, valid or test.NAME; or a text, such as train.NAME.
+        """
+        split, dot, name = own_name.partition(".")
+        return f"{split}.{self.text_name(name)}" if dot else split
+
+    def set_label(self, own_name: str) -> str:
+        """Return what messages call a set of this pair: `en-de train`, or `train` for one pair."""
+        return f"{self.direction} {own_name}".strip()
