@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.runs import trained_runs
@@ -59,13 +60,13 @@ def test_a_system_has_other_settings_on_a_corpus(tmp_path):
     message = "some is not trained on own; systems.some.corpora has: other"
     with pytest.raises(UserError, match=f"^params.yaml: {message}$"):
         settings.system_on("some", "own")
-    shown = settings.dotted_settings("some")
+    shown = dotted_settings(settings, "some")
     assert shown["corpora"] == "other" and shown["train.label_smoothing"] == "0.2"
 
 
 def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path):
     row = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n  big:"
-    shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted_settings("base")
+    shown = dotted_settings(read(tmp_path, TEXT.replace("  big:", row, 1)), "base")
     assert (shown["own.decode.beam"], shown["other.decode.beam"]) == ("1", "5")
     assert "decode.beam" not in shown and shown["decode.min_len"] == "0"
 

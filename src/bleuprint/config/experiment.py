@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 from annotated_types import Interval, MaxLen, MinLen
 from pydantic import Strict
 
+from bleuprint.config.combinations import check_run_names, check_systems_of_corpus
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, TextSide
@@ -32,7 +33,6 @@ from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import DamagedFile, read_json_object
-from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.schema import (
     Name,
     SettingError,
@@ -90,11 +90,20 @@ class Settings:
     external: dict[Name, dict[str, ExternalSystem | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what the types cannot express: relations between the entries of params.yaml."""
+        """Check the entries of params.yaml together, after each has been checked on its own.
+
+        The seeds must differ, each system must fit its corpora, and the names by which entries
+        refer to corpora, systems and test sets must exist.
+
+        Raises:
+            SettingError: A setting does not fit another one; the error names its keys.
+            ValueError: Two runs would have the same name.
+        """
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
-        self._check_runs()
-        self._check_stage_names()
+        for name, corpus in self.corpora.items():
+            check_systems_of_corpus(name, corpus, self.trained_systems_on(name))
+        check_run_names(self.all_systems, self.corpora)
         check_references(
             self.corpora,
             {name: self.runs[name] for name in self.trained_systems},
@@ -114,34 +123,6 @@ class Settings:
             untrained_systems=self.external,
         )
 
-    def _check_runs(self) -> None:
-        """Raise SettingError at a corpus without systems, or a system that does not fit one."""
-        for corpus_name, corpus in self.corpora.items():
-            systems = self.trained_systems_on(corpus_name)
-            if not systems:
-                message = "no system is trained on it (systems.*.corpora)"
-                raise SettingError(["corpora", corpus_name], message)
-            for system_name, system in systems.items():
-                problem = _misfit(system, corpus_name, corpus)
-                if problem is not None:
-                    raise SettingError(["runs", system_name, corpus_name], problem)
-
-    def _check_stage_names(self) -> None:
-        """Raise ValueError if two runs would have stages of one name in DVC.
-
-        The system `a` on the corpus `b-c` and the system `a-b` on the corpus `c` are both a-b-c.
-        """
-        runs_by_name: dict[str, list[str]] = {}
-        for system in self.all_systems:
-            for corpus in self.corpora:
-                runs = runs_by_name.setdefault(f"{system}-{corpus}", [])
-                runs.append(f"system {system} on corpus {corpus}")
-        for name, runs in sorted(runs_by_name.items()):
-            if len(runs) > 1:
-                raise ValueError(
-                    f"two runs are called {name}: {' and '.join(runs)}; rename a system or a corpus"
-                )
-
     @property
     def trained_systems(self) -> list[str]:
         """The names of the trained systems, in order; the first is the baseline."""
@@ -157,10 +138,9 @@ class Settings:
         return {**self.runs, **self.external}
 
     def system_names_on(self, corpus: str) -> list[str]:
-        """Return the names of the systems that translate a corpus's test sets, trained ones first.
+        """Return the names of the systems with translations of a corpus's test sets.
 
-        Args:
-            corpus: The name of the corpus.
+        Trained systems come first, then external ones, whose translations are files of the user.
         """
         names = []
         for name, settings_by_corpus in self.all_systems.items():
@@ -177,26 +157,40 @@ class Settings:
         return self.seeds if self.is_trained(system) else self.seeds[:1]
 
     def selected_tests(self, system: str, corpus: str) -> list[str] | None:
-        """Return the test sets of a corpus that an external system translates.
+        """Return the test sets of a corpus that an external system has translated.
 
         Returns:
             The names of the test sets; None for a trained system, which translates all of them.
         """
         external_system = self.external_systems_on(corpus).get(system)
-        return None if external_system is None else list(external_system.translations)
+        if external_system is None:
+            return None
+        return list(external_system.translations)
 
     def copied_file(self, system: str, corpus: str, test: str) -> str | None:
-        """Return the file with an external system's translations; None for a trained system."""
+        """Return the path of the user's file with an external system's translations of a test set.
+
+        Returns:
+            None for a trained system, whose translations are computed.
+        """
         external_system = self.external_systems_on(corpus).get(system)
-        return None if external_system is None else external_system.translations[test].path
+        if external_system is None:
+            return None
+        return external_system.translations[test].path
 
     def about_system(self, system: str, corpus: str) -> str | None:
-        """Return the description of an external system; None for a trained system."""
+        """Return what the user writes about an external system; None for a trained system."""
         external_system = self.external_systems_on(corpus).get(system)
-        return None if external_system is None else external_system.about
+        if external_system is None:
+            return None
+        return external_system.about
 
     def corpus(self, name: str) -> Corpus:
-        """Return the settings of a corpus, or of one of its language pairs, CORPUS/DIRECTION.
+        """Return the settings of a corpus or of a language pair.
+
+        Args:
+            name: The name of a corpus, such as `many`; or, if it has several translation
+                directions, of one of them: `many/en-de`.
 
         Raises:
             UserError: There is no such corpus.
@@ -204,17 +198,21 @@ class Settings:
         return _entry_named(name, "corpora", {**self.language_pairs(), **self.corpora})
 
     def language_pairs(self) -> dict[str, Corpus]:
-        """Return the language pairs of all corpora by name, each as a corpus."""
+        """Return the language pairs of all corpora by name, each as a corpus.
+
+        A corpus with several translation directions has several: `many/en-de`, `many/de-en`. Any
+        other corpus is its only language pair.
+        """
         pairs = {}
         for name, corpus in self.corpora.items():
             pairs.update(corpus.language_pairs(name))
         return pairs
 
     def other_language_pairs(self, name: str) -> dict[str, Corpus]:
-        """Return the other language pairs of the corpus that a language pair belongs to.
+        """Return the language pairs that belong to the same corpus as a language pair.
 
         Args:
-            name: The name of the language pair.
+            name: The name of the language pair, such as `many/en-de`. It is not in the result.
         """
         for corpus_name, corpus in self.corpora.items():
             pairs = corpus.language_pairs(corpus_name)
@@ -236,14 +234,16 @@ class Settings:
         """Return the settings of a system on each corpus that it is trained on.
 
         Raises:
-            UserError: There is no such system, or it is an external system.
+            UserError: There is no such system; or it is an external system, whose translations are
+                files of the user.
         """
         if not self.is_trained(name):
             raise UserError(f"params.yaml: {name} is an external system, without a model here")
-        settings_by_corpus = _entry_named(name, "systems", self.runs)
-        return {
-            corpus: system for corpus, system in settings_by_corpus.items() if system is not None
-        }
+        trained_settings = {}
+        for corpus, settings in _entry_named(name, "systems", self.runs).items():
+            if settings is not None:
+                trained_settings[corpus] = settings
+        return trained_settings
 
     def trained_systems_on(self, corpus: str) -> dict[str, System]:
         """Return the settings of the systems that are trained on a corpus, by name."""
@@ -278,57 +278,39 @@ class Settings:
             )
         return settings_by_corpus[corpus]
 
-    def dotted_settings(self, name: str) -> dict[str, str]:
-        """Return all settings of a system by dotted key, such as train.max_updates.
-
-        Settings that differ between corpora follow for each corpus, with the corpus before the key.
-        If the system is not trained on all corpora, `corpora` lists those that it is trained on.
+    def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
+        """Return the name that a stage of the pipeline has in DVC, such as train@small-news-1.
 
         Args:
-            name: The name of the system.
+            kind: What the stage does: train, average, translate or score.
+            system: The name of the system.
+            corpus: The name of the corpus.
+            seed: The seed. An external system has only stages for the first seed of the experiment.
         """
-        values_by_corpus = {}
-        for corpus, system in self.settings_by_corpus(name).items():
-            values_by_corpus[corpus] = flatten_settings(system)
-        # First the settings that are the same on all corpora.
-        first_values = next(iter(values_by_corpus.values()))
-        settings = {}
-        for key, value in first_values.items():
-            if all(values.get(key) == value for values in values_by_corpus.values()):
-                settings[key] = value
-        shared_keys = set(settings)
-        if len(values_by_corpus) < len(self.corpora):
-            settings["corpora"] = ", ".join(values_by_corpus)
-        # Then the settings that differ, such as news-en-de.train.max_updates.
-        for corpus, values in values_by_corpus.items():
-            for key, value in values.items():
-                if key not in shared_keys:
-                    settings[f"{corpus}.{key}"] = value
-        return settings
-
-    def stage(self, kind: str, system: str, corpus: str, seed: int) -> str:
-        """Return DVC's name of a run's stage, such as train@small-phrasebook-1."""
         run = self.scored_run(Run(system, corpus, seed))
         return f"{kind}@{run.system}-{run.corpus}-{run.seed}"
 
     def scored_run(self, run: Run) -> Run:
-        """Return the run whose stages translate and score for a run.
+        """Return the run whose scores count for a run: a system on a corpus with a seed.
 
-        Each run of a trained system does this itself. An external system translates once, as the
-        run with the first seed, and its scores count for all seeds.
+        A trained system is scored with each seed, so this is the run itself. The translations of an
+        external system do not depend on the seed: they are scored once, with the first seed.
         """
         if self.is_trained(run.system):
             return run
         return run._replace(seed=self.seeds[0])
 
     def metric_models(self, metric: str) -> Mapping[str, Comet]:
-        """Return the models of a metric by name; an empty mapping for a metric without a model."""
+        """Return the neural models that compute a metric, by name: only COMET can have one."""
         if metric == "comet" and self.comet is not None:
             return self.comet
         return {}
 
     def synthetic_text(self, name: str) -> SyntheticText:
-        """Return the settings of a text of which a system translates one side.
+        """Return the settings of a synthetic text: a training text that a system translates.
+
+        Args:
+            name: The name of the text.
 
         Raises:
             UserError: There is no such text.
@@ -336,7 +318,13 @@ class Settings:
         return _entry_named(name, "synthetic", self.synthetic or {})
 
     def text_sides(self, corpus: str) -> Iterator[TextSide]:
-        """Yield where each side of each text of a corpus comes from: a file or a system."""
+        """Yield where the source and the target of each text of a corpus come from.
+
+        Each comes from a file, or is translated by a system of the experiment.
+
+        Args:
+            corpus: The name of the corpus.
+        """
         origins = self._origins(corpus)
         for name, text in self.corpus(corpus).files.texts().items():
             for side in SIDES:
@@ -348,10 +336,11 @@ class Settings:
                 yield TextSide(name, text.synthetic_side, origin.description)
 
     def text_params(self, corpus: str) -> dict[str, dict[str, Any]]:
-        """Return the parameters of each training text of a corpus, for MLflow.
+        """Return, for MLflow, how each training text of a corpus is used.
 
         Returns:
-            By text: what is selected of it and, under `made_by`, which system translates one side.
+            By text, how many of its pairs are used, such as `{"pairs": 10000, "repeat": 2}`. If a
+            system translates one side of the text, the key `made_by` describes the system.
         """
         params = dict[str, dict[str, Any]]()
         for name, text in self.corpus(corpus).files.train.items():
@@ -361,20 +350,28 @@ class Settings:
         return params
 
     def text_methods(self, corpus: str) -> set[str]:
-        """Return the keys in `methods.bib` of the methods by which training texts were made."""
+        """Return which methods to cite for the synthetic texts of a corpus, by their BibTeX keys.
+
+        A method is, for example, back-translation. The entries are in the file methods.bib.
+        """
         methods = set[str]()
         for origin in self._origins(corpus).values():
             methods |= origin.methods
         return methods
 
     def text_settings(self, corpus: str) -> list[SyntheticText]:
-        """Return the settings that decide the training texts of a corpus, besides the corpus's."""
+        """Return how systems translate the synthetic texts of a corpus: which system, with what."""
         return [origin.settings for origin in self._origins(corpus).values()]
 
     def _origins(self, corpus: str) -> dict[str, Origin]:
-        """Return by which systems the training texts of a corpus are translated, by text.
+        """Return by which system, and how, each synthetic text of a corpus is translated.
 
-        Texts with both sides in files are left out.
+        Args:
+            corpus: The name of the corpus.
+
+        Returns:
+            The origins by the names of the texts. A text whose source and target are both in files
+            is not synthetic, and is missing.
         """
         origins = {}
         for name, text in self.corpus(corpus).files.synthetic_texts().items():
@@ -382,7 +379,7 @@ class Settings:
         return origins
 
     def references(self) -> list[Reference]:
-        """Return the references by which corpora and trainings need other corpora and trainings."""
+        """Return which corpora and trainings need which others, for example for a vocabulary."""
         return references(self.corpora, self.runs, self.synthetic or {}, self.seeds)
 
     def check_seed(self, seed: int) -> None:
@@ -392,13 +389,23 @@ class Settings:
             raise UserError(f"params.yaml: no seed {seed}; {known_seeds}")
 
     def check_scored(self, system: str, corpus: str, seed: int) -> None:
-        """Raise UserError if there is no such run, trained or external."""
+        """Raise UserError if no system of this name is scored on the corpus with the seed.
+
+        Args:
+            system: The name of a trained or an external system.
+            corpus: The name of the corpus.
+            seed: The seed.
+        """
         if system not in self.system_names_on(corpus):
-            self.system_on(system, corpus)  # Raises an error that says what is missing.
+            # This always raises an error, which says what is missing: the system or the corpus.
+            self.system_on(system, corpus)
         self.check_seed(seed)
 
     def resolved(self) -> dict[str, Any]:
-        """Return all settings as JSON values, which `load_resolved_settings` reads back."""
+        """Return all settings, defaults included, as JSON values for reports/resolved.json.
+
+        DVC compares them to decide what to run again, so an unused setting is at its default.
+        """
         document: dict[str, Any] = to_json_value(self)
         del document["external"]
         document["runs"] = runs_to_json(self.all_systems, self.corpora, self.seeds[0])
@@ -412,8 +419,8 @@ def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) ->
 
     Args:
         path: The path of params.yaml, or of a recipe.
-        root: The folder that contains corpora/; by default that of the file or, for a recipe, the
-            folder above.
+        root: The folder that contains corpora/; by default the folder of the file or, for a recipe,
+            the folder above it.
 
     Raises:
         UserErrors: The settings have mistakes; a line for each names its file, line, key and value.
@@ -423,15 +430,19 @@ def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) ->
 
 
 def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
-    """Read params.yaml, and complete its entries, without validating them.
+    """Read params.yaml, and fill in what its entries take from other entries and files.
+
+    For example, a system with `like: NAME` gets the settings of another system. The values are not
+    checked yet.
 
     Args:
         path: The path of params.yaml, or of a recipe.
         root: The folder that contains corpora/; by default it is searched for.
 
     Returns:
-        The content, with the trained systems in `runs` and the external ones in `external`, both by
-        corpus; and the errors of the entries that are left out because they cannot be completed.
+        The content of the file, and the errors. In the content, the settings of trained systems are
+        in `runs`, those of external systems in `external`, both by system and corpus. An entry that
+        could not be filled in is left out, and has an error.
     """
     entries, errors = read_entries(path, root, _TOP_LEVEL_KEYS, _OPTIONAL_MAPPINGS)
     separated, system_errors = separate_external_systems(entries)
@@ -439,7 +450,10 @@ def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserEr
 
 
 def load_resolved_settings(root: Path = Path()) -> Settings:
-    """Read the settings that the stage `resolve` has written to reports/resolved.json.
+    """Read all settings, defaults included, from reports/resolved.json.
+
+    The stage `resolve` of the pipeline writes this file from params.yaml, and all other stages read
+    it.
 
     Args:
         root: The project's folder.
@@ -458,33 +472,23 @@ def load_resolved_settings(root: Path = Path()) -> Settings:
     runs_by_kind = runs_from_json(runs)
     document["runs"] = runs_by_kind.trained
     document["external"] = runs_by_kind.untrained
-    # The hashes of the stages' code and of the user's files are for DVC alone.
+    # The file also has hashes of the stages' code and of the user's files. They are not settings:
+    # DVC compares them.
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
 
 
-def _misfit(system: System, corpus_name: str, corpus: Corpus) -> str | None:
-    """Return why a system cannot be trained on a corpus; None if it can."""
-    vocabulary = corpus.vocabulary
-    problem = None
-    if system.model.tie_embeddings == "all" and not vocabulary.joint:
-        problem = (
-            f"ties all embeddings (model.tie_embeddings), but corpus {corpus_name} has a "
-            "vocabulary for each language (vocabulary)"
-        )
-    if system.train.bpe_dropout and vocabulary.bpe is None:
-        problem = f"has train.bpe_dropout, but corpus {corpus_name} has no bpe"
-    if system.decode.replace_unk and vocabulary.words is None:
-        problem = f"has decode.replace_unk, but <unk> is no word: corpus {corpus_name} has subwords"
-    return problem
-
-
 def _entry_named(name: str, section: str, entries: Mapping[str, T]) -> T:
-    """Return an entry of a section of params.yaml.
+    """Return the entry of a section of params.yaml that has a name.
+
+    Args:
+        name: The name of the entry, such as `small`.
+        section: The name of the section for the message, such as `systems`.
+        entries: All entries of the section by name.
 
     Raises:
-        UserError: The section has no such entry.
+        UserError: The section has no such entry. The message lists similar names.
     """
     if name not in entries:
         known_names = list_known_names(name, entries)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.report import frame
@@ -218,7 +219,7 @@ def _deciding_settings(
         deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
         return deciding
     if are_trained:
-        deciding = settings.dotted_settings(side.system)
+        deciding = dotted_settings(settings, side.system)
     else:
         deciding = flatten_settings(_translation_files(side, corpora))
     texts = {corpus: settings.corpus(corpus).deciding_settings() for corpus in corpora}

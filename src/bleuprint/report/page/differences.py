@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings
 from bleuprint.report.table import NONE
 from bleuprint.report.tasks import table_row_name
@@ -60,7 +61,7 @@ def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
     Args:
         settings: The settings of the experiment.
     """
-    return {name: settings.dotted_settings(name) for name in settings.trained_systems}
+    return {name: dotted_settings(settings, name) for name in settings.trained_systems}
 
 
 def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,77 @@
+"""Check systems and corpora in combination: each system on each corpus, and the names of runs."""
+
+from collections.abc import Collection, Mapping
+
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.system import System
+from bleuprint.runtime.schema import SettingError
+
+
+def check_systems_of_corpus(
+    corpus_name: str, corpus: Corpus, systems: Mapping[str, System]
+) -> None:
+    """Check that a corpus has systems, and that each of them can be trained on it.
+
+    Args:
+        corpus_name: The name of the corpus.
+        corpus: The settings of the corpus.
+        systems: The settings of the systems that are to be trained on the corpus, by name.
+
+    Raises:
+        SettingError: There is no system, or one does not fit the vocabulary of the corpus.
+    """
+    if not systems:
+        message = "no system is trained on it (systems.*.corpora)"
+        raise SettingError(["corpora", corpus_name], message)
+    for system_name, system in systems.items():
+        problem = _why_untrainable(system, corpus_name, corpus)
+        if problem is not None:
+            raise SettingError(["runs", system_name, corpus_name], problem)
+
+
+def _why_untrainable(system: System, corpus_name: str, corpus: Corpus) -> str | None:
+    """Return why a system cannot be trained on a corpus; None if it can.
+
+    Three settings of a system need a vocabulary of a certain kind: one for both languages, one of
+    BPE subwords, or one of whole words.
+
+    Args:
+        system: The settings of the system.
+        corpus_name: The name of the corpus, for the message.
+        corpus: The settings of the corpus, whose vocabulary is compared.
+    """
+    vocabulary = corpus.vocabulary
+    if system.decode.replace_unk and vocabulary.words is None:
+        return (
+            "has decode.replace_unk, which needs a vocabulary of whole words, but corpus "
+            f"{corpus_name} has subwords"
+        )
+    if system.train.bpe_dropout and vocabulary.bpe is None:
+        return f"has train.bpe_dropout, but corpus {corpus_name} has no bpe"
+    if system.model.tie_embeddings == "all" and not vocabulary.joint:
+        return (
+            f"ties all embeddings (model.tie_embeddings), but corpus {corpus_name} has a "
+            "vocabulary for each language (vocabulary)"
+        )
+    return None
+
+
+def check_run_names(systems: Collection[str], corpora: Collection[str]) -> None:
+    """Raise ValueError if two runs have the same name in DVC, which joins names by hyphens.
+
+    The system `a` on the corpus `b-c` and the system `a-b` on the corpus `c` are both called a-b-c.
+
+    Args:
+        systems: The names of all systems.
+        corpora: The names of all corpora.
+    """
+    runs_by_name: dict[str, list[str]] = {}
+    for system in systems:
+        for corpus in corpora:
+            runs = runs_by_name.setdefault(f"{system}-{corpus}", [])
+            runs.append(f"system {system} on corpus {corpus}")
+    for name, runs in sorted(runs_by_name.items()):
+        if len(runs) > 1:
+            raise ValueError(
+                f"two runs are called {name}: {' and '.join(runs)}; rename a system or a corpus"
+            )
