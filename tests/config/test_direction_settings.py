@@ -118,7 +118,9 @@ def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
 
 
 def test_a_temperature_is_for_several_directions(tmp_path):
-    with pytest.raises(UserError, match=r"split.temperature: 2.0: of a corpus with directions"):
+    with pytest.raises(
+        UserError, match=r"split.temperature: 2.0: only for a corpus with directions; remove it"
+    ):
         read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))
 
 

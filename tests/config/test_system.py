@@ -40,8 +40,8 @@ def model(**changes):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: model(heads=5, d_k=0), "d_model 12 is no multiple of heads 5: give d_k"),
-        (lambda: model(heads=5, d_v=0), "d_model 12 is no multiple of heads 5: give d_v"),
+        (lambda: model(heads=5, d_k=0), "d_model 12 is not a multiple of heads 5: set d_k"),
+        (lambda: model(heads=5, d_v=0), "d_model 12 is not a multiple of heads 5: set d_v"),
         (lambda: model(d_model=13), "d_model 13 is odd: sinusoidal encodings need it even"),
         (
             lambda: model(d_k=5, positional_encoding="rotary"),

@@ -109,7 +109,7 @@ def test_what_was_measured_on_a_cpu():
     ],
 )
 def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(monkeypatch, name, sustained, peak):
-    monkeypatch.setattr(machine, "_processor", lambda: name)
+    monkeypatch.setattr(machine, "_cpu_name", lambda: name)
     training = cost(trained(machine.describe_machine(ALONE)))
     assert training.sustained_flops == sustained
     assert training.flops_by_time == (sustained and 100 * sustained)

@@ -189,15 +189,20 @@ class Corpus:
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
     def __post_init__(self) -> None:
-        """Check relations between the settings of the corpus.
+        """Check the settings of the corpus together: languages, licenses, texts and sets.
 
-        A corpus with directions checks each direction, which is a corpus without directions.
+        If the corpus has several translation directions, each direction is checked instead, as a
+        corpus with a source and a target language.
+
+        Raises:
+            SettingError: A setting does not fit another one; the error names its keys.
+            ValueError: Settings do not fit, but no single key is to blame.
         """
         if self.directions is not None:
             check_directions(self)
             return
         if self.split.temperature is not None:
-            message = f"{self.split.temperature}: of a corpus with directions"
+            message = f"{self.split.temperature}: only for a corpus with directions; remove it"
             raise SettingError(["split", "temperature"], message)
         self._check_languages()
         self._check_licenses()
@@ -205,7 +210,10 @@ class Corpus:
         self._check_missing_sets()
 
     def _check_languages(self) -> None:
-        """Raise ValueError if a tokenizer or a rule does not fit the languages."""
+        """Raise ValueError if the languages are equal, or a tokenizer or rule does not know them.
+
+        A rule is a setting of `clean` or `filter`, such as language identification.
+        """
         if self.source == self.target:
             raise ValueError(
                 f"source and target are both {self.source!r}, the ends of the names of both "
@@ -224,31 +232,40 @@ class Corpus:
                 rule.check_language(language)
 
     def _check_licenses(self) -> None:
-        """Raise SettingError at a text whose license is not described."""
+        """Raise SettingError if a text names a license that the corpus does not describe."""
         for name, text in self.files.texts().items():
             license_name = text.license_and_citation
             if license_name not in self.license_and_citation:
-                # A text is called test.NAME.PART; its settings are in tests.NAME.PART.
+                # A text of a test set is called test.NAME.PART, but params.yaml has its settings
+                # under tests.NAME.PART.
                 text_keys = name.replace("test.", "tests.", 1).split(".")
                 keys = ["files", *text_keys, "license_and_citation"]
                 message = f"no entry {license_name!r} in license_and_citation"
                 raise SettingError(keys, message)
 
     def _check_repeated_texts(self) -> None:
-        """Raise SettingError if a training text is repeated, but dedup would drop the copies."""
-        dropping_settings = []
-        for key in ("pairs", "sources", "targets"):
-            if getattr(self.dedup, key):
-                dropping_settings.append(f"dedup.{key}")
-        if not dropping_settings:
-            return
+        """Raise SettingError if deduplication would drop the copies of a repeated training text.
+
+        `repeat: 3` uses a training text three times, so that the model sees it more often. All of
+        its copies are duplicates.
+        """
+        repeat_by_text = {}
         for name, text in self.files.train.items():
             if text.repeat is not None and text.repeat > 1:
-                message = f"{text.repeat}: {dropping_settings[0]} would drop the copies"
+                repeat_by_text[name] = text.repeat
+        for key in ("pairs", "sources", "targets"):
+            drops_duplicates = getattr(self.dedup, key)
+            if not drops_duplicates:
+                continue
+            for name, repeat in repeat_by_text.items():
+                message = f"{repeat}: dedup.{key} would drop the copies"
                 raise SettingError(["files", "train", name, "repeat"], message)
 
     def _check_missing_sets(self) -> None:
-        """Raise SettingError if a validation or test set is neither named nor drawn."""
+        """Raise SettingError if the corpus has no validation or test set.
+
+        Each is either in files, or drawn from the training text: a share of its pairs.
+        """
         has_training_text = bool(self.files.train)
         is_valid_drawn = bool(self.split.valid or self.split.every)
         if has_training_text and not self.files.valid and not is_valid_drawn:
@@ -265,16 +282,19 @@ class Corpus:
 
     @property
     def languages_text(self) -> str:
-        """The languages for people: `en to de`, or all language pairs of several directions."""
+        """The languages as text: `en to de`, or `en-de, de-en` for several directions."""
         return languages_text(self)
 
     def effective_split(self) -> Split:
-        """Return the settings by which sets are drawn, with defaults where a set is not drawn.
+        """Return the settings for drawing sets from the training text, without those in no use.
 
-        So a corpus with its own validation set is not prepared again when `split.valid` changes.
+        A set that is in files is not drawn, so its settings have no effect; they are replaced by
+        their defaults. DVC compares the result: it then sees no change, and prepares nothing again,
+        when a setting in no use is edited.
         """
         if self.directions:
-            return self.split  # The training text of several directions is sampled by the seed.
+            # All are in use: the seed also samples the training texts of the directions.
+            return self.split
         defaults = dict[str, Any]()
         if self.files.valid:
             defaults["valid"] = Split.valid
@@ -286,46 +306,50 @@ class Corpus:
         try:
             return replace(self.split, **defaults)
         except ValueError:
-            # The default share of one set and the share of the other leave no training pairs.
+            # A default share, added to the share of the set that is drawn, is 1 or more.
             return self.split
 
     def language_pairs(self, name: str) -> dict[str, "Corpus"]:
-        """Return the language pairs by name, each as a corpus.
+        """Return the language pairs of the corpus by name, each as a corpus with two languages.
 
-        A corpus of one language pair is its own only pair.
+        A corpus with several translation directions has several. Any other corpus is its only pair.
 
         Args:
-            name: The name of the corpus.
+            name: The name of the corpus, with which the names of the pairs begin: `many/en-de`.
         """
         return language_pairs(self, name)
 
     def language_pair(self, name: str, direction: str | None) -> "Corpus":
-        """Return the language pair to translate with.
+        """Return the language pair that the user chooses to translate with, by --direction.
 
         Args:
-            name: The name of the corpus.
-            direction: Which of several pairs, as SOURCE-TARGET; None for the only pair.
+            name: The name of the corpus, for messages.
+            direction: The chosen direction, such as en-de; None if the corpus has one pair only.
 
         Raises:
-            UserError: There is no such pair, or there are several.
+            UserError: There is no such direction, or the corpus has several and none is chosen.
         """
         return chosen_pair(self, name, direction)
 
     def set_label(self, pair_name: str, set_name: str) -> str:
-        """Return how messages name a set of a language pair, such as `en-de train`.
+        """Return what messages call a set of a language pair, such as `en-de train`.
 
         Args:
-            pair_name: The language pair, CORPUS or CORPUS/DIRECTION.
+            pair_name: The language pair, such as `many/en-de`. If the corpus has one pair, its name
+                is that of the corpus, and the label is the name of the set alone.
             set_name: The set: train, valid or test.NAME.
         """
         return PairName.parse(pair_name).set_label(set_name)
 
     def language_pair_of_test(self, test: str) -> "Corpus":
-        """Return the language pair of a test set, as a corpus."""
+        """Return the language pair that a test set belongs to, as a corpus with two languages."""
         return pair_of_test(self, test)
 
     def origin_of_test(self, name: str, test: str) -> tuple[str, str]:
-        """Return the name of a test set's language pair, and the test set's name in this pair.
+        """Return the language pair that a test set belongs to, and the name of the test set in it.
+
+        For the test set `en-de-news` of a corpus `many` with several translation directions, these
+        are `many/en-de` and `news`. If the corpus has one pair, both names stay as they are.
 
         Args:
             name: The name of the corpus.
@@ -334,19 +358,26 @@ class Corpus:
         return origin_of_test(self, name, test)
 
     def source_words(self, line: str) -> list[str]:
-        """Return the words of a tokenized source sentence, without the tag that may stand first."""
+        """Return the words of a tokenized source sentence.
+
+        A corpus with several directions puts a tag before them, such as `<2de>`: the language to
+        translate into. It is left out.
+        """
         return source_words(self, line)
 
     def header_of_pairs(self) -> dict[str, Any] | None:
-        """Return the part of the binary corpus's header about several language pairs, if any."""
+        """Return what the binarized corpus records about translation directions; None for one."""
         return header_of_pairs(self)
 
     def params_of_pairs(self) -> dict[str, Any]:
-        """Return the parameters for MLflow about several language pairs; empty for one pair."""
+        """Return what MLflow shows about translation directions; empty for a single one."""
         return params_of_pairs(self)
 
     def deciding_settings(self) -> dict[str, Any]:
-        """Return the settings that can change a result: all except license and citation."""
+        """Return the settings that can change a result: all except licenses and citations.
+
+        A setting that is None has no effect, and is left out.
+        """
         settings = {}
         for key, value in vars(self).items():
             if value is not None and key != "license_and_citation":

@@ -21,8 +21,9 @@ Width = Annotated[int, Interval(ge=1, le=1_000_000)]
 Tokens = Annotated[int, Interval(ge=1, le=10**9)]
 # The largest beam that params.yaml and --beam accept.
 MAX_BEAM = 1000
-# The settings in which a model may differ from the model whose weights it starts from.
-_FREE_SETTINGS = {"dropout", "layer_drop", "init", "max_positions"}
+# The settings that do not change the number or the shape of a model's weights. In these, a model
+# may differ from the model whose weights it starts from.
+_SETTINGS_WITHOUT_WEIGHTS = {"dropout", "layer_drop", "init", "max_positions"}
 
 
 @dataclass(frozen=True)
@@ -97,16 +98,20 @@ class Model:
     init: Literal["xavier", "scaled", "small"] = "scaled"
 
     def __post_init__(self) -> None:
-        """Set the default sizes of heads, and refuse sizes that do not fit."""
+        """Set d_k and d_v to d_model / heads if they are 0, and check the sizes.
+
+        Raises:
+            ValueError: A size does not fit another one, or the positional encoding.
+        """
         for name in ("d_k", "d_v"):
             is_set = getattr(self, name) != 0
             if is_set:
                 continue
             if self.d_model % self.heads:
                 raise ValueError(
-                    f"d_model {self.d_model} is no multiple of heads {self.heads}: give {name}"
+                    f"d_model {self.d_model} is not a multiple of heads {self.heads}: set {name}"
                 )
-            # A frozen dataclass is changed this way.
+            # A frozen dataclass refuses `self.d_k = ...`, but not this call.
             object.__setattr__(self, name, self.d_model // self.heads)
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings need it even")
@@ -120,24 +125,26 @@ class Model:
         return matrices * self.d_model * self.d_ff
 
     def difference(self, parent: "Model") -> str | None:
-        """Return why the weights of another model do not fit this model.
+        """Return why a training of this model cannot start from the weights of another model.
+
+        All settings must be equal, except those that do not change the weights, such as dropout.
 
         Args:
-            parent: The model whose weights a training of this model would start from.
+            parent: The settings of the other model.
 
         Returns:
             A message about the first setting that differs; None if the weights fit.
         """
-        free_settings = _FREE_SETTINGS
+        may_differ = _SETTINGS_WITHOUT_WEIGHTS
         if self.positional_encoding == "learned":
             # Learned encodings have weights for each position.
-            free_settings = _FREE_SETTINGS - {"max_positions"}
+            may_differ = _SETTINGS_WITHOUT_WEIGHTS - {"max_positions"}
         for setting in fields(self):
-            own_value = getattr(self, setting.name)
+            value = getattr(self, setting.name)
             parent_value = getattr(parent, setting.name)
-            if setting.name not in free_settings and own_value != parent_value:
+            if setting.name not in may_differ and value != parent_value:
                 return (
-                    f"model.{setting.name} is {own_value}, but {parent_value} in the model that "
+                    f"model.{setting.name} is {value}, but {parent_value} in the model that "
                     "the training starts from"
                 )
         return None
@@ -210,10 +217,10 @@ class Train:
     init_from: InitFrom | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError at settings that contradict each other.
+        """Raise ValueError if settings contradict each other.
 
-        An update must have one size, the training must have an end, and checkpoints to keep must be
-        at updates at which checkpoints are saved.
+        The size of an update must be set in one way, the training must have an end, and the
+        checkpoints to keep must be at updates at which checkpoints are saved.
         """
         check_exactly_one(self, "tokens_per_update", "sentences_per_update")
         if self.tokens_per_update is not None and self.max_tokens > self.tokens_per_update:
@@ -235,7 +242,7 @@ class Train:
 
     @property
     def update_size(self) -> tuple[str, int]:
-        """The name of the setting that gives the size of an update, and its value."""
+        """The size of an update, as the setting that is used: ("tokens_per_update", 25000)."""
         if self.tokens_per_update is not None:
             return "tokens_per_update", self.tokens_per_update
         assert self.sentences_per_update is not None
@@ -254,18 +261,25 @@ class Train:
         """
         if self.max_epochs is None:
             return self.max_updates
-        if self.tokens_per_update is not None:
-            # An update may begin in one epoch and end in the next, so only the sum is rounded up.
-            all_tokens = target_tokens * self.max_epochs
-            updates_in_epochs = _divide_rounding_up(all_tokens, self.tokens_per_update)
-        else:
-            # An update ends at the end of an epoch, so each epoch is rounded up.
-            assert self.sentences_per_update is not None, "checked by __post_init__"
-            updates_per_epoch = _divide_rounding_up(sentence_pairs, self.sentences_per_update)
-            updates_in_epochs = self.max_epochs * updates_per_epoch
+        updates_in_epochs = self._updates_in_epochs(self.max_epochs, target_tokens, sentence_pairs)
         if self.max_updates is None:
             return updates_in_epochs
         return min(updates_in_epochs, self.max_updates)
+
+    def _updates_in_epochs(self, epochs: int, target_tokens: int, sentence_pairs: int) -> int:
+        """Return how many updates a number of epochs takes.
+
+        Args:
+            epochs: How many times the training reads the training text.
+            target_tokens: The number of target tokens of the training text.
+            sentence_pairs: The number of sentence pairs of the training text.
+        """
+        if self.tokens_per_update is not None:
+            # An update may begin in one epoch and end in the next, so only the sum is rounded up.
+            return _divide_rounding_up(target_tokens * epochs, self.tokens_per_update)
+        # The last update of an epoch may be smaller, so each epoch is rounded up.
+        assert self.sentences_per_update is not None, "checked by __post_init__"
+        return epochs * _divide_rounding_up(sentence_pairs, self.sentences_per_update)
 
 
 @dataclass(frozen=True)
@@ -286,7 +300,7 @@ class Average:
     ensemble: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError at several choices of checkpoints, or at an ensemble of one."""
+        """Raise ValueError unless one choice is set, and if an ensemble would have one model."""
         check_exactly_one(self, "last", "best", "ema")
         has_one_model = self.ema or self.last == 1 or self.best == 1
         if self.ensemble and has_one_model:
@@ -343,7 +357,7 @@ class Decode:
     attention: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if unknown tokens are to be replaced, but never occur."""
+        """Raise ValueError if unknown tokens are to be replaced, but outputs never contain them."""
         if self.replace_unk and not self.allow_unk:
             raise ValueError(
                 "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
@@ -371,7 +385,12 @@ class System:
     arithmetic: Literal["native", "portable"] = "native"
 
     def __post_init__(self) -> None:
-        """Check relations between training, averaging and decoding."""
+        """Check the settings of model, training, averaging and decoding together.
+
+        Raises:
+            ValueError: Settings contradict each other. For example, more checkpoints are averaged
+                than the training keeps.
+        """
         if self.arithmetic == "portable":
             self._check_portable()
         min_len = self.decode.min_len
@@ -386,46 +405,50 @@ class System:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
 
     def check_average(self, max_updates: int | None) -> None:
-        """Raise ValueError if training keeps fewer checkpoints than are averaged.
+        """Raise ValueError if training keeps fewer checkpoints than are to be averaged.
 
         Args:
             max_updates: The largest number of updates that the training can reach; None if it is
                 not limited.
         """
-        train = self.train
         average = self.average
         if average.last is not None:
-            self._check_kept("last", average.last, train.keep_last, "save_interval", max_updates)
+            self._check_kept(
+                "last", average.last, interval_setting="save_interval", max_updates=max_updates
+            )
         if average.best is not None:
             self._check_kept(
-                "best", average.best, train.keep_best, "validate_interval", max_updates
+                "best", average.best, interval_setting="validate_interval", max_updates=max_updates
             )
 
     def _check_kept(
         self,
         choice: Literal["last", "best"],
         averaged_checkpoints: int,
-        keep_limit: int,
         interval_setting: Literal["save_interval", "validate_interval"],
         max_updates: int | None,
     ) -> None:
-        """Raise ValueError if too few checkpoints are kept.
+        """Raise ValueError if training keeps fewer checkpoints of a kind than are to be averaged.
+
+        Two things limit them: the setting that says how many are kept, and the number of
+        checkpoints that a short training saves at all.
 
         Args:
-            choice: Which checkpoints are averaged.
-            averaged_checkpoints: How many are averaged.
-            keep_limit: How many of these checkpoints training keeps at most.
-            interval_setting: The setting of `train` by which such checkpoints are made.
+            choice: Whether the last or the best checkpoints are averaged.
+            averaged_checkpoints: How many of them are averaged.
+            interval_setting: The setting of `train` that says after how many updates there is
+                another such checkpoint. The best ones are found by validation.
             max_updates: The largest number of updates; None if it is not limited.
         """
+        keep_limit = getattr(self.train, f"keep_{choice}")
         kept_checkpoints = keep_limit
         advice = f"raise train.keep_{choice}"
         if max_updates is not None:
             interval = getattr(self.train, interval_setting)
-            # The end of the training makes a checkpoint, too.
-            all_checkpoints = _divide_rounding_up(max_updates, interval)
-            kept_checkpoints = min(keep_limit, all_checkpoints)
-            if all_checkpoints < averaged_checkpoints:
+            # Rounded up, since there is also a checkpoint at the end of the training.
+            saved_checkpoints = _divide_rounding_up(max_updates, interval)
+            kept_checkpoints = min(keep_limit, saved_checkpoints)
+            if saved_checkpoints < averaged_checkpoints:
                 advice = f"lower train.{interval_setting} ({interval})"
         if averaged_checkpoints > kept_checkpoints:
             raise ValueError(
@@ -434,7 +457,11 @@ class System:
             )
 
     def _check_portable(self) -> None:
-        """Raise ValueError at settings with which results depend on the processor."""
+        """Raise ValueError at settings with which results depend on the processor.
+
+        Portable arithmetic gives the same bits on every processor. It computes in float32, and its
+        kernels cannot be compiled by torch.compile.
+        """
         compile_text = str(bool(self.train.compile)).lower()
         for setting, value, needed_value in (
             ("train.precision", self.train.precision, "float32"),
