@@ -134,7 +134,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "allow_unk: false, replace_unk: true",
             "replace_unk true needs allow_unk",
         ),
-        ("allow_unk: true", "allow_unk: true, replace_unk: true", "has decode.replace_unk, but"),
+        ("allow_unk: true", "allow_unk: true, replace_unk: true", "has decode.replace_unk, which needs a vocabulary of whole words, but"),
         ("min_len: 0", "min_len: 1024", "min_len 1024 leaves no place for EOS in model"),
     ],
 )

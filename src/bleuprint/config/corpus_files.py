@@ -27,7 +27,7 @@ LanguageTag = Annotated[str, StringConstraints(pattern=LANGUAGE_TAG)]
 
 
 def _embedded_texts() -> list[str]:
-    """Return the URLs of all texts that the package contains."""
+    """Return the URLs of all texts that this package contains, such as `phrasebook:train.en`."""
     urls = []
     for text in ("train", "valid", "test", "noisy"):
         for language in ("en", "de", "fr"):
@@ -69,7 +69,10 @@ class File:
     size: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError at URLs and paths that cannot be used."""
+        """Raise ValueError unless there is either a URL or a path, and it can be used.
+
+        A URL must not contain a password: params.yaml is committed, and everyone could read it.
+        """
         for address in (self.url, *self.mirrors, self.path):
             if address and has_secret(address):
                 raise ValueError(f"a URL with a user name, password or key: {NETRC_ADVICE}")
@@ -82,28 +85,35 @@ class File:
         if self.url is not None:
             self._check_url(self.url)
         for url in self.mirrors:
-            _scheme("mirrors", url)
+            _valid_scheme("mirrors", url)
 
     def _check_path(self, path: str) -> None:
-        """Raise ValueError unless a path is below `inputs/`."""
+        """Raise ValueError unless a path is in the folder `inputs/`, as local files must be."""
         parts = Path(path).parts
         if len(parts) < 2 or parts[0] != "inputs" or ".." in parts:
             raise ValueError(f"path is {path!r}: local files must be below inputs/")
 
     def _check_url(self, url: str) -> None:
-        """Raise ValueError unless a URL is valid, or names an embedded text."""
-        corpus_name = url.partition(":")[0]
-        texts_of_corpus = [name for name in EMBEDDED if name.startswith(f"{corpus_name}:")]
-        if texts_of_corpus:
-            if url not in texts_of_corpus:
-                raise ValueError(f"url is {url!r}: one of {', '.join(texts_of_corpus)}")
+        """Raise ValueError unless the URL of a file is valid.
+
+        It is an http, https or file URL; or the name of a text in this package, such as
+        `phrasebook:train.en`.
+        """
+        prefix = url.partition(":")[0]
+        texts_with_prefix = [name for name in EMBEDDED if name.startswith(f"{prefix}:")]
+        if texts_with_prefix:
+            if url not in texts_with_prefix:
+                raise ValueError(f"url is {url!r}: one of {', '.join(texts_with_prefix)}")
             return
-        if _scheme("url", url) == "file" and self.sha256 is None:
+        if _valid_scheme("url", url) == "file" and self.sha256 is None:
             raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
 
     @property
     def name(self) -> str:
-        """The file's name in messages: the URL or path, then archive members after `!`."""
+        """The file's name in messages, such as `https://example.org/news.tgz!news/train.en`.
+
+        A `!` stands before the name of a file in an archive.
+        """
         return "!".join((self.url or self.path or "", *self.archive_member))
 
 
@@ -144,7 +154,11 @@ class Text:
     repeat: Annotated[int, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError at files and settings that do not fit the format."""
+        """Raise ValueError if the files or settings of the text do not fit its format.
+
+        For example, the format tsv has both sides in one file, and needs the numbers of its
+        columns.
+        """
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
         if self.format in TWO_SIDED:
@@ -166,17 +180,25 @@ class Text:
             raise ValueError(f"format {self.format} has both sides in one file: needs both")
 
     def _check_two_files(self) -> None:
-        """Raise ValueError unless the text has a source and a target file, or is synthetic."""
-        has_other_files = self.both is not None or not self.files
+        """Raise ValueError unless the text has a source and a target file.
+
+        In plain format, one of the two is enough: a system of the experiment translates the other
+        side.
+        """
+        has_wrong_files = self.both is not None or not self.files
         lacks_a_side = self.synthetic_side is not None and self.format != "plain"
-        if has_other_files or lacks_a_side:
+        if has_wrong_files or lacks_a_side:
             raise ValueError(
                 f"format {self.format} needs two files, source and target; for both sides in one "
                 f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
             )
 
     def _check_columns(self) -> None:
-        """Raise ValueError unless a tsv file, and no other, has two columns of one kind."""
+        """Raise ValueError unless the columns of source and target are right.
+
+        A tsv file needs two different columns, both named or both numbered. A file of another
+        format has no columns.
+        """
         if (self.format == "tsv") != (self.columns is not None):
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is None:
@@ -189,7 +211,7 @@ class Text:
 
     @property
     def synthetic_side(self) -> Literal["source", "target"] | None:
-        """The side that a system translates; None if files have both sides."""
+        """The side that no file contains, so that a system translates it; None if there is none."""
         has_both_sides = self.both is not None or (self.source and self.target)
         if has_both_sides:
             return None
@@ -197,7 +219,7 @@ class Text:
 
     @property
     def selection(self) -> dict[str, int | str | None]:
-        """Which pairs of the text are taken, and how often."""
+        """The settings that say which pairs of the text are used, how often, and with which tag."""
         return {
             "pairs": self.pairs,
             "pairs_seed": self.pairs_seed,
@@ -249,7 +271,10 @@ class Files:
     tests: dict[Name, Annotated[Parts, MinLen(1)]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError at settings of training texts in a validation or test text."""
+        """Raise ValueError if a validation or test text has a setting for training texts only.
+
+        A validation or test text is used as a whole and once, and has both sides in files.
+        """
         for name, text in self.texts().items():
             if name.startswith("train."):
                 continue
@@ -262,11 +287,15 @@ class Files:
                     f"{name}: needs two files, source and target: add {text.synthetic_side} "
                     "(systems translate training texts only)"
                 )
-            if text.format == "documents":  # Aligning documents leaves sentences out.
+            # The sentences of documents are aligned, which leaves some of them out.
+            if text.format == "documents":
                 raise ValueError(f"{name}: format documents is for training texts")
 
     def sets(self) -> dict[str, Parts]:
-        """Return the texts of train, valid and test.NAME, by set and part."""
+        """Return the texts of each set: `train`, `valid`, and one set per test set, `test.NAME`.
+
+        A set consists of one or more texts, called its parts; it is their concatenation.
+        """
         tests = {f"test.{name}": parts for name, parts in self.tests.items()}
         return {"train": self.train, "valid": self.valid, **tests}
 
@@ -275,29 +304,34 @@ class Files:
         return [name for name, parts in self.sets().items() if parts]
 
     def parallel_sets(self) -> dict[str, Parts]:
-        """Return the texts of which files have both sides, by set and part."""
+        """Return the texts of each set, without synthetic ones, which a system translates.
+
+        Returns:
+            The texts by set, then by their name in the set. All of them have both sides in files.
+        """
         parallel_sets: dict[str, Parts] = {}
-        for name, parts in self.sets().items():
-            parallel_sets[name] = {}
-            for part, text in parts.items():
+        for set_name, parts in self.sets().items():
+            parallel_parts = {}
+            for part_name, text in parts.items():
                 if text.synthetic_side is None:
-                    parallel_sets[name][part] = text
+                    parallel_parts[part_name] = text
+            parallel_sets[set_name] = parallel_parts
         return parallel_sets
 
     def parallel_texts(self) -> dict[str, Text]:
-        """Return the texts of which files have both sides, by SET.PART."""
+        """Return all texts that have both sides in files, by a name such as `train.news`."""
         return _texts_by_name(self.parallel_sets())
 
     def synthetic_texts(self) -> dict[str, Text]:
-        """Return the training texts of which a system translates one side, by part."""
-        return {part: text for part, text in self.train.items() if text.synthetic_side}
+        """Return the training texts of which a system translates one side, by name."""
+        return {name: text for name, text in self.train.items() if text.synthetic_side}
 
     def texts(self) -> dict[str, Text]:
-        """Return all texts by SET.PART."""
+        """Return all texts of all sets by a name such as `train.news`."""
         return _texts_by_name(self.sets())
 
     def files_by_name(self) -> dict[str, File]:
-        """Return all files by SET.PART.SIDE."""
+        """Return the files of all texts by set, text and side, such as `train.news.source`."""
         files = {}
         for name, text in self.texts().items():
             for side in SIDES:
@@ -308,38 +342,47 @@ class Files:
 
 
 def _texts_by_name(sets: Mapping[str, Parts]) -> dict[str, Text]:
-    """Return the texts of sets by SET.PART."""
+    """Return the texts of all sets in one mapping.
+
+    Args:
+        sets: The texts by set, such as `train`, then by their name in the set, such as `news`.
+
+    Returns:
+        The texts by set and name, such as `train.news`.
+    """
     texts = {}
     for set_name, parts in sets.items():
-        for part, text in parts.items():
-            texts[f"{set_name}.{part}"] = text
+        for part_name, text in parts.items():
+            texts[f"{set_name}.{part_name}"] = text
     return texts
 
 
 def settings_key(corpus: str, text: str) -> str:
-    """Return where params.yaml defines a text, for messages.
+    """Return the key under which params.yaml describes a text, for messages.
+
+    For the text `test.test2016.all` of the corpus multi30k, it is
+    `corpora.multi30k.files.tests.test2016.all`.
 
     Args:
-        corpus: The name of the corpus, or of one of its language pairs.
-        text: The text as SET, SET.PART or SET.PART.SIDE, where SET is train, valid or test.NAME.
-
-    Returns:
-        The key of the setting, such as corpora.multi30k.files.tests.test2016.all for the text
-        test.test2016.all of the corpus multi30k.
+        corpus: The name of the corpus; or of a language pair, if the corpus has several: CORPUS/
+            DIRECTION. In params.yaml, its texts are then called DIRECTION-NAME.
+        text: What to find: a set (train, valid or test.NAME), a text of it (train.TEXT), or one
+            side of the text (train.TEXT.source).
     """
     pair_name = PairName.parse(corpus)
     set_name, *names = text.split(".")
     if names:
         names[0] = pair_name.text_name(names[0])
+    # params.yaml has all test sets under the key `tests`.
     set_key = "tests" if set_name == "test" else set_name
     return ".".join(["corpora", pair_name.corpus, "files", set_key, *names])
 
 
-def _scheme(key: str, url: str) -> str:
-    """Return the scheme of a URL: http, https or file.
+def _valid_scheme(key: str, url: str) -> str:
+    """Check a URL, and return its scheme: http, https or file.
 
     Args:
-        key: The setting that has the URL, for messages.
+        key: The setting that contains the URL, for messages.
         url: The URL.
 
     Raises:

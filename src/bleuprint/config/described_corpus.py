@@ -23,21 +23,23 @@ _LICENSE = "license_and_citation"
 
 
 def with_described_texts(entry: Any, root: Path) -> Any:
-    """Return a corpus of one language pair with the texts of the file that its `from` names.
+    """Add to a corpus of params.yaml the texts that a file in corpora/ describes.
+
+    A corpus with `from: NAME` takes its texts from corpora/NAME.yaml. Settings that the corpus has
+    itself change or complete those of the file.
 
     Args:
-        entry: The corpus as params.yaml writes it.
+        entry: The corpus as params.yaml writes it: one language pair.
         root: The folder that contains corpora/.
 
     Returns:
-        The corpus without `from`. A corpus without this key, or a value that is not a mapping, is
-        returned as it is; validation refuses it later if necessary.
+        The corpus with its texts, without `from`. A corpus that names no file is returned as it is.
 
     Raises:
-        UserError: The file does not exist, or it lacks text in a language of the corpus.
+        UserError: The file does not exist, or it has no text in a language of the corpus.
     """
     if not isinstance(entry, LocatedMapping) or "from" not in entry:
-        return entry
+        return entry  # If it is not a mapping, validation refuses it later.
     description = _load_description(entry["from"], entry.locations["from"], root)
     for side in ("source", "target"):
         if not isinstance(entry.get(side), str):
@@ -49,12 +51,15 @@ def with_described_texts(entry: Any, root: Path) -> Any:
 
 
 def _load_description(name: Any, location: Location, root: Path) -> LocatedMapping:
-    """Read the file in corpora/ that a corpus names.
+    """Read a file in corpora/, which describes the texts of a corpus.
 
     Args:
-        name: The value of `from`.
-        location: Where params.yaml has this value, for messages.
+        name: The name of the file without .yaml, as params.yaml writes it under `from`.
+        location: Where params.yaml has the name, for messages.
         root: The folder that contains corpora/.
+
+    Raises:
+        UserError: There is no such file, or its content is not a mapping.
     """
     folder = root / "corpora"
     path = folder / f"{name}.yaml"
@@ -68,18 +73,21 @@ def _load_description(name: Any, location: Location, root: Path) -> LocatedMappi
 
 
 def _with_texts_by_side(corpus: LocatedMapping) -> LocatedMapping:
-    """Return a corpus with its texts by side instead of by language, and with their licenses.
+    """Return a corpus whose texts have a `source` and a `target` file instead of one per language.
 
-    Only the licenses that remaining texts name are kept. Where the description has one license
-    only, a text need not name it.
+    A file in corpora/ describes a text in many languages: `{en: FILE, de: FILE, fr: FILE}`. A
+    corpus uses two of them. It keeps only the licenses that its texts name.
+
+    Args:
+        corpus: A language pair; its texts are described by language.
     """
     licenses = corpus.get(_LICENSE)
     files = corpus.get("files")
     if not isinstance(licenses, LocatedMapping) or not isinstance(files, LocatedMapping):
-        return corpus  # Validation refuses it.
+        return corpus  # Validation refuses it later.
 
     def change_text(text: LocatedMapping, location: Location) -> LocatedMapping:
-        """Return a text by side, with its license."""
+        """Return a text with a source and a target file, and with its license."""
         return _with_license(_text_by_side(text, location, corpus), licenses)
 
     files = _change_texts(files, change_text)
@@ -91,18 +99,19 @@ def _with_texts_by_side(corpus: LocatedMapping) -> LocatedMapping:
 def _text_by_side(
     text: LocatedMapping, location: Location, corpus: LocatedMapping
 ) -> LocatedMapping:
-    """Return a text with the keys `source` and `target` in place of languages.
+    """Return a text with a `source` and a `target` file instead of one file per language.
 
-    A file of another language is left out. If the text also has a `source` or `target`, these are
-    changes of the file of that language.
+    Files in languages that the corpus does not translate are left out. params.yaml may change a
+    file by writing settings under `source` or `target`; these are merged into it.
 
     Args:
-        text: The settings of the text.
-        location: Where they stand, for messages.
-        corpus: The corpus, which has the languages as `source` and `target`.
+        text: The text by language: `{en: FILE, de: FILE, fr: FILE}`. A text that already has files
+            by side is returned as it is.
+        location: Where the text is described, for messages.
+        corpus: The corpus, whose languages are under `source` and `target`.
 
     Raises:
-        UserError: The text has files by language, but none in a language of the corpus.
+        UserError: The text has no file in a language of the corpus.
     """
     languages = [key for key in text if key not in _TEXT_KEYS and _LANGUAGE.fullmatch(str(key))]
     if not languages:
@@ -128,7 +137,12 @@ def _text_by_side(
 
 
 def _with_license(text: LocatedMapping, licenses: LocatedMapping) -> LocatedMapping:
-    """Return a text with the name of its license if it names none and there is only one."""
+    """Return a text with the name of its license, which it need not name if there is only one.
+
+    Args:
+        text: The text.
+        licenses: All licenses of the corpus by name.
+    """
     if len(licenses) != 1 or _LICENSE in text:
         return text
     (only_license,) = licenses
@@ -138,39 +152,59 @@ def _with_license(text: LocatedMapping, licenses: LocatedMapping) -> LocatedMapp
 def _change_texts(
     files: LocatedMapping, change_text: Callable[[LocatedMapping, Location], LocatedMapping]
 ) -> LocatedMapping:
-    """Return the texts of a corpus, each changed by a function.
-
-    Values that are not mappings stay as they are; validation refuses them.
+    """Apply a function to each text in the training, validation and test sets of a corpus.
 
     Args:
-        files: The settings `files`: texts by name in train, in valid, and in each set of tests.
-        change_text: Takes a text and its location.
+        files: The texts by set: `{train: {NAME: TEXT}, valid: {NAME: TEXT}, tests: {SET: {NAME:
+            TEXT}}}`.
+        change_text: Takes a text and where it is described, and returns the changed text.
+
+    Returns:
+        The same sets with the changed texts.
     """
-
-    def change_set(texts: Any) -> Any:
-        """Return the texts of one set, each changed."""
-        if not isinstance(texts, LocatedMapping):
-            return texts
-        changed_texts = {}
-        for name, text in texts.items():
-            if isinstance(text, LocatedMapping):
-                text = change_text(text, texts.locations[name])
-            changed_texts[name] = text
-        return LocatedMapping(changed_texts, texts.locations)
-
     changed_sets: dict[str, Any] = {}
     for set_name in ("train", "valid"):
         if set_name in files:
-            changed_sets[set_name] = change_set(files[set_name])
+            changed_sets[set_name] = _change_set(files[set_name], change_text)
     tests = files.get("tests")
     if isinstance(tests, LocatedMapping):
-        changed_tests = {name: change_set(texts) for name, texts in tests.items()}
+        changed_tests = {}
+        for test_name, texts in tests.items():
+            changed_tests[test_name] = _change_set(texts, change_text)
         changed_sets["tests"] = LocatedMapping(changed_tests, tests.locations)
     return LocatedMapping({**files, **changed_sets}, files.locations)
 
 
+def _change_set(
+    texts: Any, change_text: Callable[[LocatedMapping, Location], LocatedMapping]
+) -> Any:
+    """Apply a function to each text of one set.
+
+    A value that should be a mapping, but is not, stays as it is; validation refuses it later.
+
+    Args:
+        texts: The texts by name.
+        change_text: Takes a text and where it is described, and returns the changed text.
+    """
+    if not isinstance(texts, LocatedMapping):
+        return texts
+    changed_texts = {}
+    for name, text in texts.items():
+        changed_texts[name] = text
+        if isinstance(text, LocatedMapping):
+            changed_texts[name] = change_text(text, texts.locations[name])
+    return LocatedMapping(changed_texts, texts.locations)
+
+
 def _texts_of(files: LocatedMapping) -> Iterator[LocatedMapping]:
-    """Yield the settings of each text in the sets of a corpus."""
+    """Yield each text in the training, validation and test sets of a corpus.
+
+    Values of a wrong type are skipped; validation refuses them later.
+
+    Args:
+        files: The texts by set: `{train: {NAME: TEXT}, valid: {NAME: TEXT}, tests: {SET: {NAME:
+            TEXT}}}`.
+    """
     sets = [files.get("train"), files.get("valid")]
     tests = files.get("tests")
     if isinstance(tests, LocatedMapping):

@@ -21,21 +21,25 @@ def read_entries(
     known_keys: Collection[str],
     optional_mappings: Collection[str],
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Read params.yaml, and complete its corpora and systems by the settings that they inherit.
+    """Read params.yaml, and fill in the settings that corpora and systems take from elsewhere.
+
+    For example, a system with `like: NAME` gets the settings of another system.
 
     Args:
         path: The path of params.yaml, or of a recipe.
-        root: The folder that contains corpora/; if it is None, it is searched for.
-        known_keys: The top-level keys.
-        optional_mappings: The top-level keys of mappings that may be missing, but not empty.
+        root: The folder that contains corpora/. If it is None, the folder of the file is tried,
+            then the folder above it.
+        known_keys: The valid top-level keys.
+        optional_mappings: Top-level keys that may be missing; if they are written, they need a
+            value.
 
     Returns:
-        The content, with the settings of each system by corpus in `runs`; and the errors of the
-        entries that are left out because they cannot be completed.
+        The content, with the settings of each system on each corpus in `runs`; and the errors. An
+        entry that could not be filled in is left out, and has an error.
 
     Raises:
         UserError: The file is not a mapping in YAML.
-        UserErrors: The file has keys of bleuprint 1.0.
+        UserErrors: The file has keys of version 1.0, which have other names now.
     """
     document = load_located_yaml(path)
     if not isinstance(document, LocatedMapping):
@@ -51,11 +55,18 @@ def read_entries(
 
 
 def _find_root(path: Path) -> Path:
-    """Return the folder with corpora/: that of params.yaml or, for a recipe, the folder above."""
-    for folder in path.parents[:2]:
+    """Return the folder that contains corpora/: the folder of a settings file, or the one above.
+
+    params.yaml is next to corpora/; a recipe is in recipes/, one folder deeper.
+
+    Args:
+        path: The path of params.yaml, or of a recipe.
+    """
+    folder_of_file = path.parent
+    for folder in (folder_of_file, folder_of_file.parent):
         if (folder / "corpora").is_dir():
             return folder
-    return path.parent
+    return folder_of_file
 
 
 def _top_level_errors(
@@ -64,13 +75,14 @@ def _top_level_errors(
     known_keys: Collection[str],
     optional_mappings: Collection[str],
 ) -> Iterator[UserError]:
-    """Yield the errors of the top-level keys of params.yaml.
+    """Yield an error for each top-level key of params.yaml that is unknown, empty or missing.
 
     Args:
         document: The content of params.yaml.
-        path: The path of params.yaml.
-        known_keys: The top-level keys.
-        optional_mappings: The top-level keys of mappings that may be missing, but not empty.
+        path: The path of params.yaml, for messages.
+        known_keys: The valid top-level keys.
+        optional_mappings: Top-level keys that may be missing; if they are written, they need a
+            value.
     """
     for key, value in document.items():
         location = document.locations[key]

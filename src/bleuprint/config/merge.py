@@ -10,17 +10,18 @@ from bleuprint.runtime.yaml_tree import LocatedMapping
 
 
 def merge_mappings(base: LocatedMapping, overrides: LocatedMapping) -> LocatedMapping:
-    """Return a mapping with some of its entries replaced, added or removed.
+    """Merge settings into other settings, mapping by mapping, as `like` in params.yaml does.
 
-    If both mappings have a mapping under a key, the two are merged in the same way. Any other value
-    replaces the value of `base`.
+    `{beam: 8}` merged into `{beam: 4, length_penalty: {alpha: 1}}` changes the beam only. Under a
+    key where both have a mapping, the two mappings are merged in the same way.
 
     Args:
-        base: The mapping to start from.
-        overrides: The entries to replace or add. The value null removes the entry from `base`.
+        base: The settings to start from; not changed.
+        overrides: The settings to add, or to put in place of those of `base`. The value null
+            removes a setting of `base`.
 
     Raises:
-        UserError: An entry is null, and `base` has no such entry to remove.
+        UserError: A value is null, but `base` has no such setting to remove.
     """
     entries = dict(base)
     locations = dict(base.locations)
