@@ -35,7 +35,7 @@ class TranslationFile:
     sha256: Sha256
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the file is in another folder."""
+        """Raise ValueError unless the file is in `inputs/external/`, where such files must be."""
         path = Path(self.path)
         if ".." in path.parts or FOLDER not in path.parents:
             raise ValueError(f"path is {self.path!r}: files must be below {FOLDER}/")
@@ -81,42 +81,51 @@ class SystemsByKind:
 def separate_external_systems(
     document: LocatedMapping,
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Separate the external systems from the systems that are trained.
+    """Separate the external systems, whose translations are files, from the trained systems.
 
     Args:
-        document: The content of params.yaml, with the settings of all systems in `runs`.
+        document: The content of params.yaml, with the settings of all systems in `runs`, by system
+            and corpus.
 
     Returns:
-        The content with the trained systems in `runs` and the external ones in `external`; and an
-        error for each system that cannot be either, or if no system is trained.
+        The content, with the trained systems in `runs` and the external ones in `external`; and the
+        errors. There is one for each system that has settings of both kinds, and one if no system
+        is trained.
     """
     runs = document.get("runs")
     if not isinstance(runs, LocatedMapping):
-        return document, []
-    by_kind = _systems_by_kind(runs)
+        return document, []  # Validation refuses it later.
+    systems = _systems_by_kind(runs)
     location = document.locations["runs"]
-    errors = list(by_kind.errors)
-    if by_kind.external and not by_kind.trained:
+    errors = list(systems.errors)
+    if systems.external and not systems.trained:
         message = "all systems are external: add one that is trained here, the baseline"
         errors.append(location.error(message))
-    document = document.with_value("runs", by_kind.trained, location)
-    return document.with_value("external", by_kind.external, location), errors
+    document = document.with_value("runs", systems.trained, location)
+    return document.with_value("external", systems.external, location), errors
 
 
 def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
-    """Return the trained and the external systems, by the settings that they have."""
+    """Sort systems into trained and external ones.
+
+    A system with translations is external, a system with settings such as `model` or `train` is
+    trained, and a system with both is an error.
+
+    Args:
+        runs: The settings of all systems by system and corpus.
+    """
     trained = {}
     external = {}
     errors = []
     for name, settings_by_corpus in runs.items():
         settings = [as_mapping(run) for run in as_mapping(settings_by_corpus).values()]
-        translation_locations = _locations_of(settings, [TRANSLATIONS])
-        training_locations = _locations_of(settings, SETTINGS_OF_TRAINED)
-        # A system with `about` alone is external, too: it lacks its translations, and validation
-        # says so.
-        has_description = bool(_locations_of(settings, ["about"]))
+        translation_locations = _find_keys(settings, [TRANSLATIONS])
+        training_locations = _find_keys(settings, SETTINGS_OF_TRAINED)
+        # A system with nothing but its description, `about`, is external, too: validation then says
+        # that the translations are missing.
+        has_description = bool(_find_keys(settings, ["about"]))
         if translation_locations and training_locations:
-            errors.append(_error_of_both(name, translation_locations[0], training_locations[0]))
+            errors.append(_two_kinds_error(name, translation_locations[0], training_locations[0]))
         elif translation_locations or (has_description and not training_locations):
             external[name] = settings_by_corpus
         else:
@@ -128,10 +137,10 @@ def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
     )
 
 
-def _locations_of(
+def _find_keys(
     settings_on_corpora: Collection[LocatedMapping], keys: Collection[str]
 ) -> list[Location]:
-    """Return where a system has any of some keys, corpus by corpus.
+    """Return the places in params.yaml where a system has any of some keys.
 
     Args:
         settings_on_corpora: The settings of the system on each corpus.
@@ -145,16 +154,18 @@ def _locations_of(
     return locations
 
 
-def _error_of_both(name: str, translations: Location, training: Location) -> UserError:
-    """Return the error of a system that has translations, and settings of a training.
+def _two_kinds_error(name: str, translations: Location, training: Location) -> UserError:
+    """Return the error of a system that has both translations and settings of a training.
 
     Args:
         name: The name of the system.
         translations: Where params.yaml has its translations.
-        training: Where params.yaml has a setting of its training.
+        training: Where params.yaml has a setting of its training. The system may write it itself,
+            or a top-level key such as `init_from` may set it.
     """
     section, *keys = training.key.split(".")
-    if section != "systems":  # A top-level key, such as init_from, gives it the setting.
+    is_set_by_system = section == "systems"
+    if not is_set_by_system:
         return training.error(
             f"{name} is an external system, which is not trained here: remove this entry"
         )
@@ -167,11 +178,11 @@ def _error_of_both(name: str, translations: Location, training: Location) -> Use
 def check_external(
     systems: ExternalSystems, tests_by_corpus: Mapping[str, Collection[str]]
 ) -> None:
-    """Raise SettingError if an external system translates a test set that does not exist.
+    """Raise SettingError if an external system has translations of a test set that does not exist.
 
     Args:
-        systems: The external systems.
-        tests_by_corpus: The names of the test sets of each corpus.
+        systems: The external systems, whose translations are files, by system and corpus.
+        tests_by_corpus: The names of the test sets by corpus.
     """
     for name, settings_by_corpus in systems.items():
         for corpus, system in settings_by_corpus.items():

@@ -27,10 +27,11 @@ from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 def expand_entries(
     document: LocatedMapping, path: Path, root: Path
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Return the content of params.yaml with every corpus and every system in full.
+    """Fill in all settings that corpora and systems of params.yaml take from elsewhere.
 
-    Entries with an error are left out: `like` and `from` that name nothing, a cycle of entries, or
-    null for a setting that does not exist. Other mistakes are left for validation.
+    A system may take settings from another system (`like`), a corpus texts from a file (`from`) or
+    the vocabulary of another corpus. An entry for which this fails is left out, and has an error:
+    for example, if the other entry does not exist. Wrong values are found later, by validation.
 
     Args:
         document: The content of params.yaml.
@@ -38,8 +39,8 @@ def expand_entries(
         root: The folder that contains corpora/.
 
     Returns:
-        The content with `runs`, the settings of each system by corpus, in place of `systems`; and
-        the errors.
+        The content, and the errors. In the content, `runs` replaces `systems`: it has the settings
+        of each system on each corpus.
     """
     errors: list[UserError] = []
     expanded = document.without("systems", *LINKS)
@@ -54,7 +55,15 @@ def expand_entries(
 
 
 def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[UserError]]:
-    """Return the corpora with their inherited settings, texts and vocabularies; and the errors."""
+    """Fill in the settings that corpora take from other corpora and from files.
+
+    Args:
+        document: The content of params.yaml.
+        root: The folder that contains corpora/, whose files describe texts.
+
+    Returns:
+        The corpora by name, and the errors. A corpus with an error is left out.
+    """
     written_corpora = document["corpora"]
     if not isinstance(written_corpora, LocatedMapping):
         return written_corpora, []
@@ -72,44 +81,53 @@ def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[Use
 
 
 def _expand_systems(document: LocatedMapping) -> tuple[Any, list[UserError]]:
-    """Return the settings of each system by corpus, with inherited ones; and the errors."""
+    """Return the settings of each system on each corpus, with those that it takes from elsewhere.
+
+    Args:
+        document: The content of params.yaml.
+
+    Returns:
+        The settings by system and corpus, and the errors. A system with an error is left out.
+    """
     written_systems = document.get("systems", LocatedMapping({}, {}))
     if not isinstance(written_systems, LocatedMapping):
         return written_systems, []
     written_corpora = as_mapping(document.get("corpora"))
     corpus_names = [name for name in written_corpora if isinstance(name, str)]
-    inheritance_errors = []
-    run_errors = []
+    like_errors = []
+    corpora_errors = []
     runs = {}
     for name in written_systems:
         try:
             system = _with_inherited_settings(written_systems, name)
         except UserError as error:
-            inheritance_errors.append(error)
+            like_errors.append(error)
             continue
         try:
             location = written_systems.locations[name]
             runs[name] = _settings_by_corpus(system, corpus_names, location)
         except UserError as error:
-            run_errors.append(error)
+            corpora_errors.append(error)
     located_runs = LocatedMapping(runs, written_systems.locations)
-    linked_runs, link_errors = link_systems(located_runs, document)
-    return linked_runs, inheritance_errors + run_errors + link_errors
+    linked_runs, init_from_errors = link_systems(located_runs, document)
+    return linked_runs, like_errors + corpora_errors + init_from_errors
 
 
 def _with_inherited_settings(
     entries: LocatedMapping, name: str, inheriting_names: Sequence[str] = ()
 ) -> Any:
-    """Return an entry with the settings that it takes from another entry by `like`.
+    """Return an entry of params.yaml, merged into the entry that its `like` names.
+
+    The other entry may have a `like` itself, so the function calls itself for it.
 
     Args:
         entries: All corpora, or all systems, as params.yaml writes them.
         name: The name of the entry.
-        inheriting_names: The entries that take settings from this one, the first at the start; by
-            them a cycle is found.
+        inheriting_names: In these calls, the entries that led to this one: each is like the next.
+            An entry that comes twice would be like itself.
 
     Raises:
-        UserError: `like` names no entry, or leads back to the entry itself.
+        UserError: `like` names an entry that does not exist, or leads back to the entry itself.
     """
     entry = entries[name]
     if not isinstance(entry, LocatedMapping) or "like" not in entry:
@@ -120,7 +138,8 @@ def _with_inherited_settings(
         raise location.error(f"no entry {base_name!r} here; {list_known_names(base_name, entries)}")
     names = [*inheriting_names, name]
     if base_name in names:
-        cycle = [*names[names.index(base_name) :], base_name]
+        cycle_start = names.index(base_name)
+        cycle = [*names[cycle_start:], base_name]
         raise location.error(f"a circle of entries, each like the next: {' -> '.join(cycle)}")
     base = _with_inherited_settings(entries, base_name, names)
     if not isinstance(base, LocatedMapping):
@@ -129,22 +148,24 @@ def _with_inherited_settings(
 
 
 def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Location) -> Any:
-    """Return the settings of a system by corpus.
+    """Return the settings of a system on each corpus of the experiment.
+
+    By default a system is trained on all corpora, with the same settings. It may list some corpora
+    instead, with the settings that differ there: `corpora: {news: {}, talks: {train: {...}}}`.
 
     Args:
-        system: The settings of the system, which may list its corpora in `corpora`.
+        system: The settings of the system.
         corpus_names: The names of all corpora.
         location: Where params.yaml has the system, for messages.
 
     Returns:
-        The settings on each corpus, None where the system is not trained. A value that is not a
-        mapping is returned as it is; validation refuses it.
+        The settings by corpus; None for a corpus on which the system is not trained.
 
     Raises:
-        UserError: `corpora` lists no corpus, or one that does not exist.
+        UserError: The list of corpora is empty, or names a corpus that does not exist.
     """
     if not isinstance(system, LocatedMapping):
-        return system
+        return system  # Validation refuses it later.
     settings = system.without("corpora")
     locations = dict.fromkeys(corpus_names, location)
     if "corpora" not in system:
@@ -164,6 +185,9 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     runs: dict[str, LocatedMapping | None] = {}
     for corpus_name in corpus_names:
         overrides = overrides_by_corpus.get(corpus_name)
-        # Null for a corpus, like no entry, says that the system is not trained on it.
-        runs[corpus_name] = None if overrides is None else merge_mappings(settings, overrides)
+        if overrides is None:
+            # The corpus is not in the list, or params.yaml has null for it.
+            runs[corpus_name] = None
+        else:
+            runs[corpus_name] = merge_mappings(settings, overrides)
     return LocatedMapping(runs, locations | overrides_by_corpus.locations)

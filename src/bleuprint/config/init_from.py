@@ -57,43 +57,55 @@ class InitFrom:
 
     @property
     def parent(self) -> Parent | None:
-        """The system of this experiment to start from; None for a folder."""
+        """The system of this experiment to start from; None if a folder has the weights."""
         if self.system and self.corpus:
             return Parent(self.system, self.corpus)
         return None
 
 
 def parents_folder(system: str) -> Path:
-    """Return the folder of the parent's models that a system starts from, one per seed."""
+    """Return the folder with the models that a fine-tuned system starts from, one per seed."""
     return Path("data", "parents", system)
 
 
 def fresh_start_file(system: str, seed: int) -> Path:
-    """Return the file that every training of a system with a seed depends on, whatever its start.
+    """Return a file that exists for every training, whether it is fine-tuned or not.
 
-    It is in the folder of `init_weights_folder`. A training depends on the folder, which DVC needs
-    to find also when there is no parent.
+    DVC has one rule for all trainings: each depends on the folder data/starts/SYSTEM/SEED. If a
+    training starts from random weights, this file is all that the folder contains.
+
+    Args:
+        system: The name of the system.
+        seed: The seed of the training.
     """
     return Path("data", "starts", system, str(seed), "fresh.json")
 
 
 def init_weights_folder(system: str, seed: int) -> Path:
-    """Return the folder of the parent's model that the trainings with a seed start from."""
+    """Return the folder with the model that the trainings of a fine-tuned system start from.
+
+    Args:
+        system: The name of the system.
+        seed: The seed of the trainings, with which the model was trained, too.
+    """
     return Path("data", "starts", system, str(seed), "weights")
 
 
 def with_parents(
     runs: LocatedMapping, init_from: LocatedMapping
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Give each system the parent that params.yaml names for it.
+    """Set, for each fine-tuned system, its parent: the system from whose weights it starts.
+
+    params.yaml names the parents at the top level. Here they become the setting `train.init_from`.
 
     Args:
         runs: The settings of all systems by system and corpus.
-        init_from: The top-level entry of params.yaml, by system.
+        init_from: The parents, by the name of the fine-tuned system: `{NAME: {system: ...,
+            corpus: ...}}`.
 
     Returns:
-        The settings with `train.init_from`, without the systems whose parent cannot be used; and
-        the errors.
+        The settings of the systems, and the errors. A system whose parent cannot be used is left
+        out.
     """
     errors = []
     linked_runs = {}
@@ -109,31 +121,32 @@ def with_parents(
 
 
 def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMapping) -> Any:
-    """Return the settings of a system by corpus, with its parent if it has one.
+    """Return the settings of a system by corpus, with its parent if it is fine-tuned.
 
     Args:
         name: The name of the system.
-        settings_by_corpus: The settings of the system. A value that is not a mapping is returned
-            as it is; validation refuses it.
-        init_from: The top-level entry of params.yaml, by system.
+        settings_by_corpus: The settings of the system.
+        init_from: The parents, by the name of the fine-tuned system: `{NAME: {system: ...,
+            corpus: ...}}`.
 
     Raises:
         UserError: The parent cannot be used, or the system names it in a wrong place.
     """
     if not isinstance(settings_by_corpus, LocatedMapping):
-        return settings_by_corpus
+        return settings_by_corpus  # Validation refuses it later.
     if name in init_from:
         _check_parent(name, settings_by_corpus, init_from)
     linked_settings = {}
     for corpus, settings in settings_by_corpus.items():
         train = as_mapping(as_mapping(settings).get("train"))
-        own_start = as_mapping(train.get("init_from"))
-        _check_own_start(name, own_start)
+        # What the system itself names: only the folder of a model is allowed there.
+        folder_setting = as_mapping(train.get("init_from"))
+        _check_folder_setting(name, folder_setting)
         if name not in init_from or not isinstance(settings, LocatedMapping):
             linked_settings[corpus] = settings
             continue
         location = init_from.locations[name]
-        if own_start:
+        if folder_setting:
             raise location.error(f"{name} has another start in its train.init_from: remove one")
         train = train.with_value("init_from", init_from[name], location)
         train_location = settings.locations["train"] if "train" in settings else location
@@ -142,12 +155,19 @@ def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMa
 
 
 def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: LocatedMapping) -> None:
-    """Raise UserError if the entry of a parent is incomplete, or nothing is trained from it.
+    """Check that params.yaml names the parent of a system completely, and that the system is used.
+
+    The parent is the system from whose weights the system starts.
 
     Args:
-        name: The name of the system that starts from the parent.
-        settings_by_corpus: The settings of this system.
-        init_from: The top-level entry of params.yaml, by system.
+        name: The name of the fine-tuned system.
+        settings_by_corpus: The settings of the fine-tuned system.
+        init_from: The parents, by the name of the fine-tuned system: `{NAME: {system: ...,
+            corpus: ...}}`.
+
+    Raises:
+        UserError: The parent's system or corpus is missing, or the fine-tuned system is trained on
+            no corpus.
     """
     location = init_from.locations[name]
     parent = as_mapping(init_from[name])
@@ -158,37 +178,40 @@ def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: Loca
         raise location.error(f"{name} is trained on no corpus")
 
 
-def _check_own_start(name: str, own_start: LocatedMapping) -> None:
-    """Raise UserError at a key of a system's `train.init_from` that does not belong there.
+def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
+    """Raise UserError if a system's own setting `train.init_from` is not only a folder.
+
+    A system of the experiment to start from must be named at the top level of params.yaml, where
+    DVC reads it.
 
     Args:
         name: The name of the system.
-        own_start: The value of `train.init_from`.
+        init_from: The value of its setting `train.init_from`.
     """
-    for key in own_start:
+    for key in init_from:
         if key not in PARENT_KEYS and key not in FOLDER_KEYS:
-            raise own_start.locations[key].error(describe_unknown_key(key, ["folder"]))
-    for key in own_start:
+            raise init_from.locations[key].error(describe_unknown_key(key, ["folder"]))
+    for key in init_from:
         if key in PARENT_KEYS:
-            raise own_start.locations[key].error(
+            raise init_from.locations[key].error(
                 "to start from a system of this experiment, name it at the top level: init_from: "
                 f"{{{name}: {{system: ..., corpus: ...}}}}"
             )
 
 
 def describe_starts(definitions: dict[str, Any]) -> None:
-    """Add the two places that name the weights to start from to the definitions of a JSON Schema.
+    """Split the schema of `InitFrom` into two, because params.yaml has it in two places.
 
-    `Parent` is an entry of the top-level `init_from`, which names a system and a corpus. A system
-    itself may name only a folder.
+    At the top level, `init_from` names a system and a corpus: the new definition `Parent`. The
+    setting `train.init_from` of a system may only name a folder: the changed definition `InitFrom`.
 
     Args:
-        definitions: The definitions of the schema of params.yaml, which are changed.
+        definitions: The definitions of the JSON Schema of params.yaml; changed in place.
     """
-    start_properties = definitions["InitFrom"]["properties"]
+    all_properties = definitions["InitFrom"]["properties"]
     definitions["Parent"] = {
         **definitions["InitFrom"],
-        "properties": {key: start_properties[key] for key in PARENT_KEYS},
+        "properties": {key: all_properties[key] for key in PARENT_KEYS},
         "required": list(PARENT_KEYS),
     }
-    definitions["InitFrom"]["properties"] = {key: start_properties[key] for key in FOLDER_KEYS}
+    definitions["InitFrom"]["properties"] = {key: all_properties[key] for key in FOLDER_KEYS}

@@ -44,11 +44,13 @@ _DECODE = {"no_repeat_ngram": "no_repeat_ngram_size", "min_length": "min_len"}
 
 
 def check_not_of_1_0(content: Container[str], path: Path) -> None:
-    """Raise UserError if a file of results or of resolved settings was written by bleuprint 1.0.
+    """Raise UserError if version 1.0 wrote a JSON file of results, which cannot be read any more.
+
+    Such a file has the key `cells`, which is called `runs` since version 2.
 
     Args:
         content: The keys of the file.
-        path: The file.
+        path: The path of the file, for the message.
     """
     if "cells" in content and "runs" not in content:
         raise UserError(
@@ -58,11 +60,13 @@ def check_not_of_1_0(content: Container[str], path: Path) -> None:
 
 
 def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[UserError]:
-    """Yield an error for each key of 1.0 in params.yaml and in the corpora files that it names.
+    """Yield an error for each key of version 1.0 in params.yaml and in the files of its corpora.
+
+    Version 2 has renamed these keys. Each error says what to write now.
 
     Args:
         document: The content of params.yaml.
-        corpora_folder: The folder with the corpora files.
+        corpora_folder: The folder corpora/. Only those of its files that params.yaml uses are read.
     """
     for key in document:
         if key in _TOP_LEVEL:
@@ -78,11 +82,12 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
 
 
 def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
-    """Yield an error for each key of a section that has a new name.
+    """Yield an error for each key of a section that has a new name since version 2.
 
     Args:
-        section: The section; one that is not a mapping has no keys.
-        new_names: The new names by old name.
+        section: A section of params.yaml, such as `decode`. A value that is not a mapping has no
+            keys, and no errors.
+        new_names: The new name of each renamed key, such as `{"min_length": "min_len"}`.
     """
     section = as_mapping(section)
     for key in section:
@@ -91,39 +96,52 @@ def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
 
 
 def _old_keys_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
-    """Yield an error for each old key of all corpora, then of the corpora files that they name."""
+    """Yield an error for each key of version 1.0 in all corpora.
+
+    The corpora of params.yaml come first, then the files in corpora/ that they use.
+
+    Args:
+        corpora: The corpora of params.yaml by name.
+        folder: The folder corpora/.
+    """
     file_names = list[str]()
     for entry in corpora.values():
         yield from _old_keys_of_corpus(as_mapping(entry))
-        file_names += _file_names(entry)
+        file_names += _names_of_used_files(entry)
+    # A dict keeps the first of equal names, in their order.
     for name in dict.fromkeys(file_names):
         path = folder / f"{name}.yaml"
         if path.is_file():
             yield from _old_keys_of_file(path)
 
 
-def _file_names(entry: Any) -> Iterator[str]:
-    """Yield the names of corpora files that a corpus uses.
+def _names_of_used_files(settings: Any) -> Iterator[str]:
+    """Yield the names of the files in corpora/ that a corpus uses: all values of a key `from`.
 
-    Each is the value of a key `from`, of the corpus, one of its texts or one of its directions.
+    The key may be in the corpus, or deeper, in one of its texts or directions. So the function
+    calls itself for each value.
+
+    Args:
+        settings: The corpus, or any value in it.
     """
-    for key, value in as_mapping(entry).items():
+    # A value that is not a mapping, such as a number, becomes an empty mapping.
+    for key, value in as_mapping(settings).items():
         if key == "from" and value is not None:
             yield str(value)
-        yield from _file_names(value)  # A value that is not a mapping has no names.
+        yield from _names_of_used_files(value)
 
 
 def _old_keys_of_file(path: Path) -> Iterator[UserError]:
-    """Yield an error for each old key of a corpora file; one that is not YAML is refused later."""
+    """Yield an error for each key of version 1.0 in a file of corpora/."""
     try:
         corpus = load_located_yaml(path)
     except UserError:
-        return
+        return  # The file is not YAML. This is reported later, when the corpus is read.
     yield from _old_keys_of_corpus(as_mapping(corpus))
 
 
 def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for each old key in the settings of a corpus."""
+    """Yield an error for each key of version 1.0 in the rules and the vocabulary of a corpus."""
     rules = as_mapping(corpus.get("filter"))
     vocabulary = as_mapping(corpus.get("vocabulary"))
     yield from _renamed(corpus.get("clean"), _CLEAN)
@@ -133,20 +151,23 @@ def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
 
 
 def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for each old key of a system, and of its settings on single corpora."""
+    """Yield an error for each key of version 1.0 in the settings of a system.
+
+    A system may have other settings on single corpora, under `corpora`; they are searched, too.
+    """
     for key in ("over", "random"):
         if key in system:
             yield system.locations[key].error(f"{_OLD}: write one system for each value")
-    settings = [system]
+    all_settings = [system]
     for settings_on_corpus in as_mapping(system.get("corpora")).values():
-        settings.append(as_mapping(settings_on_corpus))
-    for section in settings:
-        yield from _old_keys_of_training(as_mapping(section.get("train")))
-        yield from _old_keys_of_decoding(as_mapping(section.get("decode")))
+        all_settings.append(as_mapping(settings_on_corpus))
+    for settings in all_settings:
+        yield from _old_keys_of_training(as_mapping(settings.get("train")))
+        yield from _old_keys_of_decoding(as_mapping(settings.get("decode")))
 
 
 def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for each old key of the section `decode`."""
+    """Yield an error for each key of version 1.0 in the section `decode` of a system."""
     yield from _renamed(decode, _DECODE)
     if "engine" in decode:
         yield decode.locations["engine"].error(
@@ -156,7 +177,7 @@ def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
 
 
 def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for each old key of the section `train`."""
+    """Yield an error for each key of version 1.0 in the section `train` of a system."""
     yield from _renamed(train, _TRAIN)
     if "keep" in train:
         yield _keep_error(train)
@@ -169,30 +190,37 @@ def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
 
 
 def _keep_error(train: LocatedMapping) -> UserError:
-    """Return the error of the old key `keep`, which also names each key in it that is unknown.
+    """Return the error of the key `keep`, which has become three settings: keep_last and so on.
+
+    The message has the new settings with their values, ready to be copied. It also says which keys
+    in `keep` were wrong in version 1.0 already.
 
     Args:
-        train: The section `train`, with `keep: {last: N, best: N, every: N}`.
+        train: The section `train` of a system, with `keep: {last: N, best: N, every: N}`.
     """
     kept_checkpoints = as_mapping(train["keep"])
     new_settings = []
-    unknown_keys = []
+    unknown_key_problems = []
     for key, value in kept_checkpoints.items():
         if key in _KEEP:
             new_settings.append(f"{_KEEP[key]}: {value}")
         else:
-            unknown_keys.append(f"{key}: {describe_unknown_key(key, _KEEP)}")
+            unknown_key_problems.append(f"{key}: {describe_unknown_key(key, _KEEP)}")
+    # If `keep` has no known key, the names of all three settings are listed.
     settings_text = ", ".join(new_settings or _KEEP.values())
-    problems = [f"{_OLD}: write in its place: {settings_text}", *unknown_keys]
+    problems = [f"{_OLD}: write in its place: {settings_text}", *unknown_key_problems]
     location: Location = train.locations["keep"]
     return location.error("; ".join(problems))
 
 
 def _old_keys_of_published(number: LocatedMapping) -> Iterator[UserError]:
-    """Yield an error for the old key of a published number.
+    """Yield an error if a published score has the key `scored`, which is called `metric` now.
 
-    The number may take the key from another number by `<<`. Then the error is that of the other
-    number, which is told already.
+    A score may take the key from another score, by YAML's merge key `<<`. Then the other score has
+    the error.
+
+    Args:
+        number: An entry of `published`: a score from a paper, for comparison.
     """
     if "scored" in number and not number.locations["scored"].is_merged:
         old_value = number["scored"]

@@ -36,16 +36,20 @@ class Optimizer:
     momentum: Share | None = None
 
     def __post_init__(self) -> None:
-        """Set the defaults of the chosen optimizer, and refuse settings of other optimizers."""
+        """Set the settings that the optimizer has to their defaults, unless params.yaml has them.
+
+        Raises:
+            ValueError: A setting belongs to another optimizer, such as `momentum` to SGD.
+        """
         defaults: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
         if self.name == "sgd":
             defaults = {"momentum": 0.0}
         for setting in ("betas", "eps", "momentum"):
             value = getattr(self, setting)
             if setting not in defaults and value is not None:
-                raise ValueError(f"name {self.name} has no {setting}")
+                raise ValueError(f"optimizer {self.name} has no setting {setting}; remove it")
             if setting in defaults and value is None:
-                # A frozen dataclass is changed this way.
+                # A frozen dataclass refuses `self.eps = ...`, but not this call.
                 object.__setattr__(self, setting, defaults[setting])
 
 
@@ -67,7 +71,7 @@ class InverseSqrt:
     warmup_init_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the learning rate would fall in the warmup."""
+        """Raise ValueError if the learning rate would fall in the warmup, in which it must rise."""
         if self.warmup_init_lr > self.lr:
             raise ValueError(f"warmup_init_lr {self.warmup_init_lr} is above lr {self.lr}")
 
@@ -116,7 +120,7 @@ class Cosine:
     min_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the learning rate would not fall after the warmup."""
+        """Raise ValueError unless the learning rate falls after the warmup, to `min_lr`."""
         if self.warmup_updates >= self.max_updates:
             raise ValueError(
                 f"warmup_updates {self.warmup_updates} must be below max_updates {self.max_updates}"
@@ -147,17 +151,19 @@ class LrSchedule:
 
     @property
     def warmup_updates(self) -> int:
-        """The updates in which the learning rate rises; 0 if it does not."""
+        """The number of updates in which the learning rate rises; 0 for a constant one."""
         schedule = self.inverse_sqrt or self.noam or self.cosine
-        return schedule.warmup_updates if schedule is not None else 0
+        if schedule is None:
+            return 0
+        return schedule.warmup_updates
 
 
 def check_exactly_one(settings: Any, *names: str) -> None:
-    """Raise ValueError unless exactly one of some fields is set.
+    """Raise ValueError unless exactly one of some settings is set, that is, is not None.
 
     Args:
         settings: A dataclass of settings.
-        names: The names of the fields; all fields by default.
+        names: The names of the settings to look at; all fields of the dataclass by default.
     """
     if not names:
         names = tuple(field.name for field in fields(settings))

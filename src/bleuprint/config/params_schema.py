@@ -8,25 +8,26 @@ from bleuprint.config.references import describe_links
 from bleuprint.runtime.pydantic_adapters import json_schema
 from bleuprint.runtime.schema import NAME
 
-_TEXT_SCHEMA = {"type": "string"}
+_STRING_SCHEMA = {"type": "string"}
 
 
 def params_schema() -> dict[str, Any]:
-    """Return the JSON Schema of params.yaml.
+    """Return the JSON Schema of params.yaml, with which editors complete and check the file.
 
-    It is the schema of `Settings`, changed in what params.yaml may write in other ways: entries
-    with `like` and `from`, null for a setting to remove, systems of both kinds in one mapping, and
-    files by language. Relations between settings are checked by `bleuprint check` only.
+    It is generated from the dataclasses of the settings, and then changed, since params.yaml may
+    leave out what an entry takes from another entry, and may write some settings in another form.
     """
     schema = json_schema(Settings)
     definitions = schema["$defs"]
     for definition in (schema, *definitions.values()):
-        definition.pop("required", None)  # An entry may inherit a required key.
+        # A key that is required for an entry may be missing, since the entry may inherit it.
+        definition.pop("required", None)
     for definition in definitions.values():
         _allow_null(definition)
     _describe_corpora(definitions)
     _describe_systems(definitions)
     properties = schema["properties"]
+    # The dataclasses keep trained and external systems apart; params.yaml has them in `systems`.
     del properties["runs"]
     del properties["external"]
     properties["systems"] = {
@@ -41,26 +42,33 @@ def params_schema() -> dict[str, Any]:
 
 
 def _describe_corpora(definitions: dict[str, Any]) -> None:
-    """Add what corpora of params.yaml may write to the schema's definitions.
+    """Add to a JSON Schema the keys that only params.yaml has in a corpus.
 
-    A corpus has `like` and `from`, a text has files by language, and a direction may have texts.
+    They are replaced by other settings when the file is read: `like` and `from` take settings from
+    elsewhere, a text may have a file for each language, and a direction may have texts.
+
+    Args:
+        definitions: The definitions of the schema; changed in place.
     """
     file_schema = {"$ref": "#/$defs/File"}
     # A key of two or three letters is a language, except for the setting `tag`.
     definitions["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": file_schema}
     corpus_properties = definitions["Corpus"]["properties"]
-    corpus_properties["like"] = _TEXT_SCHEMA
-    corpus_properties["from"] = _TEXT_SCHEMA
+    corpus_properties["like"] = _STRING_SCHEMA
+    corpus_properties["from"] = _STRING_SCHEMA
     direction_properties = definitions["Direction"]["properties"]
     for key in ("from", "files", "license_and_citation"):
         direction_properties[key] = corpus_properties[key]
 
 
 def _describe_systems(definitions: dict[str, Any]) -> None:
-    """Add systems of both kinds, and their settings on single corpora, to the definitions.
+    """Add to a JSON Schema what params.yaml may write for a system, trained or external.
 
-    `Row` is an entry of `systems`, and `OnCorpus` what it writes for one corpus. Both may have
-    settings of trained and of external systems, but not of both kinds at once.
+    The new definition `Row` is an entry of `systems`, and `OnCorpus` its settings on one corpus.
+    Both may have settings of trained and of external systems, but not of both kinds at once.
+
+    Args:
+        definitions: The definitions of the schema; changed in place.
     """
     trained_properties = definitions["System"]["properties"]
     external_properties = definitions["ExternalSystem"]["properties"]
@@ -68,40 +76,45 @@ def _describe_systems(definitions: dict[str, Any]) -> None:
     definitions["OnCorpus"] = {
         **definitions["System"],
         "properties": settings,
-        "not": _settings_of_both_kinds(),
+        "not": _both_kinds_schema(),
     }
+    # Null says that the system is not trained on the corpus.
     run_schema = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
     definitions["Row"] = {
         **definitions["System"],
         "properties": {
             **settings,
-            "like": _TEXT_SCHEMA,
+            "like": _STRING_SCHEMA,
             "corpora": {"additionalProperties": run_schema, "type": "object"},
         },
-        "not": _settings_of_both_kinds(),
+        "not": _both_kinds_schema(),
     }
 
 
-def _settings_of_both_kinds() -> dict[str, Any]:
-    """Return the schema of a system with settings of trained and of external systems.
+def _both_kinds_schema() -> dict[str, Any]:
+    """Return a JSON Schema that matches a system with settings of both kinds, which is a mistake.
 
-    A key with null does not count, because it removes what the system inherits.
+    It has translations, as an external system does, and at least one setting of a trained system. A
+    setting that is null does not count, because null removes what the system inherits.
     """
-    is_set = {"not": {"type": "null"}}
-    settings_of_trained = []
+    is_not_null = {"not": {"type": "null"}}
+    any_training_setting = []
     for setting in SETTINGS_OF_TRAINED:
-        settings_of_trained.append({"required": [setting], "properties": {setting: is_set}})
+        any_training_setting.append({"required": [setting], "properties": {setting: is_not_null}})
     return {
         "required": [TRANSLATIONS],
-        "properties": {TRANSLATIONS: is_set},
-        "anyOf": settings_of_trained,
+        "properties": {TRANSLATIONS: is_not_null},
+        "anyOf": any_training_setting,
     }
 
 
 def _allow_null(schema: dict[str, Any]) -> None:
-    """Allow null as the value of each key of a schema, and of each key in these values.
+    """Let every value that a JSON Schema describes also be null, at any depth.
 
-    In params.yaml, null removes a setting that is inherited by `like`.
+    In params.yaml, null removes a setting that an entry takes from another entry.
+
+    Args:
+        schema: The schema; changed in place.
     """
     for section in ("properties", "patternProperties"):
         schemas_by_key = schema.get(section, {})

@@ -49,7 +49,10 @@ class Published:
     bibtex: Bibtex | None = None
 
     def __post_init__(self) -> None:
-        """Raise SettingError at a character that is not printed, which could garble the table."""
+        """Raise SettingError if a text that the table shows contains a non-printing character.
+
+        A control character, for example, could garble the table in a terminal.
+        """
         for key in ("name", "source"):
             text = getattr(self, key)
             if replace_unprintable(text) != text:
@@ -62,33 +65,55 @@ def check_published(
     trained_systems_by_corpus: Mapping[str, Collection[str]],
     untrained_systems: Collection[str],
 ) -> None:
-    """Raise SettingError at two published numbers of one kind, or at an unknown name in one.
+    """Check the published scores of params.yaml: the names in them, and that none comes twice.
 
     Args:
-        numbers: The published numbers of params.yaml.
-        tests_by_corpus: The names of the test sets of each corpus.
+        numbers: The published scores, in the order of params.yaml.
+        tests_by_corpus: The names of the test sets by corpus.
         trained_systems_by_corpus: The names of the systems that are trained on each corpus.
-        untrained_systems: The names of the systems that are not trained here.
+        untrained_systems: The names of external systems, which are not trained here.
+
+    Raises:
+        SettingError: A score names a corpus, a test set or a system that does not exist, or two
+            scores would be in one cell of the table.
     """
-    earlier_numbers = set()
+    earlier_cells = set()
     for position, number in enumerate(numbers):
         keys: list[str | int] = ["published", position]
         if number.system in untrained_systems:
             message = f"{number.system} is an external system; name a system that is trained here"
             raise SettingError([*keys, "system"], message)
-        if number.corpus not in tests_by_corpus:
-            known_names = list_known_names(number.corpus, tests_by_corpus)
-            raise SettingError([*keys, "corpus"], f"no corpus {number.corpus!r}; {known_names}")
-        tests = tests_by_corpus[number.corpus]
-        if number.test not in tests:
-            known_names = list_known_names(number.test, tests)
-            raise SettingError([*keys, "test"], f"no test set {number.test!r}; {known_names}")
-        systems = trained_systems_by_corpus[number.corpus]
-        if number.system is not None and number.system not in systems:
-            known_names = list_known_names(number.system, systems)
-            message = f"no system {number.system!r} on {number.corpus}; {known_names}"
-            raise SettingError([*keys, "system"], message)
-        row_and_column = (number.name, number.source, number.corpus, number.test, number.metric)
-        if row_and_column in earlier_numbers:
-            raise SettingError(keys, f"a second number of {', '.join(row_and_column)}")
-        earlier_numbers.add(row_and_column)
+        _check_names(number, keys, tests_by_corpus, trained_systems_by_corpus)
+        # The row of the table has the name and the source, the column everything else.
+        cell = (number.name, number.source, number.corpus, number.test, number.metric)
+        if cell in earlier_cells:
+            raise SettingError(keys, f"a second number of {', '.join(cell)}")
+        earlier_cells.add(cell)
+
+
+def _check_names(
+    number: Published,
+    keys: Sequence[str | int],
+    tests_by_corpus: Mapping[str, Collection[str]],
+    trained_systems_by_corpus: Mapping[str, Collection[str]],
+) -> None:
+    """Raise SettingError if the corpus, test set or system that a published score names is missing.
+
+    Args:
+        number: The published score.
+        keys: Where params.yaml has it: `published` and its position.
+        tests_by_corpus: The names of the test sets by corpus.
+        trained_systems_by_corpus: The names of the systems that are trained on each corpus.
+    """
+    if number.corpus not in tests_by_corpus:
+        known_names = list_known_names(number.corpus, tests_by_corpus)
+        raise SettingError([*keys, "corpus"], f"no corpus {number.corpus!r}; {known_names}")
+    tests = tests_by_corpus[number.corpus]
+    if number.test not in tests:
+        known_names = list_known_names(number.test, tests)
+        raise SettingError([*keys, "test"], f"no test set {number.test!r}; {known_names}")
+    systems = trained_systems_by_corpus[number.corpus]
+    if number.system is not None and number.system not in systems:
+        known_names = list_known_names(number.system, systems)
+        message = f"no system {number.system!r} on {number.corpus}; {known_names}"
+        raise SettingError([*keys, "system"], message)
