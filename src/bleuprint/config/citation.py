@@ -14,6 +14,10 @@ from bleuprint.runtime.schema import NotBlank
 _ENTRY = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,(?:[^{}]|(\{(?:[^{}]|(?2))*+\}))*+\}")
 
 
+# Messages show so many characters of a text.
+_SHOWN_CHARACTERS = 40
+
+
 def entries(bibtex: str) -> Iterator[tuple[str, str]]:
     """Yield the key and the text of each BibTeX entry."""
     for match in _ENTRY.finditer(bibtex):
@@ -21,12 +25,16 @@ def entries(bibtex: str) -> Iterator[tuple[str, str]]:
 
 
 def _check_bibtex(bibtex: str) -> str:
-    """Return a text of BibTeX entries; raise ValueError if anything else is in it, or nothing."""
+    """Return a text as it is if it consists of BibTeX entries; pydantic calls this to validate it.
+
+    Raises:
+        ValueError: The text is empty, or contains something else. The message shows its beginning.
+    """
     other_text = _ENTRY.sub("", bibtex).strip()
     if other_text or not bibtex.strip():
+        shown_text = other_text[:_SHOWN_CHARACTERS]
         raise ValueError(
-            f"{other_text[:40]!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced "
-            "braces"
+            f"{shown_text!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced braces"
         )
     return bibtex
 

@@ -14,23 +14,29 @@ from bleuprint.text.tokenizers import tokenizer_for
 
 
 def params_notes(settings: Settings) -> Iterator[str]:
-    """Yield all notes, one line each."""
+    """Yield a note for each valid setting of params.yaml that will probably fail on this machine.
+
+    These are local files that do not exist and, without a GPU, number formats that the CPU lacks.
+    """
     yield from _missing_file_notes(settings)
     if not environment.has_gpu():
         notes = list[str]()
         for corpus_name in settings.corpora:
             for system_name, system in settings.trained_systems_on(corpus_name).items():
                 notes += precision_notes(system_name, system)
-        # A system on several corpora has the same note several times.
+        # A system on several corpora has the same note several times; a dict keeps the first.
         yield from dict.fromkeys(notes)
 
 
 def _missing_file_notes(settings: Settings) -> Iterator[str]:
-    """Yield a note for each local file of a corpus that does not exist."""
+    """Yield a note for each local file of a corpus that does not exist.
+
+    The note begins with the line of params.yaml, or of the file in corpora/, that names the file.
+    """
     for corpus_name, corpus in settings.corpora.items():
         for file_name, file in corpus.files.files_by_name().items():
             if file.path is None:
-                continue
+                continue  # The file has a URL, and will be downloaded.
             path = Path(file.path)
             if not path_on_disk(path).is_file():
                 keys = settings_key(corpus_name, file_name).split(".")
@@ -38,9 +44,9 @@ def _missing_file_notes(settings: Settings) -> Iterator[str]:
 
 
 def check_tokenizers(settings: Settings) -> None:
-    """Check that spaCy has a tokenizer for each language that needs one.
+    """Check that spaCy can tokenize the languages of each corpus that uses its tokenizers.
 
-    `load_settings` does not check this, since loading spaCy takes seconds.
+    This is not checked whenever the settings are loaded, because loading spaCy takes seconds.
 
     Raises:
         UserError: spaCy does not know a language, or lacks a package for it.
@@ -50,18 +56,20 @@ def check_tokenizers(settings: Settings) -> None:
             continue
         for language in corpus.languages:
             try:
+                # Loaded only to see whether this raises an error.
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
                 raise UserError(f"params.yaml: corpora.{corpus_name}.tokenize: {error}") from None
 
 
 def precision_notes(name: str, system: System) -> Iterator[str]:
-    """Yield notes on number formats of a system that this machine's CPU has to emulate.
+    """Yield a note for each number format of a system, such as float16, that this CPU lacks.
 
     Args:
-        name: The name of the system.
-        system: The settings of the system.
+        name: The name of the system, for the notes.
+        system: The settings of the system, which have a format for training and one for decoding.
     """
+    # The formats that only GPUs have. Some CPUs have bfloat16.
     missing_formats = {"tf32", "float16"}
     if not processor.THIS.has_bfloat16:
         missing_formats.add("bfloat16")

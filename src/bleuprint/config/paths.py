@@ -20,10 +20,11 @@ STATISTICS = "statistics.json"
 
 
 def corpus_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Return the folder of a corpus or language pair after a stage of its preparation.
+    """Return the folder that a stage of the pipeline writes for a corpus, such as data/clean/news.
 
     Args:
-        corpus: The name of the corpus or language pair.
+        corpus: The name of the corpus, such as `many`; or of one of its language pairs, if it has
+            several: `many/en-de`.
         stage: raw, clean, dedup, filter, split, tokens, bpe, binary, test_stats or corpus_stats.
         root: The project's folder.
     """
@@ -31,23 +32,32 @@ def corpus_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
 
 
 def download_folder(corpus: str, root: Path = Path()) -> Path:
-    """Return the folder with the text of a corpus or language pair as it was downloaded."""
+    """Return the folder with the text of a corpus as it was downloaded.
+
+    Args:
+        corpus: The name of the corpus, such as `many`; or of one of its language pairs, if it has
+            several: `many/en-de`.
+        root: The project's folder.
+    """
     corpus_name = PairName.parse(corpus).corpus
-    return pair_folder(corpus_folder(corpus_name, "raw", root) / "given", corpus)
+    folder_of_corpus = corpus_folder(corpus_name, "raw", root) / "given"
+    return pair_folder(folder_of_corpus, corpus)
 
 
 def pair_folder(folder: Path, pair_name: str) -> Path:
-    """Return the folder of a language pair below a folder of its corpus.
+    """Return the folder of a language pair in a folder of its corpus.
 
     Args:
-        folder: A folder of the corpus. If the corpus has one language pair, it is that pair's, too.
-        pair_name: The name of the language pair, CORPUS or CORPUS/DIRECTION.
+        folder: A folder of the corpus, such as data/raw/many.
+        pair_name: The name of the language pair: `many/en-de` has the folder data/raw/many/en-de.
+            If the corpus has one pair only, `many`, its folder is that of the corpus.
     """
+    # The direction of an only pair is empty, which adds nothing to the path.
     return folder / PairName.parse(pair_name).direction
 
 
 def document_ids_file(folder: Path, set_name: str) -> Path:
-    """Return the file with the document of each line of a set.
+    """Return the file that says, for each line of a set, which document the line belongs to.
 
     Args:
         folder: The folder of the downloaded text.
@@ -57,12 +67,12 @@ def document_ids_file(folder: Path, set_name: str) -> Path:
 
 
 def vocabulary_folder(corpus: str, shared_from: str | None, root: Path = Path()) -> Path:
-    """Return the folder with the BPE codes and vocabularies of a corpus.
+    """Return the folder with the vocabularies of a corpus, and its BPE merges if it has any.
 
     Args:
         corpus: The name of the corpus.
-        shared_from: The corpus whose vocabulary it uses, of which the folder has a copy; None if
-            the vocabulary is learned from this corpus.
+        shared_from: The name of the other corpus if the corpus uses the vocabulary of another one,
+            of which the folder then has a copy. None if its vocabulary is learned from its text.
         root: The project's folder.
     """
     name = "own" if shared_from is None else "shared"
@@ -70,12 +80,15 @@ def vocabulary_folder(corpus: str, shared_from: str | None, root: Path = Path())
 
 
 def filter_stats_file(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Return the file with a stage's filtering statistics: pairs read, kept, changed, dropped."""
+    """Return the file that says how many pairs a stage has read, kept, changed and dropped."""
     return root / "data" / "filter_stats" / corpus / f"{stage}.json"
 
 
 def shards_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Return the folder of a stage's shards until they are merged; Snakemake removes it."""
+    """Return the folder for the parts of a corpus that several jobs process at the same time.
+
+    Snakemake removes it when the results of the jobs are merged.
+    """
     return root / "work" / "shards" / stage / corpus
 
 

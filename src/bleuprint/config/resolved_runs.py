@@ -24,23 +24,27 @@ def runs_to_json(
     corpora: Collection[str],
     first_seed: int,
 ) -> JsonRuns:
-    """Return the settings of all runs as JSON values.
+    """Convert the settings of each system on each corpus to JSON values, for resolved.json.
 
     Args:
         systems: The settings of all systems by system and corpus, as dataclasses; None where a
             system has none.
         corpora: The names of all corpora.
-        first_seed: The first seed of the experiment. By this seed DVC knows the only run of a
-            system that is not trained here.
+        first_seed: The first seed of the experiment. A system whose translations are files has
+            stages in DVC for this seed only.
+
+    Returns:
+        The settings by system, corpus and section, such as `decode`.
     """
     runs: JsonRuns = {}
     for name, settings_by_corpus in systems.items():
         runs[name] = {}
         for corpus in corpora:
-            run = _with_all_sections(settings_by_corpus.get(corpus))
-            if run[_TRANSLATIONS]:
-                run[_TRANSLATIONS] = {"seed": first_seed, "files": run[_TRANSLATIONS]}
-            runs[name][corpus] = run
+            sections = _with_all_sections(settings_by_corpus.get(corpus))
+            files = sections[_TRANSLATIONS]
+            if files:
+                sections[_TRANSLATIONS] = {"seed": first_seed, "files": files}
+            runs[name][corpus] = sections
     return runs
 
 
@@ -57,7 +61,12 @@ class RunsByKind(NamedTuple):
 
 
 def runs_from_json(runs: JsonRuns) -> RunsByKind:
-    """Return the settings of runs as `Settings` takes them, from the JSON values of all runs."""
+    """Sort the systems of resolved.json into trained ones, and those whose translations are files.
+
+    Args:
+        runs: The settings by system, corpus and section, such as `decode`. A system with a section
+            of translations is not trained.
+    """
     by_kind = RunsByKind(trained={}, untrained={})
     for name, sections_by_corpus in runs.items():
         settings_by_corpus = {}
@@ -74,10 +83,12 @@ def runs_from_json(runs: JsonRuns) -> RunsByKind:
 
 
 def _with_all_sections(run: Any) -> dict[str, Any]:
-    """Return the settings of a run as JSON values, with `false` for each section that it lacks.
+    """Return the settings of a system on a corpus as JSON values, with a value for every section.
+
+    DVC fails at a missing key, so a section that the system does not have is `false`.
 
     Args:
-        run: The settings, a dataclass; None if there are none.
+        run: The settings, a dataclass; None if the system is not trained on the corpus.
     """
     sections: dict[str, Any] = {} if run is None else to_json_value(run)
     for section in SECTIONS:
@@ -86,7 +97,15 @@ def _with_all_sections(run: Any) -> dict[str, Any]:
 
 
 def _without_missing_sections(sections: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the settings of a run without the sections that are `false`; None if all are."""
+    """Return the settings of a system on a corpus without the sections that it does not have.
+
+    Args:
+        sections: The settings by section, as resolved.json has them: a section that the system
+            does not have is `false`.
+
+    Returns:
+        None if the system has no section, that is, if it is not trained on the corpus.
+    """
     settings = {section: value for section, value in sections.items() if value is not False}
     translations = settings.get(_TRANSLATIONS)
     if isinstance(translations, Mapping):  # A value of another type is refused later.

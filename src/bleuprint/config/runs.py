@@ -10,23 +10,24 @@ from bleuprint.runtime import fingerprint
 
 
 def trained_runs(settings: Settings) -> list[Run]:
-    """Return all runs of trained systems, system by system."""
+    """Return all runs of trained systems: each system on each of its corpora with each seed."""
     return [run for run in all_runs(settings) if settings.is_trained(run.system)]
 
 
 def scored_runs(settings: Settings) -> list[Run]:
-    """Return all runs with translations: every run of a trained system, the first of others.
+    """Return the runs whose translations are scored.
 
-    An external system translates only as the run with the first seed, which counts for all seeds.
+    A trained system translates with each seed. The translations of an external system are files of
+    the user, and do not depend on a seed: they are scored once, as the run with the first seed.
     """
     return [run for run in all_runs(settings) if run.seed in settings.seeds_of(run.system)]
 
 
 def all_runs(settings: Settings) -> list[Run]:
-    """Return all runs in the table: each system on each of its corpora with each seed.
+    """Return all runs of the experiment: each system on each of its corpora with each seed.
 
-    Trained systems come first. An external system has a run for each seed, too: it is compared with
-    the baseline's run of this seed.
+    Trained systems come first, then external ones, whose translations are files of the user. These
+    have a run for each seed, too, because the seeds of the baseline are compared one by one.
     """
     runs = []
     for system, settings_by_corpus in settings.all_systems.items():
@@ -39,9 +40,12 @@ def all_runs(settings: Settings) -> list[Run]:
 
 
 def settings_sha256(settings: Settings, run: Run) -> str:
-    """Return the fingerprint of all settings of a run, from the corpus's files to decoding.
+    """Return a SHA-256 of all settings that can change the translations of a run.
 
-    The seed and the systems that translate training texts do not count for an external system.
+    Args:
+        settings: The settings of the experiment.
+        run: A system on a corpus with a seed. If it is an external system, whose translations are
+            files of the user, only these files and the corpus count.
     """
     corpus = settings.corpus(run.corpus).deciding_settings()
     if not settings.is_trained(run.system):
@@ -53,10 +57,13 @@ def settings_sha256(settings: Settings, run: Run) -> str:
 
 
 def training_settings_sha256(system: System, seed: int) -> str:
-    """Return the fingerprint of the settings that decide the weights of a training."""
+    """Return a SHA-256 of the settings that can change the weights of a trained model.
+
+    Settings of averaging and decoding do not count: they are applied to the trained weights.
+    """
     settings = [system.model, system.train, seed]
-    # Native arithmetic is left out, so that trainings keep the fingerprint that they had before
-    # there was a choice.
+    # Earlier versions had native arithmetic only. It does not count, so that their trainings keep
+    # their fingerprint.
     if system.arithmetic != "native":
         settings.append(system.arithmetic)
     return fingerprint.of_settings(*settings)

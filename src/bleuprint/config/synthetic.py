@@ -70,13 +70,13 @@ class SyntheticText:
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError at noise in sampled outputs."""
+        """Raise ValueError if outputs are both sampled and noised; each is random enough alone."""
         if self.sampling and self.noise:
             raise ValueError("sampling and noise: noise is for outputs of beam search")
 
     @property
     def method(self) -> str:
-        """How outputs differ from those of plain beam search, in words; empty if they do not."""
+        """How the system translates, in words for the report; empty for plain beam search."""
         if self.sampling is not None:
             if self.sampling.top_k is None:
                 return "drawn from all tokens"
@@ -105,25 +105,25 @@ class Origin:
 
 
 def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
-    """Return where the synthetic side of a training text comes from.
+    """Describe how the synthetic side of a training text is translated, for report and MLflow.
 
     Args:
-        text: The training text, of which a file has the other side.
-        synthetic: The entry of `synthetic` for the text.
+        text: The training text. A file contains one side; a system translates it into the other.
+        synthetic: The settings of the translation.
     """
     side = text.synthetic_side
     assert side is not None, "a text of which a system translates one side"
-    # `steps` are parts of a sentence for the report, `methods` are keys of methods.bib.
-    steps = [f"translated by {synthetic.system}, trained on {synthetic.corpus}"]
+    description = f"translated by {synthetic.system}, trained on {synthetic.corpus}"
+    # The keys of publications in methods.bib: `made source` is back-translation.
     methods = {f"made {side}"}
     if synthetic.method:
-        steps.append(synthetic.method)
+        description += f"; {synthetic.method}"
         methods.add("drawn")
     if text.tag:
-        steps.append(f"sources begin with {text.tag}")
+        description += f"; sources begin with {text.tag}"
         methods.add("tag")
     return Origin(
-        description="; ".join(steps),
+        description=description,
         params={
             "system": synthetic.system,
             "corpus": synthetic.corpus,
@@ -135,7 +135,7 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
 
 
 def synthetic_folder(corpus: str, text: str, root: Path = Path()) -> Path:
-    """Return the folder of a synthetic training text.
+    """Return the folder for the translations of a synthetic training text.
 
     Args:
         corpus: The corpus that the text belongs to.
@@ -148,36 +148,46 @@ def synthetic_folder(corpus: str, text: str, root: Path = Path()) -> Path:
 def check_synthetic_texts(
     corpora: Mapping[str, Corpus], synthetic: Mapping[str, SyntheticText]
 ) -> None:
-    """Raise SettingError at a text without its entry of `synthetic`, or an entry without its text.
+    """Check that each text with one side in a file has settings that say who translates it.
+
+    A training text may have only a source or only a target file. The top-level key `synthetic` of
+    params.yaml then has an entry with the name of the text, which names the translating system.
 
     Args:
-        corpora: The corpora by name.
+        corpora: The settings of the corpora by name.
         synthetic: The entries of `synthetic` by the name of the text.
+
+    Raises:
+        SettingError: A text has no entry, an entry has no text, or the system cannot translate it.
     """
     texts_by_key = _synthetic_texts_by_key(corpora)
-    keys_of_entries = set()
+    keys_with_entry = set()
     for name, entry in synthetic.items():
         key = f"{entry.part_of}.files.train.{name}"
-        keys_of_entries.add(key)
+        keys_with_entry.add(key)
         if key not in texts_by_key:
             known_names = list_known_names(key, texts_by_key)
             message = f"no {key} with source or target alone; {known_names}"
             raise SettingError(["synthetic", name, "part_of"], message)
         _check_entry(name, entry, texts_by_key[key], corpora)
     for key, text in texts_by_key.items():
-        if key not in keys_of_entries:
+        if key not in keys_with_entry:
             message = f"has no {text.synthetic_side}, and no entry of synthetic"
             raise SettingError(["corpora", *key.split(".")], message)
 
 
 def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
-    """Return the training texts with a synthetic side by key, CORPUS.files.train.TEXT.
+    """Return all training texts of which a system translates one side.
 
     Args:
-        corpora: The corpora by name.
+        corpora: The settings of the corpora by name.
+
+    Returns:
+        The texts by their keys in params.yaml, such as `news.files.train.monolingual`.
 
     Raises:
-        SettingError: Such a text is in a corpus with directions, or its tag is not one token.
+        SettingError: Such a text is in a corpus with several translation directions, or its tag is
+            not one token.
     """
     texts_by_key = {}
     for corpus_name, corpus in corpora.items():
@@ -192,12 +202,15 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
 
 
 def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
-    """Raise SettingError if the model would read the tag of a text as more than one token.
+    """Raise SettingError if the tag of a synthetic text is not one token for the model.
+
+    A tag, such as <BT>, stands before each source of the text, so that the model can tell synthetic
+    sentences from others. It is cleaned and tokenized like the rest of the sentence.
 
     Args:
-        text: The text, whose sources begin with the tag.
-        corpus: The corpus, by whose settings the tag is cleaned and tokenized.
-        keys: The keys of the tag, for the message.
+        text: The text, which may have a tag.
+        corpus: The corpus that the text belongs to.
+        keys: Where params.yaml has the tag, for the message.
     """
     if text.tag is None:
         return
@@ -214,16 +227,19 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
 def _check_entry(
     name: str, entry: SyntheticText, text: Text, corpora: Mapping[str, Corpus]
 ) -> None:
-    """Raise SettingError if the translating system has the wrong languages, or at misplaced noise.
+    """Raise SettingError if a system cannot translate a text as an entry of `synthetic` says.
+
+    The system must translate between the languages of the text, and noise is for sources only.
 
     Args:
         name: The name of the text.
-        entry: The entry of `synthetic` for the text.
-        text: The text.
-        corpora: The corpora by name.
+        entry: The entry, which names the system.
+        text: The settings of the text.
+        corpora: The settings of the corpora by name.
     """
     needed_languages = corpora[entry.part_of].languages
-    if text.synthetic_side == "source":  # The system translates from the target to the source.
+    if text.synthetic_side == "source":
+        # Back-translation: the system translates the target into the source.
         source, target = needed_languages
         needed_languages = (target, source)
     system_corpus = corpora.get(entry.corpus)
