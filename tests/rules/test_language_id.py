@@ -64,7 +64,7 @@ check = CHECKS["language_id"](min_odds=10)
 print("py3langid" in sys.modules)
 from bleuprint.rules import language_id
 print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
-print(language_id._model.cache_info().misses)
+print(language_id._language_model.cache_info().misses)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["False", "[True, True, True]", "1"], done.stderr
@@ -72,8 +72,8 @@ print(language_id._model.cache_info().misses)
 
 def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
     program = f"""
-from bleuprint.rules.language_id import _model
-print(_model().likelihoods([{GERMAN * 5!r}]).round(12).tolist())
+from bleuprint.rules.language_id import _language_model
+print(_language_model().likelihoods([{GERMAN * 5!r}]).round(12).tolist())
 """
     outputs = {
         subprocess.run(

@@ -32,7 +32,10 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
 
     @cached_property
     def data(self) -> dict[str, type[RuleT]]:  # type: ignore[override]
-        """The mapping that UserDict reads, made at the first look-up.
+        """All rules by name, in the order in which they run.
+
+        `UserDict` reads its entries from this attribute. It is computed at the first look-up,
+        because the modules of the rules may import slow libraries.
 
         Raises:
             UserError: Two rules have the same name, or a rule is incomplete.
@@ -40,11 +43,12 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
         rules: dict[str, type[RuleT]] = {}
         for rule in _find_rules(self._base_class):
             name = rule.name()
+            # A module may give one class two names, which is not an error.
             if name in rules and rules[name] is not rule:
-                first = rules[name]
+                other_rule = rules[name]
                 raise UserError(
-                    f"two rules are called {name!r}: {first.__qualname__} in "
-                    f"{first.__module__} and {rule.__qualname__} in {rule.__module__}"
+                    f"two rules are called {name!r}: {other_rule.__qualname__} in "
+                    f"{other_rule.__module__} and {rule.__qualname__} in {rule.__module__}"
                 )
             rules[name] = rule
         names_in_order = sorted(rules, key=lambda name: (rules[name].rank, name))
@@ -52,7 +56,12 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
 
 
 def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
-    """Yield the rules of a base class that the modules of this folder define.
+    """Import all modules in the folder of rules, and yield the rules that they define.
+
+    A rule is a subclass of the base class whose name does not begin with an underscore.
+
+    Args:
+        base_class: Edit, for rules that change sentences; or Check, for rules that drop pairs.
 
     Raises:
         UserError: A rule is incomplete, or a module cannot be imported.
@@ -60,10 +69,12 @@ def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
     module_names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)]
     for module_name in sorted(module_names):
         if module_name == Rule.__module__:
-            continue
-        for value in vars(_import_module(module_name)).values():
-            # A module's namespace also contains the classes that it imports.
-            if not inspect.isclass(value) or value.__module__ != module_name:
+            continue  # It defines the base classes.
+        module = _import_module(module_name)
+        for value in vars(module).values():
+            # The names of a module include the classes that it imports.
+            is_defined_here = inspect.isclass(value) and value.__module__ == module_name
+            if not is_defined_here:
                 continue
             if issubclass(value, base_class) and not value.__name__.startswith("_"):
                 _check_complete(value)
@@ -71,21 +82,27 @@ def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
 
 
 def _import_module(name: str) -> ModuleType:
-    """Import a module of rules.
+    """Import a module with rules, which a user may have written.
+
+    Args:
+        name: The full name of the module, such as `bleuprint.rules.lengths`.
 
     Raises:
-        UserError: The import fails; the message begins with the file and line.
+        UserError: The import fails. The message begins with the file and line of the mistake.
     """
     try:
         return importlib.import_module(name)
     except SyntaxError as error:
         raise UserError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except Exception as error:  # of any class: the code of a rule may be the user's
+    except Exception as error:  # The code of a user may raise errors of any class.
         raise rule_error(error) from error
 
 
 def _check_complete(rule: type[Rule]) -> None:
-    """Raise UserError if a rule lacks a method, or the decorator @dataclass."""
+    """Raise UserError if the class of a rule lacks a method, or the decorator @dataclass.
+
+    The message begins with the file and line of the class, which a user may have written.
+    """
     problem = None
     missing_methods = sorted(getattr(rule, "__abstractmethods__", ()))
     if missing_methods:

@@ -32,7 +32,7 @@ class Identical(Check):
     rank: ClassVar[int] = 10
 
     def keeps(self, candidate: Candidate) -> bool:
-        """Return whether the sides differ in their letters or digits."""
+        """Return whether the two sides differ in more than spaces, punctuation and letter case."""
         return comparison_key(candidate.pair.source) != comparison_key(candidate.pair.target)
 
 
@@ -63,7 +63,10 @@ class TerminalPunctuation(Check):
     rank: ClassVar[int] = 90
 
     def keeps(self, candidate: Candidate) -> bool:
-        """Return whether both sides contain as many ends of sentences and of questions."""
+        """Return whether both sides have equally many sentences, and equally many questions.
+
+        They are counted by the marks that end them, such as a period or a question mark.
+        """
         source_language, target_language = candidate.languages
         source_ends = _count_ends(candidate.pair.source, source_language)
         target_ends = _count_ends(candidate.pair.target, target_language)
@@ -78,7 +81,14 @@ class _Ends(NamedTuple):
 
 
 def _count_ends(text: str, language: str) -> _Ends:
-    """Count the ends of sentences and of questions in a text."""
+    """Count the sentences of a text, and the questions among them, by their end marks.
+
+    Marks that follow each other, such as `?!`, end one sentence.
+
+    Args:
+        text: The text.
+        language: The code of its language. In Greek, a semicolon is a question mark.
+    """
     if language in _GREEK:
         text = text.replace(";", "?")
     rows_of_marks = _END_MARKS.findall(replace_unprintable(text))

@@ -71,9 +71,9 @@ class Mojibake(Edit):
     rank: ClassVar[int] = 14
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        """Restore the letters of a sentence."""
+        """Restore characters that became two or three others when UTF-8 was read in a wrong way."""
         if sentence.isascii():
-            return sentence
+            return sentence  # The wrong characters are not ASCII.
         return _MOJIBAKE.sub(_decode_again, sentence)
 
 
@@ -113,30 +113,48 @@ class Punctuation(Edit):
     rank: ClassVar[int] = 40
 
     def edit(self, sentence: str, language: str) -> str:
-        """Normalize the punctuation of a sentence."""
+        """Normalize the punctuation of a sentence by the rules of Moses for its language.
+
+        Few sentences need these rules, which are slow, so a quick test comes first.
+        """
         text = replace_unprintable(sentence)
         if not _needs_normalizer(text):
-            return text.strip()  # as the normalizer does
+            return text.strip()  # The normalizer would change nothing else.
         normalized: str = _normalizer(language).normalize(text)
         return normalized
 
 
 def _decode_entity(entity: re.Match[str]) -> str:
-    """Return the character of an HTML entity; an unknown entity stays as it is."""
+    """Return the character that an HTML entity stands for: `ü` for `&uuml;` or `&#252;`.
+
+    An entity that HTML does not know stays as it is. A line break becomes a space.
+
+    Args:
+        entity: The match of an entity, from & to the semicolon.
+    """
     written = entity[0]
     is_numeric = written[1] == "#"
-    if not is_numeric and written[1:] not in html5:
-        return written  # HTML itself would decode &notit; as &not and it;
-    # Python decodes the number of a control character to an empty string.
+    name = written[1:]
+    if not is_numeric and name not in html5:
+        return written  # html.unescape would decode the beginning: &notit; as ¬it;
+    # For the number of a control character, html.unescape returns an empty string.
     character = html.unescape(written) or " "
     return _LINE_ENDS.sub(" ", character)
 
 
 def _decode_again(mojibake: re.Match[str]) -> str:
-    """Return what characters mean if their bytes are read as UTF-8; unchanged if they are not."""
+    """Return the character that some wrongly decoded characters should have been: `ü` for `Ã¼`.
+
+    They are encoded to bytes again, and the bytes are read as UTF-8. If they are not valid UTF-8,
+    the characters stay as they are.
+
+    Args:
+        mojibake: The match of two or three characters that may be wrongly decoded UTF-8.
+    """
     encoded = b""
     for character in mojibake[0]:
-        # Windows-1252 has the characters above U+00FF, Latin-1 the others.
+        # The text was read as Windows-1252, in which some bytes mean characters above U+00FF. The
+        # bytes that Windows-1252 does not have were read as Latin-1.
         encoding = "latin-1" if character <= "\xff" else "cp1252"
         encoded += character.encode(encoding)
     try:
@@ -146,7 +164,11 @@ def _decode_again(mojibake: re.Match[str]) -> str:
 
 
 def _needs_normalizer(text: str) -> bool:
-    """Return whether the normalizer may change a printable sentence."""
+    """Return whether Moses' rules for punctuation may change a sentence.
+
+    Each of the rules needs one of some characters, such as a quotation mark, or of some sequences,
+    such as two spaces.
+    """
     if _CHARACTERS_TO_NORMALIZE.search(text):
         return True
     return any(sequence in text for sequence in _SEQUENCES_TO_NORMALIZE)
@@ -154,7 +176,11 @@ def _needs_normalizer(text: str) -> bool:
 
 @cache
 def _normalizer(language: str) -> Any:
-    """Return sacremoses' normalizer of punctuation, with one rule made faster."""
+    """Return sacremoses' normalizer of punctuation, with one of its rules replaced by a faster one.
+
+    Args:
+        language: The code of the language, for which the normalizer may have rules of its own.
+    """
     # Imported here: every stage loads this module, and the library takes a quarter of a second.
     from sacremoses import MosesPunctNormalizer
 
@@ -169,7 +195,12 @@ def _normalizer(language: str) -> Any:
 
 
 def _dots_after_quote(match: re.Match[str]) -> str:
-    """Return a row of dots after its quotation mark; without a mark the row stays as it is."""
+    """Move a quotation mark before the dots that it follows: `..." A` becomes `"... A`.
+
+    Args:
+        match: A row of dots (group 1) and, if a quotation mark follows, the text after the mark
+            (group 2). Without a mark, the row stays as it is.
+    """
     dots = match[1]
     text_after_quote = match[2]
     if text_after_quote is None:

@@ -37,48 +37,76 @@ class LanguageId(SideCheck):
     min_odds: Annotated[float, Gt(2)]
 
     def passes(self, sentence: str, language: str) -> bool:
-        """Return whether no other language is much likelier than the sentence's own."""
+        """Return whether a sentence may be in a language, that is, no other is much likelier."""
         return self._pass_each([sentence], [language])[0]
 
     def keeps_each(self, candidates: Sequence[Candidate]) -> list[bool]:
-        """Return for each pair whether it is kept; many sentences at once are faster."""
+        """Return, for each sentence pair, whether both sides may be in their languages.
+
+        All sentences are given to the language model at once, which is faster than one by one.
+        """
         sentences: list[str] = []
         languages: list[str] = []
         for candidate in candidates:
+            # Two values each: the source, then the target.
             sentences += candidate.pair
             languages += candidate.languages
         passed = self._pass_each(sentences, languages)
-        # Source and target sentences alternate.
+        sources_passed = passed[::2]
+        targets_passed = passed[1::2]
         return [
-            source_passes and target_passes
-            for source_passes, target_passes in zip(passed[::2], passed[1::2], strict=True)
+            source_passed and target_passed
+            for source_passed, target_passed in zip(sources_passed, targets_passed, strict=True)
         ]
 
     def _pass_each(self, sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
-        """Return for each sentence whether it passes as a sentence of its language."""
+        """Return, for each sentence, whether it may be in its language.
+
+        Args:
+            sentences: The sentences.
+            languages: The language code of each sentence.
+        """
         if not sentences:
             return []
-        # The likelihoods are shares of the likeliest language's likelihood.
-        passed: list[bool] = (self.min_odds * _likelihoods(sentences, languages) > 1).tolist()
+        # The likelihood of the sentence's language, divided by that of its likeliest language: the
+        # latter is 1 / ratio times as likely.
+        ratios = _likelihoods(sentences, languages)
+        passed: list[bool] = (self.min_odds * ratios > 1).tolist()
         return passed
 
 
 def likelihood(text: str, language: str) -> float:
-    """Return how likely a text is in a known language, as a share of its likeliest language."""
+    """Return how likely it is that a text is in a language, compared with its likeliest language.
+
+    The result is 1 if no other language is likelier, and 0.1 if one is ten times as likely.
+
+    Args:
+        text: The text.
+        language: The code of the language, which must be one that the language model knows.
+    """
     return float(_likelihoods([text], [language])[0])
 
 
 def _likelihoods(sentences: Sequence[str], languages: Sequence[str]) -> "npt.NDArray[np.float64]":
-    """Return how likely each sentence is in its language, as a share of its likeliest language."""
+    """Return how likely it is that each sentence is in its language.
+
+    Args:
+        sentences: The sentences. Only the beginning of a long one is read.
+        languages: The language code of each sentence.
+
+    Returns:
+        For each sentence, the likelihood of its language divided by that of its likeliest language:
+        1 if no other language is likelier.
+    """
     beginnings = []
     for sentence in sentences:
         beginnings.append(replace_white_space(sentence[:_MAX_CHARACTERS]))
-    return _model().likelihoods_of_languages(beginnings, languages)
+    return _language_model().likelihoods_of_languages(beginnings, languages)
 
 
 @cache
-def _model() -> "LanguageLikelihoods":
-    """Return the model of all languages, loaded once a process."""
+def _language_model() -> "LanguageLikelihoods":
+    """Return the model that knows the character sequences of all languages; it is loaded once."""
     # Imported here: each stage imports all rules, and SciPy takes a tenth of a second.
     from bleuprint.text.language_likelihoods import LanguageLikelihoods
 

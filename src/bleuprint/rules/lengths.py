@@ -30,7 +30,12 @@ class Length(Check):
             raise ValueError(f"min {self.min} is above max {self.max}")
 
     def keeps(self, candidate: Candidate) -> bool:
-        """Return whether both sides have an allowed number of tokens."""
+        """Return whether both sides have at least `min` and at most `max` tokens.
+
+        Tokenizing is slow, so it comes last. First, the bounds of the number of tokens, which are
+        known without tokenizing, may be enough; then the number of words, of which each has at
+        least one token.
+        """
         (source_min, source_max), (target_min, target_max) = candidate.bounds
         is_long_enough = self.min <= source_min and self.min <= target_min
         is_short_enough = source_max <= self.max and target_max <= self.max
@@ -53,7 +58,11 @@ class LengthRatio(Check):
     max: Annotated[float, Ge(1)]
 
     def keeps(self, candidate: Candidate) -> bool:
-        """Return whether the ratio of both lengths is allowed."""
+        """Return whether the longer side has at most `max` times the tokens of the shorter side.
+
+        Tokenizing is slow, so the bounds of the numbers of tokens, which are known without
+        tokenizing, are tried first.
+        """
         (source_min, source_max), (target_min, target_max) = candidate.bounds
         if source_min > 0 and target_min > 0:
             largest_ratio = max(source_max / target_min, target_max / source_min)
@@ -73,19 +82,18 @@ class LongWord(SideCheck):
     max: Annotated[int, Ge(1)]
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        """Return whether all words are short enough."""
+        """Return whether no word of a sentence has more than `max` characters."""
         if len(sentence) <= self.max:
-            return True
+            return True  # No word is longer than its sentence.
         words = replace_white_space(sentence).split()
         longest = max(map(len, words), default=0)
         return longest <= self.max
 
 
 def _has_more_words(sentence: str, max_words: int) -> bool:
-    """Return whether a sentence has more words than a limit, and so at least as many tokens.
-
-    Counting spaces comes first, since it is fastest: more than n words have at least n spaces.
-    """
+    """Return whether a sentence has more words, separated by spaces, than a limit."""
+    # Counting spaces is fastest, and often enough: n + 1 words have at least n spaces.
     if sentence.count(" ") < max_words:
         return False
-    return len(replace_white_space(sentence).split()) > max_words
+    words = replace_white_space(sentence).split()
+    return len(words) > max_words

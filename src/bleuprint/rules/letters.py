@@ -56,11 +56,15 @@ _LANGUAGES_BY_SCRIPT = {
 
 
 def _scripts_by_language() -> dict[str, tuple[str, ...]]:
-    """Return the scripts of each language."""
+    """Return the scripts in which each language is written: Cyrillic and Latin for `sr`, Serbian.
+
+    The table from which they are taken has the languages by script.
+    """
     scripts: dict[str, tuple[str, ...]] = {}
     for script, languages in _LANGUAGES_BY_SCRIPT.items():
         for language in languages.split():
-            scripts[language] = (*scripts.get(language, ()), script)
+            earlier_scripts = scripts.get(language, ())
+            scripts[language] = (*earlier_scripts, script)
     return scripts
 
 
@@ -82,9 +86,10 @@ class AlphabetRatio(SideCheck):
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        """Return whether enough of the characters are letters."""
-        letters = _count_characters(sentence, _LETTERS)
-        return _share(letters, _count_characters(sentence, _PRINTED_CHARACTERS)) >= self.min
+        """Return whether at least a share of `min` of the printed characters are letters."""
+        letter_count = _count_characters(sentence, _LETTERS)
+        printed_count = _count_characters(sentence, _PRINTED_CHARACTERS)
+        return _share(letter_count, printed_count) >= self.min
 
 
 @dataclass(frozen=True)
@@ -99,10 +104,13 @@ class CharacterScore(SideCheck):
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:
-        """Return whether enough of the letters belong to the scripts of the language."""
-        letters_of_language = _count_characters(sentence, _letters_of_language(language))
-        letters = _count_characters(sentence, _LETTERS_WITH_SCRIPT)
-        return _share(letters_of_language, letters) >= self.min
+        """Return whether at least a share of `min` of the letters are of the language's scripts.
+
+        For Japanese, for example, these are Han, Hiragana and Katakana.
+        """
+        count_in_scripts = _count_characters(sentence, _letters_of_language(language))
+        letter_count = _count_characters(sentence, _LETTERS_WITH_SCRIPT)
+        return _share(count_in_scripts, letter_count) >= self.min
 
 
 def _share(part: int, total: int) -> float:
@@ -111,20 +119,27 @@ def _share(part: int, total: int) -> float:
 
 
 def _count_characters(sentence: str, table: CharacterTable) -> int:
-    """Return the number of characters of a sentence that a table does not remove."""
+    """Count the characters of a sentence that belong to a class, such as letters.
+
+    `str.translate` removes all other characters, and is faster than a loop.
+
+    Args:
+        sentence: The sentence.
+        table: The class, as a table that maps each other character to None, which removes it.
+    """
     return len(sentence.translate(table))
 
 
 def _table_of_matching(expression: str) -> CharacterTable:
-    """Return a table for `str.translate` that removes characters that an expression does not match.
+    """Return a table with which `str.translate` keeps only the characters of a class.
 
     Args:
-        expression: A regular expression for one character.
+        expression: A regular expression that matches one character of the class.
     """
     pattern = regex.compile(expression)
 
     def keep_or_remove(character: str) -> str | None:
-        """Return a character that matches; None, which removes it, otherwise."""
+        """Return the character if it matches, otherwise None, by which `translate` removes it."""
         return character if pattern.match(character) else None
 
     return CharacterTable(keep_or_remove)
@@ -142,10 +157,13 @@ _LETTERS_WITH_SCRIPT = _table_of_matching(
 
 @cache
 def _letters_of_language(language: str) -> CharacterTable:
-    """Return the table that keeps the letters in the scripts of a language.
+    """Return a table with which `str.translate` keeps only letters in the scripts of a language.
 
-    It reads Unicode's script extensions (scx), since some letters belong to several scripts: the
-    Japanese long-vowel mark to Katakana and Hiragana.
+    Args:
+        language: The code of the language, such as `ja`.
     """
+    # Unicode's script extensions (scx) list all scripts of a character: the Japanese long-vowel
+    # mark belongs to Katakana and Hiragana.
     scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
+    # The look-ahead requires a letter, or a mark such as an accent.
     return _table_of_matching(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")

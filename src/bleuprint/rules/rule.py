@@ -52,7 +52,10 @@ class Candidate:
 
     @cached_property
     def alignment_score(self) -> float:
-        """How well the words of both sides explain each other; see `WordTranslations.score`."""
+        """How well the words of both sides explain each other: about 2 for good translations.
+
+        It is about -1 for sentences that are not translations of each other.
+        """
         assert self.score is not None, "for a check that needs_translations"
         return self.score(self)
 
@@ -70,18 +73,25 @@ class Rule:
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the rule in params.yaml and in filtering statistics."""
+        """Return the name of the rule in params.yaml: `length_ratio` for a class LengthRatio."""
+        # An underscore is put between a lower-case letter or digit and the upper-case one after it.
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
     def check_language(cls, language: str) -> None:
-        """Raise ValueError if the rule does not support a language."""
-        known = cls.known_languages
-        if known is not None and language not in known:
-            raise ValueError(
-                f"rule {cls.name()} does not support language {language!r}; "
-                f"it supports: {', '.join(sorted(known))}"
-            )
+        """Raise ValueError if the rule does not support a language.
+
+        Most rules support all languages. Others list those that they know.
+
+        Args:
+            language: The code of the language, such as `de`.
+        """
+        if cls.known_languages is None or language in cls.known_languages:
+            return
+        raise ValueError(
+            f"rule {cls.name()} does not support language {language!r}; "
+            f"it supports: {', '.join(sorted(cls.known_languages))}"
+        )
 
 
 @dataclass(frozen=True)
@@ -117,9 +127,9 @@ class Check(Rule, ABC):
         """Return whether a pair is kept."""
 
     def keeps_each(self, candidates: Sequence[Candidate]) -> Iterable[bool]:
-        """Return for each pair whether it is kept, in order.
+        """Return, for each pair in order, whether it is kept.
 
-        A check that is faster on many pairs at once overrides this method.
+        A rule that is faster on many pairs at once overrides this method.
         """
         return map(self.keeps, candidates)
 
@@ -138,8 +148,9 @@ class SideCheck(Check):
         """
 
     def keeps(self, candidate: Candidate) -> bool:
-        """Return whether both sides of a pair pass."""
+        """Return whether both sides of a sentence pair pass, each checked on its own."""
         source_language, target_language = candidate.languages
+        # The target is not checked if the source fails, which saves time.
         if not self.passes(candidate.pair.source, source_language):
             return False
         return self.passes(candidate.pair.target, target_language)
@@ -156,38 +167,45 @@ def apply_edits(sentence: str, language: str, edits: Edits) -> str:
 
 
 def apply_edit(edit: Edit, sentence: str, language: str) -> str:
-    """Apply one edit to a sentence.
+    """Apply one cleaning rule to a sentence, and check its result.
+
+    A user may have written the rule, so that it may fail, or return something else than a line.
+
+    Args:
+        edit: The rule.
+        sentence: The sentence.
+        language: The code of its language.
 
     Raises:
-        UserError: The edit fails, or returns something other than one line of text.
+        UserError: The rule fails, or does not return one line of text.
     """
     try:
         edited_sentence = edit.edit(sentence, language)
-    except Exception as error:  # of any class: the code of a rule may be the user's
+    except Exception as error:  # The code of a user may raise errors of any class.
         raise rule_error(error, sentence) from error
     if not isinstance(edited_sentence, str):
+        beginning = sentence[:_SHOWN_CHARACTERS]
         raise UserError(
-            f"rule {edit.name()}: its edit of {sentence[:_SHOWN_CHARACTERS]!r} returns "
-            f"{edited_sentence!r}. It must return a string"
+            f"rule {edit.name()}: its edit of {beginning!r} returns {edited_sentence!r}. It must "
+            "return a string"
         )
     if "\n" in edited_sentence:
-        raise UserError(
-            f"rule {edit.name()}: it inserts a line break into {sentence[:_SHOWN_CHARACTERS]!r}"
-        )
+        beginning = sentence[:_SHOWN_CHARACTERS]
+        raise UserError(f"rule {edit.name()}: it inserts a line break into {beginning!r}")
     return edited_sentence
 
 
 def rule_error(error: Exception, text: str | None = None) -> UserError:
-    """Turn an error in the code of a rule, which may be a user's, into a message of one line.
+    """Turn an error in the code of a cleaning or filtering rule into a message of one line.
 
-    The message begins with the file and line of the rule that failed.
+    A user may have written the rule. The message begins with the file and line that failed.
 
     Args:
-        error: The error.
-        text: The sentence or pair at which the rule failed, if any.
+        error: The error that the rule has raised.
+        text: The sentence or pair at which the rule failed; None if it failed at its import.
 
     Returns:
-        The error to raise; a UserError stays as it is.
+        The error to raise instead. A UserError has such a message already, and is returned itself.
 
     Raises:
         Exception: The error itself, if the machine is out of memory: the rule is not to blame.
@@ -199,7 +217,7 @@ def rule_error(error: Exception, text: str | None = None) -> UserError:
     frames = traceback.extract_tb(error.__traceback__)
     rules_folder = str(Path(__file__).parent)
     rule_frames = [frame for frame in frames if frame.filename.startswith(rules_folder)]
-    # No frame lies in the rules if a method cannot be called, for example for lack of an argument.
+    # A rule without a frame was not even entered: for example, its method lacks a parameter.
     last_frame = rule_frames[-1] if rule_frames else frames[-1]
     message = f"{last_frame.filename}:{last_frame.lineno}: {type(error).__name__}: {error}"
     if text is not None:
