@@ -1,46 +1,65 @@
-"""What `check`, `inspect` and `new-corpus` say of text that does not look like sentences."""
+"""`check`, `inspect` and `new-corpus` write a note on text that does not look like sentences."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_settings
-from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.corpus.text_notes import notes_on_local_texts
 from bleuprint.text.parallel import TextFolder
-from corpora import write_set
+from corpora import phrasebook_sentences, write_set
 from params import PARAMS
 
-GERMAN, ENGLISH = (list(phrasebook.sentences("train", side))[:200] for side in ("de", "en"))
-SUBWORDS = [line.replace("e", "e@@ ", 1) for line in GERMAN]
-JSON_LINES = [json.dumps({"text": line}) for line in ENGLISH]
-FILES = "source: {path: inputs/a.de}, target: {path: inputs/a.no}"
-VALID = f"{{a: {{license_and_citation: own, {FILES}}}}}".replace("a.", "valid.")
-TEST = f"{{news: {{a: {{license_and_citation: own, {FILES}}}}}}}".replace("a.", "news.")
-ALL_SETS = PARAMS.replace("valid: {}", f"valid: {VALID}").replace("tests: {}", f"tests: {TEST}")
-JOIN = "join the subwords first: sed -E 's/@@( |$)//g'"
-ALONE = "write the sentences alone, one per line"
+# 200 sentences each, and the same sentences in forms that are not sentences.
+GERMAN_SENTENCES = phrasebook_sentences("de", 200)
+ENGLISH_SENTENCES = phrasebook_sentences("en", 200)
+GERMAN_SUBWORDS = [f"{line[:-2]}@@ {line[-2:]}" for line in GERMAN_SENTENCES]
+ENGLISH_JSON = [json.dumps({"text": line}) for line in ENGLISH_SENTENCES]
+GERMAN_TOKENS = [
+    line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower()
+    for line in GERMAN_SENTENCES
+]
+# What moses writes with `escape`: entities for quotation marks.
+ENGLISH_TOKENS = [f"&quot; {line.lower()}" for line in ENGLISH_SENTENCES]
+
+
+def params_with_all_sets():
+    """Return a params.yaml with a text a for training, valid for validation and news for testing.
+
+    Their files are in inputs/, such as inputs/a.de and inputs/a.no.
+    """
+    text = (
+        "{{a: {{license_and_citation: own, source: {{path: inputs/{name}.de}}, "
+        "target: {{path: inputs/{name}.no}}}}}}"
+    )
+    valid = text.format(name="valid")
+    news = text.format(name="news")
+    params = PARAMS.replace("valid: {}", f"valid: {valid}")
+    return params.replace("tests: {}", f"tests: {{news: {news}}}")
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
+    """The folder of a project with three sets of sentences in inputs/; the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
+    pairs = list(zip(GERMAN_SENTENCES, ENGLISH_SENTENCES, strict=True))
     for name in ("a", "valid", "news"):
-        write_set(
-            TextFolder(tmp_path / "inputs", "de", "no"), name, zip(GERMAN, ENGLISH, strict=True)
-        )
-    (tmp_path / "params.yaml").write_text(ALL_SETS)
+        write_set(TextFolder(tmp_path / "inputs", "de", "no"), name, pairs)
+    (tmp_path / "params.yaml").write_text(params_with_all_sets())
     return tmp_path
 
 
-def write(project, name, lines):
-    (project / "inputs" / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+def write_input(project, name, lines):
+    """Write a file of inputs/."""
+    path = project / "inputs" / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 @pytest.mark.usefixtures("project")
@@ -48,89 +67,138 @@ def test_sentences_get_no_note():
     assert list(notes_on_local_texts(load_settings())) == []
 
 
-def test_each_side_of_each_set_is_named(project):
-    write(project, "a.de", [*GERMAN[:3], *SUBWORDS[3:]])
-    write(project, "valid.no", JSON_LINES)
-    write(project, "news.no", JSON_LINES[:100] + ENGLISH[100:])
-    share = sum("e@@ " in line for line in SUBWORDS[3:]) / 200
-    first = next(n for n, line in enumerate(SUBWORDS, 1) if n > 3 and "e@@ " in line)
-    assert 0.9 < share < 0.995
-    place = "corpora.own.files.train.a.source: inputs/a.de: "
-    look = f"{share:.0%} of the lines look like BPE subwords (@@), such as line {first}: {JOIN}"
-    assert list(notes_on_local_texts(load_settings())) == [
-        f"{place}{look}",
-        "corpora.own.files.valid.a.target: inputs/valid.no: "
-        f"100% of the lines look like JSON, such as line 1: {ALONE}",
-        "corpora.own.files.tests.news.a.target: inputs/news.no: "
-        f"50% of the lines look like JSON, such as line 1: {ALONE}",
+def test_a_note_names_the_text_the_file_the_share_of_lines_and_what_to_do(project):
+    write_input(project, "a.de", GERMAN_SENTENCES[:20] + GERMAN_SUBWORDS[20:])
+    write_input(project, "valid.no", ENGLISH_JSON)
+    write_input(project, "news.no", ENGLISH_JSON[:100] + ENGLISH_SENTENCES[100:])
+
+    notes = list(notes_on_local_texts(load_settings()))
+
+    assert notes == [
+        "corpora.own.files.train.a.source: inputs/a.de: 90% of the lines look like BPE subwords "
+        "(@@), such as line 21: join the subwords first: sed -E 's/@@( |$)//g'",
+        "corpora.own.files.valid.a.target: inputs/valid.no: 100% of the lines look like JSON, such "
+        "as line 1: write the sentences alone, one per line",
+        "corpora.own.files.tests.news.a.target: inputs/news.no: 50% of the lines look like JSON, "
+        "such as line 1: write the sentences alone, one per line",
     ]
 
 
-def test_a_file_that_is_not_here_or_damaged_is_left_to_others(project):
-    (project / "inputs/a.no").unlink()
-    (project / "inputs/valid.no").write_bytes(b"\xff\n" * 200)
+def test_missing_and_damaged_files_get_no_note(project):
+    """Other checks report them; these notes are on what files contain."""
+    (project / "inputs" / "a.no").unlink()
+    (project / "inputs" / "valid.no").write_bytes(b"\xff\n" * 200)  # Not UTF-8.
+
     assert list(notes_on_local_texts(load_settings())) == []
 
 
-def test_a_text_that_was_downloaded_before(project):
-    url = "file: {url: 'https://example.org/a.de'}"
-    text = ALL_SETS.replace("{path: inputs/a.de}", url.removeprefix("file: "))
-    (project / "params.yaml").write_text(text)
+def test_a_text_with_a_url_gets_a_note_once_it_was_downloaded(project):
+    params = params_with_all_sets()
+    params = params.replace("{path: inputs/a.de}", "{url: 'https://example.org/a.de'}")
+    (project / "params.yaml").write_text(params)
     settings = load_settings()
-    assert list(notes_on_local_texts(settings)) == []
-    folder = TextFolder(paths.download_folder("own"), "de", "no")
-    folder.path.mkdir(parents=True)
-    write_set(folder, "train", zip(SUBWORDS, ENGLISH, strict=True))
-    (note,) = notes_on_local_texts(settings)
-    assert note.startswith(f"corpora.own.files.train.source: {folder.files('train')[0]}: ")
+
+    notes_before_download = list(notes_on_local_texts(settings))
+    downloaded = TextFolder(paths.download_folder("own"), "de", "no")
+    pairs = zip(GERMAN_SUBWORDS, ENGLISH_SENTENCES, strict=True)
+    write_set(downloaded, "train", pairs)
+    notes = list(notes_on_local_texts(settings))
+
+    assert notes_before_download == []
+    german_path, _ = downloaded.files("train")
+    assert len(notes) == 1
+    assert notes[0].startswith(f"corpora.own.files.train.source: {german_path}: ")
 
 
-TOKENS = [line.replace("?", " ?").replace(".", " .").replace(",", " ,").lower() for line in GERMAN]
+@pytest.mark.parametrize(
+    ("tokenizer", "vocabulary"),
+    [
+        pytest.param("moses", "bpe: {num_merges: 10}", id="moses would tokenize tokens"),
+        pytest.param(
+            "none", "sentencepiece: {vocab_size: 300}", id="SentencePiece reads sentences"
+        ),
+    ],
+)
+def test_text_in_tokens_gets_a_note_if_the_settings_expect_sentences(
+    project, tokenizer, vocabulary
+):
+    write_input(project, "a.de", GERMAN_TOKENS)
+    write_input(project, "a.no", ENGLISH_TOKENS)
+    write_tokenizer_and_vocabulary(project, tokenizer, vocabulary)
+
+    notes = list(notes_on_local_texts(load_settings()))
+
+    places = [note.split()[0] for note in notes]
+    assert places == ["corpora.own.files.train.a.source:", "corpora.own.files.train.a.target:"]
 
 
-def test_a_corpus_in_tokens_by_its_settings_gets_no_note(project):
-    write(project, "a.de", TOKENS)
-    write(project, "a.no", ["&quot; " + line.lower() for line in ENGLISH])
-    assert [note.split()[0] for note in notes_on_local_texts(load_settings())] == [
-        "corpora.own.files.train.a.source:",
-        "corpora.own.files.train.a.target:",
-    ]
-    none = ALL_SETS.replace("tokenize: {name: moses", "tokenize: {name: none")
-    (project / "params.yaml").write_text(none)
+def test_text_in_tokens_gets_no_note_if_the_settings_expect_tokens(project):
+    write_input(project, "a.de", GERMAN_TOKENS)
+    write_input(project, "a.no", ENGLISH_TOKENS)
+    write_tokenizer_and_vocabulary(project, "none", "bpe: {num_merges: 10}")
+
     assert list(notes_on_local_texts(load_settings())) == []
-    # SentencePiece reads sentences, and subwords are no tokens
-    units = "vocabulary: {sentencepiece: {vocab_size: 300}}"
-    bpe = "vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0}}"
-    (project / "params.yaml").write_text(none.replace(bpe, units))
-    assert len(list(notes_on_local_texts(load_settings()))) == 2
-    (project / "params.yaml").write_text(none)
-    write(project, "a.de", SUBWORDS)
+
+
+def test_text_in_subwords_gets_a_note_even_if_the_settings_expect_tokens(project):
+    write_input(project, "a.de", GERMAN_SUBWORDS)
+    write_input(project, "a.no", ENGLISH_TOKENS)
+    write_tokenizer_and_vocabulary(project, "none", "bpe: {num_merges: 10}")
+
     assert "BPE" in "".join(notes_on_local_texts(load_settings()))
 
 
-def test_inspect_says_it_of_all_lines_though_it_draws_some(project):
-    write(project, "a.de", SUBWORDS)
-    write(project, "news.de", SUBWORDS)
+def write_tokenizer_and_vocabulary(project, tokenizer, vocabulary):
+    """Replace tokenizer and vocabulary in the project's params.yaml.
+
+    Args:
+        project: The folder of the project.
+        tokenizer: The name of the tokenizer.
+        vocabulary: The setting `vocabulary`, without its braces.
+    """
+    params = params_with_all_sets()
+    params = params.replace("name: moses", f"name: {tokenizer}")
+    params = params.replace("bpe: {num_merges: 10, joint: true, threshold: 0}", vocabulary)
+    (project / "params.yaml").write_text(params)
+
+
+def test_inspect_writes_notes_on_all_lines_of_a_text_of_which_it_draws_some(project):
+    write_input(project, "a.de", GERMAN_SUBWORDS)
+    write_input(project, "news.de", GERMAN_SUBWORDS)
     source = Downloads(None, project / "store", None)
-    found = inspect_corpus("own", load_settings(), Sample(20, 1), source, project / "work", 1)
-    places = [note.split(": ")[:2] for note in found.notes]
+    sample = Sample(20, 1)  # 20 pairs, by seed 1.
+
+    inspection = inspect_corpus("own", load_settings(), sample, source, project / "work", 1)
+
+    places = [note.split(": ")[:2] for note in inspection.notes]
     assert places == [
         ["corpora.own.files.train.a.source", "inputs/a.de"],
         ["corpora.own.files.tests.news.a.source", "inputs/news.de"],
     ]
 
 
-def test_new_corpus_says_it_of_its_files(project, capsys):
-    write(project, "mine.de", SUBWORDS)
-    write(project, "mine.en", JSON_LINES)
-    NewCorpus.from_files([paths.Path("inputs/mine.de"), paths.Path("inputs/mine.en")], None)
-    said = capsys.readouterr().err
-    assert "note: inputs/mine.de: " in said
-    assert f"look like BPE subwords (@@), such as line 1: {JOIN}" in said
+def test_new_corpus_writes_notes_on_two_files(project, capsys):
+    write_input(project, "mine.de", GERMAN_SUBWORDS)
+    write_input(project, "mine.en", ENGLISH_JSON)
+
+    NewCorpus.from_files([Path("inputs/mine.de"), Path("inputs/mine.en")], None)
+
+    errors = capsys.readouterr().err
+    assert "note: inputs/mine.de: " in errors
     assert (
-        f"note: inputs/mine.en: 100% of the lines look like JSON, such as line 1: {ALONE}" in said
-    )
-    table = [f"{source}\t{target}" for source, target in zip(SUBWORDS, ENGLISH, strict=True)]
-    write(project, "mine.de-en.tsv", table)
-    NewCorpus.from_files([paths.Path("inputs/mine.de-en.tsv")], None)
+        "look like BPE subwords (@@), such as line 1: join the subwords first: "
+        "sed -E 's/@@( |$)//g'"
+    ) in errors
+    assert (
+        "note: inputs/mine.en: 100% of the lines look like JSON, such as line 1: "
+        "write the sentences alone, one per line"
+    ) in errors
+
+
+def test_new_corpus_writes_a_note_on_a_column_of_a_table(project, capsys):
+    pairs = zip(GERMAN_SUBWORDS, ENGLISH_SENTENCES, strict=True)
+    write_input(project, "mine.de-en.tsv", [f"{german}\t{english}" for german, english in pairs])
+
+    NewCorpus.from_files([Path("inputs/mine.de-en.tsv")], None)
+
     assert "note: inputs/mine.de-en.tsv: source: " in capsys.readouterr().err

@@ -1,42 +1,58 @@
+"""The stage tokenize edits held-out sets, and splits all sentences into tokens."""
+
+import pytest
+
 from bleuprint.corpus.steps.filter_stats import read_filter_stats
-from bleuprint.rules import EDITS as KNOWN_EDITS
-from corpora import EDITS, PAIRS
+from bleuprint.rules import EDITS
+from corpora import PAIRS
 from prepared import prepare
 
-ENTITIES = (KNOWN_EDITS["entities"](),)
+
+@pytest.mark.parametrize("name", ["train", "valid", "test.held-out"])
+def test_sets_that_were_drawn_from_the_training_text_are_not_edited_a_second_time(tmp_path, name):
+    """The stage clean edits the training text, before the stage split draws sets from it."""
+    escaped_twice = [(f"Satz {i} &amp;lt;", f"sentence {i} &amp;lt;") for i in range(50)]
+
+    outputs = prepare(tmp_path, {"train": escaped_twice}, edits=(EDITS["entities"](),))
+
+    # The edit undoes one level of escapes: &amp;lt; becomes &lt;, which a second time becomes <.
+    for source, _ in outputs.text("tokens").pairs(name):
+        assert " &lt;" in source
 
 
-def test_sets_that_were_drawn_are_edited_once(tmp_path):
-    train = [(f"Satz {i} &amp;lt;", f"sentence {i} &amp;lt;") for i in range(50)]
-    made = prepare(tmp_path, {"train": train}, edits=ENTITIES)
-    for name in ("train", "valid", "test.held-out"):
-        assert all(" &lt;" in source for source, _ in made.text("tokens").pairs(name))
+@pytest.mark.parametrize("name", ["valid", "test.x"])
+def test_published_sets_are_edited_for_their_tokens_but_kept_as_published(tmp_path, name):
+    published = [("Fisch &amp; Brot", "fish &amp; bread")]
+    sets = {"train": PAIRS, "valid": published, "test.x": published}
+
+    outputs = prepare(tmp_path, sets, edits=(EDITS["entities"](),))
+
+    assert list(outputs.text("split").pairs(name)) == published
+    assert list(outputs.text("tokens").pairs(name)) == [("Fisch & Brot", "fish & bread")]
 
 
-def test_sets_that_were_given_are_read_through_the_edits(tmp_path):
-    given = [("Fisch &amp; Brot", "fish &amp; bread")]
-    sets = {"train": PAIRS, "valid": given, "test.x": given}
-    made = prepare(tmp_path, sets, edits=(*ENTITIES, *EDITS))
-    for name in ("valid", "test.x"):
-        assert list(made.text("split").pairs(name)) == given
-        assert list(made.text("tokens").pairs(name)) == [("Fisch & Brot", "fish & bread")]
-
-
-def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path):
+@pytest.mark.parametrize(("name", "number"), [("valid", 0), ("test.x", 1), ("train", 2)])
+def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path, name, number):
     pairs = [(f"""l'eau "claire", {i}""", f"""it's "clear", {i}""") for i in range(40)]
-    punctuation = (KNOWN_EDITS["punctuation"](),)
-    sets = {"train": pairs[2:], "valid": pairs[:1], "test.x": pairs[1:2]}
-    made = prepare(tmp_path, sets, edits=punctuation, languages=("fr", "en"))
-    # English has the comma inside the quotation marks
-    for name, i in (("valid", 0), ("test.x", 1), ("train", 2)):
-        tokens = next(iter(made.text("tokens").pairs(name)))
-        assert tokens == (f"""l' eau " claire " , {i}""", f"""it 's " clear , " {i}""")
+    sets = {"train": pairs[2:], "valid": [pairs[0]], "test.x": [pairs[1]]}
+    punctuation = EDITS["punctuation"]()
+
+    outputs = prepare(tmp_path, sets, edits=(punctuation,), languages=("fr", "en"))
+
+    french, english = next(iter(outputs.text("tokens").pairs(name)))
+    assert french == f"""l' eau " claire " , {number}"""
+    # Only in English, the edit moves the comma inside the quotation marks.
+    assert english == f"""it 's " clear , " {number}"""
 
 
-def test_the_pairs_of_all_sets_are_counted(tmp_path):
-    pairs = [(f"Satz {i}", f"sentence {i}") for i in range(9)]
+def test_the_statistics_count_the_pairs_of_all_sets(tmp_path):
+    pairs = [(f"Satz {number}", f"sentence {number}") for number in range(9)]
     sets = {"train": pairs[:5], "valid": pairs[5:8], "test.x": pairs[8:]}
-    made = prepare(tmp_path, sets)
-    counts = read_filter_stats(made.filter_stats("tokenize"))
-    found = {name: (each.pairs_in, each.pairs_out) for name, each in counts.items()}
-    assert found == {"train": (5, 5), "valid": (3, 3), "test.x": (1, 1)}
+
+    outputs = prepare(tmp_path, sets)
+
+    counts = read_filter_stats(outputs.filter_stats("tokenize"))
+    pairs_in = {name: set_counts.pairs_in for name, set_counts in counts.items()}
+    pairs_out = {name: set_counts.pairs_out for name, set_counts in counts.items()}
+    assert pairs_in == {"train": 5, "valid": 3, "test.x": 1}
+    assert pairs_out == {"train": 5, "valid": 3, "test.x": 1}

@@ -1,4 +1,4 @@
-"""The copy task is that of The Annotated Transformer; its splits have nothing in common."""
+"""The toy corpora: the copy task of The Annotated Transformer, and a sentence to translate."""
 
 import hashlib
 from collections import Counter
@@ -13,48 +13,102 @@ from bleuprint.text.parallel import TextFolder
 from root import ROOT
 
 
-def test_lines_of_the_copy_task():
-    """Ten symbols of ten, the first always 1, the others equally often."""
-    lines = {split: copy_task(split) for split in COPY_SPLITS}
-    assert {split: len(found) for split, found in lines.items()} == COPY_SPLITS
-    for found in lines.values():
-        assert all(line.startswith("1 ") and len(line.split()) == 10 for line in found)
-    counts = Counter(symbol for line in lines["train"] for symbol in line.split()[1:])
-    assert set(counts) == {str(number) for number in range(1, 11)}
-    # 288,000 draws: five standard deviations are 0.3 % of all
-    assert all(abs(count / 288_000 - 0.1) < 0.003 for count in counts.values())
-    assert len(set(lines["test"])) == 50
-    assert not set(lines["train"]) & {*lines["valid"], *lines["test"]}
-    assert not set(lines["valid"]) & set(lines["test"])
+@pytest.mark.parametrize(("split", "size"), [("train", 32_000), ("valid", 200), ("test", 50)])
+def test_a_line_of_the_copy_task_has_ten_symbols_of_which_the_first_is_1(split, size):
+    lines = copy_task(split)
+
+    assert len(lines) == size
+    for line in lines:
+        symbols = line.split()
+        assert line.startswith("1 ")
+        assert len(symbols) == 10
 
 
-def test_the_bytes_are_always_the_same():
-    text = "\n".join(line for split in COPY_SPLITS for line in copy_task(split))
-    assert hashlib.sha256(text.encode()).hexdigest().startswith("7f30f52db53d17fe")
+def test_the_symbols_of_the_copy_task_after_the_first_one_are_equally_frequent():
+    counts = Counter()
+    for line in copy_task("train"):
+        counts.update(line.split()[1:])
+
+    assert set(counts) == {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}
+    draws = 32_000 * 9
+    # Five standard deviations are 0.3% of all draws.
+    for count in counts.values():
+        assert abs(count / draws - 0.1) < 0.003
 
 
-def test_sentences_differ_in_words_each_of_which_is_translated_in_one_way():
-    pairs = [*zip(*(toy_sentences("sentences", side) for side in ("de", "en")), strict=True)]
-    assert len({german for german, _ in pairs}) == len({english for _, english in pairs}) == 54
-    words = {
-        word
-        for german, english in pairs
-        for word in zip(german.split(), english.split(), strict=True)
-    }
-    assert len(words) == len({german for german, _ in words}) == len({en for _, en in words}) == 11
-    (german,), (english,) = (toy_sentences("sentence", side) for side in ("de", "en"))
-    assert (german.removesuffix(" P"), english) in pairs
+def test_no_line_of_the_copy_task_is_in_two_splits():
+    train_lines = set(copy_task("train"))
+    valid_lines = set(copy_task("valid"))
+    test_lines = set(copy_task("test"))
+
+    assert len(test_lines) == 50
+    assert train_lines.isdisjoint(valid_lines | test_lines)
+    assert valid_lines.isdisjoint(test_lines)
 
 
-@pytest.mark.parametrize("recipe", ["copy", "toy-sentence"])
-def test_they_are_read_like_any_corpus(recipe, tmp_path):
-    name, corpus = next(iter(load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()))
+def test_the_copy_task_has_the_same_bytes_as_in_published_results():
+    lines = []
+    for split in COPY_SPLITS:
+        lines += copy_task(split)
+
+    sha256 = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    assert sha256.startswith("7f30f52db53d17fe")
+
+
+def toy_pairs(text):
+    """Return the German and English sentences of a toy corpus: `sentence` or `sentences`."""
+    return list(zip(toy_sentences(text, "de"), toy_sentences(text, "en"), strict=True))
+
+
+def test_the_54_toy_sentences_differ_in_both_languages():
+    pairs = toy_pairs("sentences")
+
+    assert len(pairs) == 54
+    assert len({german for german, _ in pairs}) == 54
+    assert len({english for _, english in pairs}) == 54
+
+
+def test_each_word_of_the_toy_sentences_has_one_translation():
+    word_pairs = set()
+    for german, english in toy_pairs("sentences"):
+        word_pairs.update(zip(german.split(), english.split(), strict=True))
+
+    assert len(word_pairs) == 11
+    assert len({german for german, _ in word_pairs}) == 11
+    assert len({english for _, english in word_pairs}) == 11
+
+
+def test_the_single_toy_sentence_is_among_the_54_but_for_its_padding():
+    pairs = toy_pairs("sentence")
+
+    assert len(pairs) == 1
+    german, english = pairs[0]
+    # P is the padding of the notebook from which the sentence comes.
+    assert (german.removesuffix(" P"), english) in toy_pairs("sentences")
+
+
+def download_recipe(tmp_path, recipe):
+    """Download the only corpus of a recipe, without access to the network, and return its text."""
+    corpora = load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora
+    name, corpus = next(iter(corpora.items()))
     raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
-    nowhere = Downloads(str(tmp_path), tmp_path, None)
-    download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", nowhere)
-    for split in raw.set_names():
-        if recipe == "copy":
-            lines = copy_task(split.partition(".")[0])
-            assert list(raw.pairs(split)) == list(zip(lines, lines, strict=True))
-        else:
-            assert list(raw.pairs(split)) == [("ich mochte ein bier P", "i want a beer")]
+    source = Downloads(str(tmp_path), tmp_path, None)
+    download_corpus(name, corpus.files, raw, tmp_path / "filter_stats.json", source)
+    return raw
+
+
+def test_the_recipe_copy_downloads_the_copy_task(tmp_path):
+    raw = download_recipe(tmp_path, "copy")
+
+    for set_name in raw.set_names():
+        split = set_name.partition(".")[0]  # The set test.NAME is the split test.
+        lines = copy_task(split)
+        assert list(raw.pairs(set_name)) == list(zip(lines, lines, strict=True))
+
+
+def test_the_recipe_toy_sentence_downloads_one_sentence_for_each_set(tmp_path):
+    raw = download_recipe(tmp_path, "toy-sentence")
+
+    for set_name in raw.set_names():
+        assert list(raw.pairs(set_name)) == [("ich mochte ein bier P", "i want a beer")]

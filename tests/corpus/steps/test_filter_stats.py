@@ -6,7 +6,7 @@ from bleuprint.corpus.steps.filter_stats import FilterStats, NothingLeft, read_f
 from bleuprint.text.parallel import Pair
 
 
-def test_counts_of_all_sets_are_read_back(tmp_path):
+def test_the_counts_of_all_sets_are_read_back(tmp_path):
     filter_stats = FilterStats(
         "filter", "own", "fingerprint", rules=("length", "length_ratio"), edits=("unicode",)
     )
@@ -14,15 +14,17 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
     train.count_kept(3)
     train.record_dropped("length_ratio", 7, Pair("a b c", "a"))
     train.record_changed("unicode", 2, Pair("A", "b"), Pair("a", "b"))
-    filter_stats.add_set("valid")  # empty before as well
+    filter_stats.add_set("valid")  # Empty before the stage, too, so that it is no error.
+
     filter_stats.write(tmp_path / "filter_stats.json")
     sets = read_filter_stats(tmp_path / "filter_stats.json")
+
     assert list(sets) == ["train", "valid"]
-    found = sets["train"]
-    assert (found.pairs_in, found.pairs_out) == (4, 3)
-    assert found.dropped == {"length": 0, "length_ratio": 1}
-    assert found.changed == {"unicode": 1}
-    assert found.samples == {
+    assert sets["train"].pairs_in == 4  # Three kept pairs and a dropped one.
+    assert sets["train"].pairs_out == 3
+    assert sets["train"].dropped == {"length": 0, "length_ratio": 1}
+    assert sets["train"].changed == {"unicode": 1}
+    assert sets["train"].samples == {
         "length_ratio": [{"pair": 7, "source": "a b c", "target": "a"}],
         "unicode": [
             {"pair": 2, "source": "A", "target": "b", "new_source": "a", "new_target": "b"}
@@ -30,10 +32,12 @@ def test_counts_of_all_sets_are_read_back(tmp_path):
     }
 
 
-def test_a_set_of_which_nothing_is_left_is_an_error(tmp_path):
+def test_a_set_whose_pairs_are_all_dropped_is_an_error_that_leaves_no_file(tmp_path):
     filter_stats = FilterStats("filter", "own", "fingerprint", rules=("length",))
     filter_stats.add_set("train").count_kept(2)
     filter_stats.add_set("valid").record_dropped("length", 1, Pair("a", "b"))
+
     with pytest.raises(NothingLeft, match=r"^corpus own: nothing left of valid after filter: "):
         filter_stats.write(tmp_path / "filter_stats.json")
+
     assert not (tmp_path / "filter_stats.json").exists()

@@ -1,4 +1,4 @@
-"""What holds for the shards of every stage, seen with filtering."""
+"""A stage gathers its shards if they come from the same text and settings; seen with filtering."""
 
 import pytest
 
@@ -13,41 +13,99 @@ from corpora import TOKENIZE, write_set
 
 @pytest.fixture
 def before(tmp_path):
+    """A training text of three pairs; in two of them, one side is three times as long."""
     folder = TextFolder(tmp_path / "before", "de", "en")
     write_set(folder, "train", [Pair("a b c", "d"), Pair("f", "g"), Pair("h", "i j k")])
     return folder
 
 
-def step(before, tmp_path, most):
-    checks = (CHECKS["identical"](), CHECKS["length_ratio"](max=most))
+def filtering(before, tmp_path, max_ratio):
+    """Return the stage filter with a limit for the ratio of both sides' lengths."""
+    checks = (CHECKS["identical"](), CHECKS["length_ratio"](max=max_ratio))
     return Filtering("m", before, tmp_path / "after", tmp_path / "filter_stats", checks, TOKENIZE)
 
 
-def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path, before):
-    shards = tmp_path / "shards"
-    run_step(step(before, tmp_path, 1.5), shards, Shard(1, 2), 1)
-    run_step(step(before, tmp_path, 9.0), shards, Shard(2, 2), 1)
-    with pytest.raises(UserError, match="1-of-2: made from another text or with other settings"):
-        run_step(step(before, tmp_path, 9.0), shards, AllShards(2), 1)
-    assert not (tmp_path / "after").exists()
-    run_step(step(before, tmp_path, 9.0), shards, Shard(1, 2), 1)
-    run_step(step(before, tmp_path, 9.0), shards, AllShards(2), 1)
+def run_both_shards(step, shards_folder):
+    """Run a step on two shards, without gathering them."""
+    run_step(step, shards_folder, Shard(1, 2), 1)
+    run_step(step, shards_folder, Shard(2, 2), 1)
+
+
+def test_shards_with_the_same_settings_are_gathered(tmp_path, before):
+    step = filtering(before, tmp_path, max_ratio=9.0)
+    run_both_shards(step, tmp_path / "shards")
+
+    run_step(step, tmp_path / "shards", AllShards(2), 1)
+
     assert TextFolder(tmp_path / "after", "de", "en").count("train") == 3
+
+
+def test_shards_with_different_settings_are_not_gathered(tmp_path, before):
+    old_step = filtering(before, tmp_path, max_ratio=1.5)
+    new_step = filtering(before, tmp_path, max_ratio=9.0)
+    run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
+    run_step(new_step, tmp_path / "shards", Shard(2, 2), 1)
+
+    with pytest.raises(UserError, match="1-of-2: made from another text or with other settings"):
+        run_step(new_step, tmp_path / "shards", AllShards(2), 1)
+
+    assert not (tmp_path / "after").exists()
+
+
+def test_shards_are_gathered_once_the_outdated_one_was_made_again(tmp_path, before):
+    old_step = filtering(before, tmp_path, max_ratio=1.5)
+    new_step = filtering(before, tmp_path, max_ratio=9.0)
+    run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
+    run_step(new_step, tmp_path / "shards", Shard(2, 2), 1)
+
+    run_step(new_step, tmp_path / "shards", Shard(1, 2), 1)
+    run_step(new_step, tmp_path / "shards", AllShards(2), 1)
+
+    assert TextFolder(tmp_path / "after", "de", "en").count("train") == 3
+
+
+def test_a_missing_shard_is_named(tmp_path, before):
+    step = filtering(before, tmp_path, max_ratio=9.0)
+    run_both_shards(step, tmp_path / "shards")
+
     with pytest.raises(UserError, match="1-of-3: shard 1-of-3 is missing"):
-        run_step(step(before, tmp_path, 9.0), shards, AllShards(3), 1)
-    # as many pairs, of which one has another source
-    write_set(before, "train", [Pair("a b c", "d"), Pair("f", "g"), Pair("x", "i j k")])
-    with pytest.raises(UserError, match="1-of-2: made from another text"):
-        run_step(step(before, tmp_path, 9.0), shards, AllShards(2), 1)
-    write_set(before, "train", [Pair("a", "b")] * 4)
-    with pytest.raises(UserError, match="1-of-2: made from another text"):
-        run_step(step(before, tmp_path, 9.0), shards, AllShards(2), 1)
+        run_step(step, tmp_path / "shards", AllShards(3), 1)
 
 
-def test_what_the_rules_did_is_printed_once_all_shards_are_gathered(tmp_path, before, capsys):
-    for work in (Shard(1, 2), Shard(2, 2)):
-        run_and_print(step(before, tmp_path, 1.5), tmp_path / "shards", work, 1)
+@pytest.mark.parametrize(
+    "changed_pairs",
+    [
+        pytest.param(
+            [Pair("a b c", "d"), Pair("f", "g"), Pair("x", "i j k")],
+            id="another source, as many pairs",
+        ),
+        pytest.param([Pair("a", "b")] * 4, id="another number of pairs"),
+    ],
+)
+def test_shards_of_a_text_that_has_changed_since_are_not_gathered(tmp_path, before, changed_pairs):
+    step = filtering(before, tmp_path, max_ratio=9.0)
+    run_both_shards(step, tmp_path / "shards")
+    write_set(before, "train", changed_pairs)
+
+    with pytest.raises(UserError, match="1-of-2: made from another text"):
+        run_step(filtering(before, tmp_path, max_ratio=9.0), tmp_path / "shards", AllShards(2), 1)
+
+
+def test_a_shard_prints_no_counts(tmp_path, before, capsys):
+    step = filtering(before, tmp_path, max_ratio=1.5)
+
+    run_and_print(step, tmp_path / "shards", Shard(1, 2), 1)
+    run_and_print(step, tmp_path / "shards", Shard(2, 2), 1)
+
     assert capsys.readouterr().out == ""
-    for work in (AllShards(2), WholeText()):
-        run_and_print(step(before, tmp_path, 1.5), tmp_path / "shards", work, 1)
-        assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by length_ratio 2\n"
+
+
+@pytest.mark.parametrize("work", [AllShards(2), WholeText()])
+def test_the_counts_of_the_whole_text_are_printed(tmp_path, before, capsys, work):
+    step = filtering(before, tmp_path, max_ratio=1.5)
+    run_both_shards(step, tmp_path / "shards")
+    capsys.readouterr()
+
+    run_and_print(step, tmp_path / "shards", work, 1)
+
+    assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by length_ratio 2\n"

@@ -11,8 +11,9 @@ from bleuprint.dataset.binarize import Binarizing
 from params import PARAMS
 from root import ROOT
 
-# Beside `own`, a corpus that differs from it in every setting, and one of several directions.
-OTHERS = """\
+# Next to the corpus `own` of PARAMS: a corpus that differs from it in every setting, and a corpus
+# with several directions.
+OTHER_CORPORA = """\
   other:
     like: own
     clean: {unicode: {form: NFKC}}
@@ -29,61 +30,105 @@ OTHERS = """\
     vocabulary: {bpe: {num_merges: 10}}
 systems:
 """
-STAGES = [
-    (Cleaning, "raw/CORPUS/given", "clean/CORPUS", "clean"),
-    (Deduplication, "clean/CORPUS", "dedup/CORPUS", "dedup"),
-    (Filtering, "dedup/CORPUS", "filter/CORPUS", "filter"),
-    (Tokenizing, "split/CORPUS", "tokens/CORPUS", "tokenize"),
-    (Binarizing, "tokens/CORPUS", "binary/CORPUS", "binarize"),
-]
 
 
 @pytest.fixture
 def settings(tmp_path):
+    """The settings of a project with the corpora own, other and many."""
     path = tmp_path / "params.yaml"
-    path.write_text(PARAMS.replace("systems:\n", OTHERS))
+    path.write_text(PARAMS.replace("systems:\n", OTHER_CORPORA))
     return load_settings(path, ROOT)
 
 
 @pytest.mark.parametrize("corpus", ["own", "other"])
-@pytest.mark.parametrize(("stage", "before", "after", "filter_stats"), STAGES)
-def test_paths_are_those_of_the_corpus(
-    settings, tmp_path, corpus, stage, before, after, filter_stats
+@pytest.mark.parametrize(
+    ("stage", "input_folder", "output_folder", "filter_stats"),
+    [
+        (Cleaning, "raw/{corpus}/given", "clean/{corpus}", "clean"),
+        (Deduplication, "clean/{corpus}", "dedup/{corpus}", "dedup"),
+        (Filtering, "dedup/{corpus}", "filter/{corpus}", "filter"),
+        (Tokenizing, "split/{corpus}", "tokens/{corpus}", "tokenize"),
+        (Binarizing, "tokens/{corpus}", "binary/{corpus}", "binarize"),
+    ],
+)
+def test_a_stage_reads_and_writes_the_folders_of_its_corpus(
+    settings, tmp_path, corpus, stage, input_folder, output_folder, filter_stats
 ):
-    made = stage.for_corpus(corpus, settings.corpus(corpus), tmp_path)
+    step = stage.for_corpus(corpus, settings.corpus(corpus), tmp_path)
+
     data = tmp_path / "data"
-    assert made.corpus == corpus
-    assert made.input_text.path == data / before.replace("CORPUS", corpus)
-    assert made.input_text.languages == ("de", "no")
-    assert made.output == data / after.replace("CORPUS", corpus)
-    assert made.filter_stats_path == data / "filter_stats" / corpus / f"{filter_stats}.json"
+    assert step.corpus == corpus
+    assert step.input_text.path == data / input_folder.format(corpus=corpus)
+    assert step.input_text.languages == ("de", "no")
+    assert step.output == data / output_folder.format(corpus=corpus)
+    assert step.filter_stats_path == data / "filter_stats" / corpus / f"{filter_stats}.json"
 
 
 @pytest.mark.parametrize("name", ["own", "other"])
-def test_settings_are_those_of_the_corpus(settings, tmp_path, name):
+def test_the_stage_clean_has_the_edits_of_its_corpus(settings, tmp_path, name):
     corpus = settings.corpus(name)
-    cleaning, dedup, filtering, tokenizing, binarizing = (
-        stage.for_corpus(name, corpus, tmp_path) for stage, *_ in STAGES
-    )
-    assert cleaning.edits == corpus.clean
-    assert (dedup.settings, dedup.edits) == (corpus.dedup, corpus.clean)
-    assert (filtering.checks, filtering.tokenize) == (corpus.filter, corpus.tokenize)
-    assert (tokenizing.settings, tokenizing.edits) == (corpus.tokenize, corpus.clean)
+
+    assert Cleaning.for_corpus(name, corpus, tmp_path).edits == corpus.clean
+
+
+@pytest.mark.parametrize("name", ["own", "other"])
+def test_the_stage_dedup_has_the_settings_and_edits_of_its_corpus(settings, tmp_path, name):
+    corpus = settings.corpus(name)
+
+    dedup = Deduplication.for_corpus(name, corpus, tmp_path)
+
+    assert dedup.settings == corpus.dedup
+    assert dedup.edits == corpus.clean
+
+
+@pytest.mark.parametrize("name", ["own", "other"])
+def test_the_stage_filter_has_the_checks_and_tokenizer_of_its_corpus(settings, tmp_path, name):
+    corpus = settings.corpus(name)
+
+    filtering = Filtering.for_corpus(name, corpus, tmp_path)
+
+    assert filtering.checks == corpus.filter
+    assert filtering.tokenize == corpus.tokenize
+
+
+@pytest.mark.parametrize("name", ["own", "other"])
+def test_the_stage_tokenize_has_the_tokenizer_and_edits_of_its_corpus(settings, tmp_path, name):
+    corpus = settings.corpus(name)
+
+    tokenizing = Tokenizing.for_corpus(name, corpus, tmp_path)
+
+    assert tokenizing.settings == corpus.tokenize
+    assert tokenizing.edits == corpus.clean
+    # The corpus has files for train only; its other sets are drawn.
     assert tokenizing.given == {"train"}
-    assert (binarizing.tokenize, binarizing.edits) == (corpus.tokenize, corpus.clean)
+
+
+@pytest.mark.parametrize("name", ["own", "other"])
+def test_the_stage_binarize_has_the_settings_of_its_corpus(settings, tmp_path, name):
+    corpus = settings.corpus(name)
+
+    binarizing = Binarizing.for_corpus(name, corpus, tmp_path)
+
+    assert binarizing.tokenize == corpus.tokenize
+    assert binarizing.edits == corpus.clean
     assert binarizing.vocabulary == corpus.vocabulary
     assert binarizing.segmentation == tmp_path / "data" / "bpe" / name / "own"
     assert binarizing.pairs_header is None
 
 
-def test_two_corpora_have_different_settings(settings, tmp_path):
-    for stage, *_ in STAGES:
-        own, other = (
-            stage.for_corpus(name, settings.corpus(name), tmp_path) for name in ("own", "other")
-        )
-        assert own.settings_sha256 != other.settings_sha256, stage
+@pytest.mark.parametrize("stage", [Cleaning, Deduplication, Filtering, Tokenizing, Binarizing])
+def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
+    settings, tmp_path, stage
+):
+    own = stage.for_corpus("own", settings.corpus("own"), tmp_path)
+    other = stage.for_corpus("other", settings.corpus("other"), tmp_path)
+
+    assert own.settings_sha256 != other.settings_sha256
 
 
-def test_several_directions_are_binarized_with_their_tags(settings, tmp_path):
+def test_a_corpus_with_several_directions_is_binarized_with_a_tag_per_target_language(
+    settings, tmp_path
+):
     binarizing = Binarizing.for_corpus("many", settings.corpus("many"), tmp_path)
+
     assert binarizing.pairs_header == {"tags": {"<2de>": "de", "<2en>": "en"}}
