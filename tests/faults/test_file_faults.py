@@ -1,4 +1,4 @@
-"""Whole files and folders, and what is made of them, at a fault of each file operation."""
+"""Files and folders are written whole or not at all, at a fault of each file operation."""
 
 from functools import partial
 
@@ -8,100 +8,134 @@ import fault_sweep
 import syscalls
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.runtime.files import atomic_file, atomic_folder
-from fault_sweep import KINDS, contents, sweep
+from fault_sweep import read_contents, sweep_faults
 
 pytestmark = fault_sweep.NEEDS_SECCOMP
 
 
-def write_file(place):
-    with atomic_file(place / "x") as partial:
-        partial.write_text("new" * 5000)
+def write_file(folder):
+    """Write the file `x`, in place of an old one."""
+    with atomic_file(folder / "x") as partial_file:
+        partial_file.write_text("new" * 5000)
 
 
-def write_folder(place):
-    with atomic_folder(place / "x") as partial:
-        (partial / "a").write_text("new" * 5000)
-        (partial / "below").mkdir()
-        (partial / "below" / "b").write_text("new")
+def write_folder(folder):
+    """Write the folder `x` with a file and a folder in it, in place of an old one."""
+    with atomic_folder(folder / "x") as partial_folder:
+        (partial_folder / "a").write_text("new" * 5000)
+        (partial_folder / "below").mkdir()
+        (partial_folder / "below" / "b").write_text("new")
 
 
-def old_folder(place):
-    (place / "x").mkdir()
+def make_old_folder(folder):
+    """Make an old folder `x` with two files."""
+    (folder / "x").mkdir()
     for name in ("a", "c"):
-        (place / "x" / name).write_text("old")
+        (folder / "x" / name).write_text("old")
 
 
-def old_link(place):
-    old_folder(place)
-    (place / "x").rename(place / "elsewhere")
-    (place / "x").symlink_to("elsewhere")
+def make_old_link(folder):
+    """Make a link `x` to an old folder elsewhere."""
+    make_old_folder(folder)
+    (folder / "x").rename(folder / "elsewhere")
+    (folder / "x").symlink_to("elsewhere")
 
 
-def old_file(place):
-    (place / "x").write_text("old")
+def make_old_file(folder):
+    """Make an old file `x`."""
+    (folder / "x").write_text("old")
 
 
-def nothing(place):
-    assert not list(place.iterdir())
+def make_nothing(folder):
+    """Leave the folder empty."""
+    assert not list(folder.iterdir())
 
 
-def found(place):
-    """The folder `x`, or the old one under the name that it has for a moment."""
-    hidden = [*place.glob(".x.partial-*.old")] if not (place / "x").exists() else []
-    return contents(hidden[0] if hidden else place / "x")
+def read_folder(folder):
+    """Return the contents of folder `x`, or of the old one while it is being replaced.
+
+    The old folder has a hidden name for a moment, since no system call replaces a whole folder. The
+    next command gives it its name back.
+    """
+    if (folder / "x").exists():
+        return read_contents(folder / "x")
+    for hidden_folder in folder.glob(".x.partial-*.old"):
+        return read_contents(hidden_folder)
+    return read_contents(folder / "x")
 
 
 @pytest.mark.parametrize(
-    ("operation", "before", "state", "kinds"),
+    ("operation", "prepare_folder", "read_state"),
     [
-        (write_file, old_file, contents, KINDS),
-        (write_folder, old_folder, found, KINDS),
-        pytest.param(write_folder, old_link, found, KINDS, marks=pytest.mark.slow),
-        pytest.param(write_file, nothing, contents, KINDS, marks=pytest.mark.slow),
-        pytest.param(write_folder, nothing, found, KINDS, marks=pytest.mark.slow),
+        pytest.param(write_file, make_old_file, read_contents, id="file over file"),
+        pytest.param(write_folder, make_old_folder, read_folder, id="folder over folder"),
+        pytest.param(
+            write_folder, make_old_link, read_folder, id="folder over link", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            write_file, make_nothing, read_contents, id="new file", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            write_folder, make_nothing, read_folder, id="new folder", marks=pytest.mark.slow
+        ),
     ],
 )
-def test_whole_files_and_folders(tmp_path, operation, before, state, kinds):
-    sweep(tmp_path, operation, before, state, kinds)
+def test_a_fault_leaves_the_old_file_or_folder_or_the_new_one(
+    tmp_path, operation, prepare_folder, read_state
+):
+    sweep_faults(tmp_path, operation, prepare_folder, read_state)
 
 
-def test_a_folder_comes_back_after_a_kill(tmp_path):
-    place, at = tmp_path / "place", 0
+def test_a_folder_comes_back_after_a_kill_while_it_is_replaced(tmp_path):
+    """The next attempt to write the folder, here one that fails, restores or keeps it."""
+    folder = tmp_path / "project"
+    call = 0
     while True:
-        at += 1
-        place.mkdir()
-        old_folder(place)
-        old = contents(place)
-        kill = syscalls.Fault("SIGKILL", at)
-        if syscalls.run_with(kill, place, partial(write_folder, place)).status == 0:
+        call += 1
+        folder.mkdir()
+        make_old_folder(folder)
+        old_contents = read_contents(folder)
+
+        kill = syscalls.Fault("SIGKILL", call)
+        outcome = syscalls.run_with(kill, folder, partial(write_folder, folder))
+        has_fewer_calls = outcome.status == 0
+        if has_fewer_calls:
             break
-        with pytest.raises(ZeroDivisionError), atomic_folder(place / "x"):
+        with pytest.raises(ZeroDivisionError), atomic_folder(folder / "x"):
             raise ZeroDivisionError
-        after = contents(place)
-        assert after == old or b"old" not in after.values(), after
-        assert {path.name for path in place.iterdir()} == {"x"}
-        place.rename(tmp_path / f"done{at}")
+
+        contents = read_contents(folder)
+        assert contents == old_contents or b"old" not in contents.values(), contents
+        assert {path.name for path in folder.iterdir()} == {"x"}
+        folder.rename(tmp_path / f"done{call}")
 
 
 @pytest.mark.parametrize("operation", [write_file, write_folder])
-def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
+def test_content_is_flushed_to_the_disk_before_it_gets_its_name(tmp_path, operation):
     if operation is write_folder:
-        old_folder(tmp_path)
+        make_old_folder(tmp_path)
+
     outcome = syscalls.run_with(syscalls.Fault("none"), tmp_path, partial(operation, tmp_path))
+
     assert outcome.status == 0
     assert fault_sweep.unsynced(outcome.calls) == []
 
 
-def test_filter_stats(tmp_path):
-    def write(place, dropped):
+def test_a_fault_leaves_the_old_filtering_statistics_or_the_new_ones(tmp_path):
+    def write_statistics(folder, dropped):
         filter_stats = FilterStats("filter", "own", "f", rules=("length",))
         counts = filter_stats.add_set("train")
         counts.count_kept(7)
         for _ in range(dropped):
             counts.count_dropped("length")
-        filter_stats.write(place / "filter.json")
+        filter_stats.write(folder / "filter.json")
 
-    def state(place):
-        return read_filter_stats(place / "filter.json")["train"].dropped
+    def read_dropped_counts(folder):
+        return read_filter_stats(folder / "filter.json")["train"].dropped
 
-    sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)
+    sweep_faults(
+        tmp_path,
+        operation=partial(write_statistics, dropped=3),
+        prepare_folder=partial(write_statistics, dropped=2),
+        read_state=read_dropped_counts,
+    )

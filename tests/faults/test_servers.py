@@ -1,8 +1,8 @@
-"""Hostile and broken servers, one behaviour a path, between a user's corpus and its download.
+"""Hostile and broken servers, one behavior a path, between a user's corpus and its download.
 
-Each is a local server. What is promised: the corpus is read as published, or the stage ends in one
-line and leaves nothing that looks finished; and when the server is right again, running again is
-all that it takes, once the download that the line may name is removed.
+Each is a local server. The promise: the corpus is read as published, or the stage ends in one line
+and leaves nothing that looks finished. When the server is right again, running again is all that it
+takes, once the download that the line may name is removed.
 """
 
 import gzip
@@ -25,181 +25,283 @@ pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
 GERMAN = b"".join(b"Satz %d.\n" % number for number in range(1000))
 ENGLISH = b"".join(b"Sentence %d.\n" % number for number in range(1000))
-PORTAL = b"<!DOCTYPE html>\n<html><head><title>Hotel Wi-Fi: log in</title></head>\n</html>\n"
+LOGIN_PAGE = b"<!DOCTYPE html>\n<html><head><title>Hotel Wi-Fi: log in</title></head>\n</html>\n"
 
 
-class Corpus:
-    """A corpus of two files on a server; `read` is the stage download, in a run of its own."""
+class ServedCorpus:
+    """A corpus of two files on a server: German at /x, English at /y.
 
-    def __init__(self, folder, host, **german):
+    Attributes:
+        folder: Where the stage works.
+        german: The settings of the German file.
+        english: The settings of the English file.
+    """
+
+    def __init__(self, folder, host, **german_settings):
         self.folder = folder
-        self.german = File(url=host.put("/x", GERMAN), **german)
+        self.german = File(url=host.put("/x", GERMAN), **german_settings)
         self.english = File(url=host.put("/y", ENGLISH))
 
-    def read(self):
-        files = Files({"a": Text("x", source=self.german, target=self.english)}, {}, {})
-        raw = TextFolder(self.folder / "raw", "de", "en")
-        source = Downloads(None, self.folder / "store", self.folder / "downloads.lock")
-        download_corpus("c", files, raw, self.folder / "filter_stats.json", source)
-        return b"".join(path.read_bytes() for path in raw.files("train"))
+    def download(self):
+        """Run the stage download, and return the text of both files, one after the other."""
+        text = Text("x", source=self.german, target=self.english)
+        files = Files({"a": text}, {}, {})
+        raw_folder = TextFolder(self.folder / "raw", "de", "en")
+        downloads = Downloads(None, self.folder / "store", self.folder / "downloads.lock")
+        statistics_file = self.folder / "filter_stats.json"
+        download_corpus("c", files, raw_folder, statistics_file, downloads)
+        return b"".join(path.read_bytes() for path in raw_folder.files("train"))
 
-    def refusal(self):
+    def download_error(self):
+        """Run the stage download, which must fail and leave nothing; return the error's line."""
         with pytest.raises(UserError) as error:
-            self.read()
-        assert (
-            not (self.folder / "raw").exists() and not (self.folder / "filter_stats.json").exists()
-        )
-        assert self.german.url not in self.locked()
+            self.download()
+        assert not (self.folder / "raw").exists()
+        assert not (self.folder / "filter_stats.json").exists()
+        assert self.german.url not in self.locked_downloads()
         assert "\n" not in str(error.value)
         return str(error.value)
 
-    def locked(self):
-        lock = self.folder / "downloads.lock"
-        return json.loads(lock.read_text()) if lock.exists() else {}
+    def locked_downloads(self):
+        """Return what downloads.lock records of each address."""
+        lock_file = self.folder / "downloads.lock"
+        if not lock_file.exists():
+            return {}
+        return json.loads(lock_file.read_text())
 
-
-WHOLE = GERMAN + ENGLISH
+    def stored_german(self):
+        """Return where the store keeps the German file: under the hash of its address."""
+        return self.folder / "store" / sum_of(self.german.url.encode())
 
 
 @pytest.fixture
 def corpus(tmp_path, host):
-    return Corpus(tmp_path, host)
+    """Return a corpus whose files are on the server `host`."""
+    return ServedCorpus(tmp_path, host)
 
 
-def page(body, **headers):
-    return status(200, body, **headers)
+# The first response is wrong, the next one right.
 
 
-# Wrong the first time, right the next
+WRONG_RESPONSES = [
+    pytest.param(status(200, LOGIN_PAGE), "a web page came in its place", id="captive portal"),
+    pytest.param(
+        status(200, b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'),
+        "a web page came in",
+        id="xhtml",
+    ),
+    pytest.param(
+        status(200, b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'),
+        "a web page came in",
+        id="error of a store",
+    ),
+    # Its Content-Length is that of the bytes that are sent, so only the other file shows it.
+    pytest.param(status(200, GERMAN[:5000]), "not parallel", id="cut short"),
+    pytest.param(
+        status(200, gzip.compress(GERMAN), Content_Encoding="gzip"),
+        "the file is packed: gzip -dc <",
+        id="packed",
+    ),
+    pytest.param(status(200, b""), "not parallel", id="empty"),
+    pytest.param(
+        status(200, GERMAN.replace(b"7", b"7\xe4")), "is 0xe4: not UTF-8", id="another encoding"
+    ),
+    pytest.param(status(204), "HTTP 204", id="no content"),
+    pytest.param(
+        status(206, GERMAN[5:], Content_Range="bytes 5-9/10"), "HTTP 206", id="a part of the file"
+    ),
+    pytest.param(
+        status(302, Location="file:///etc/hostname"), "No connection adapters", id="local file"
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (page(PORTAL), "a web page came in its place"),
-        (page(b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'), "a web page came in"),
-        (page(b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'), "a web page came in"),
-        (page(GERMAN[:5000]), "not parallel"),  # the length is that of what is sent
-        (page(gzip.compress(GERMAN), Content_Encoding="gzip"), "the file is packed: gzip -dc <"),
-        (page(b""), "not parallel"),
-        (page(GERMAN.replace(b"7", b"7\xe4")), "is 0xe4: not UTF-8"),
-        (status(204), "HTTP 204"),
-        (status(206, GERMAN[5:], Content_Range="bytes 5-9/10"), "HTTP 206"),
-        (status(302, Location="file:///etc/hostname"), "No connection adapters"),
-    ],
-    ids=[
-        *("captive portal", "xhtml", "error of a store", "cut short", "packed", "empty"),
-        *("another encoding", "no content", "part", "local file"),
-    ],
-)
-def test_a_wrong_first_download_is_not_there_or_named(corpus, host, wrong, message):
-    host.script["/x"] = [wrong]
-    refusal = corpus.refusal()
-    assert message in refusal
-    kept = corpus.folder / "store" / sum_of(corpus.german.url.encode())
-    assert kept.exists() == (str(kept) in refusal)
-    kept.unlink(missing_ok=True)
-    assert corpus.read() == WHOLE
-    assert corpus.locked()[corpus.german.url]["sha256"] == sum_of(GERMAN)
+@pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
+def test_a_wrong_download_ends_the_stage_with_its_reason(corpus, host, response, message):
+    host.script["/x"] = [response]
+
+    assert message in corpus.download_error()
+
+
+@pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
+def test_a_wrong_download_that_is_kept_is_named(corpus, host, response, message):  # noqa: ARG001
+    """A user who removes the named file gets the right one by running again."""
+    host.script["/x"] = [response]
+
+    error_line = corpus.download_error()
+
+    is_named = str(corpus.stored_german()) in error_line
+    assert corpus.stored_german().exists() == is_named
+
+
+@pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
+def test_the_right_file_is_read_after_a_wrong_download(corpus, host, response, message):  # noqa: ARG001
+    host.script["/x"] = [response]
+    corpus.download_error()
+    corpus.stored_german().unlink(missing_ok=True)
+
+    assert corpus.download() == GERMAN + ENGLISH
+    assert corpus.locked_downloads()[corpus.german.url]["sha256"] == sum_of(GERMAN)
+
+    # From then on the store has the files.
     host.seen.clear()
-    assert corpus.read() == WHOLE and host.seen == []
+    assert corpus.download() == GERMAN + ENGLISH
+    assert host.seen == []
 
 
-def test_a_portal_that_answers_every_address_is_not_a_corpus(corpus, host):
-    """Both files would be the same page, and parallel."""
-    host.script["/x"], host.script["/y"] = [page(PORTAL)], [page(PORTAL)]
-    for url in (corpus.german.url, corpus.english.url):
-        assert f"{url}: a web page came in its place" in corpus.refusal()
-    assert corpus.read() == WHOLE
+def test_a_login_page_that_answers_every_address_is_not_a_corpus(corpus, host):
+    """Both files would be the same page, and so have equally many lines."""
+    host.script["/x"] = [status(200, LOGIN_PAGE)]
+    host.script["/y"] = [status(200, LOGIN_PAGE)]
+
+    first_error = corpus.download_error()
+    second_error = corpus.download_error()
+
+    assert f"{corpus.german.url}: a web page came in its place" in first_error
+    assert f"{corpus.english.url}: a web page came in its place" in second_error
+    assert corpus.download() == GERMAN + ENGLISH
 
 
-def test_a_setting_that_is_wrong_costs_no_second_download(corpus, host):
+def test_a_corrected_setting_costs_no_second_download(corpus, host):
+    english_url = corpus.english.url
     corpus.english = File(url=host.put("/wrong", ENGLISH + b"one more\n"))
-    assert "not parallel" in corpus.refusal()
-    corpus.english = File(url=host.url("/y"))
-    written = {file: file.stat().st_mtime_ns for file in left(corpus.folder)}
-    assert corpus.read() == WHOLE
-    assert (
-        written.items() <= {file: file.stat().st_mtime_ns for file in left(corpus.folder)}.items()
-    )
+    assert "not parallel" in corpus.download_error()
+    corpus.english = File(url=english_url)
+    times_before = {file: file.stat().st_mtime_ns for file in left(corpus.folder)}
+
+    assert corpus.download() == GERMAN + ENGLISH
+
+    times_after = {file: file.stat().st_mtime_ns for file in left(corpus.folder)}
+    # The file at /y was not downloaded before, so it is new.
+    assert times_before.items() <= times_after.items()
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
-def test_a_packed_file_may_be_said_to_be_packed(tmp_path, host, encoding):
-    """As Apache does by its default settings."""
+def test_a_packed_file_is_read_if_its_header_says_that_it_is_packed(tmp_path, host, encoding):
+    """Apache sends this header for files that end in .gz by its default settings."""
+    corpus = ServedCorpus(tmp_path, host)
     packed = gzip.compress(GERMAN)
-    corpus = Corpus(tmp_path, host)
     corpus.german = File(url=host.put("/x.de.gz", packed, Content_Encoding=encoding))
-    assert corpus.read() == WHOLE
+
+    assert corpus.download() == GERMAN + ENGLISH
 
 
-# Servers that break off, go in circles or change their mind
+# Servers that break off, redirect without end or change their mind.
 
 
-@pytest.mark.parametrize(("slowest", "is_enough"), [(500, True), (1000, False)])
-def test_a_slow_server_is_read_from_if_it_is_fast_enough(
-    corpus, host, monkeypatch, slowest, is_enough
-):
-    """By a clock that goes on by a second at each look: 600 bytes come in a period."""
+@pytest.fixture
+def slow_server(monkeypatch):
+    """Return a function that sets the least bytes per period of 5 seconds.
+
+    A clock goes on by a second each time it is read, and it is read after every 100 bytes, with one
+    more look per period: 600 bytes come in a period.
+    """
     seconds = count()
     clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
     monkeypatch.setattr(http, "time", clock)
     monkeypatch.setattr(http, "_BLOCK_BYTES", 100)
     monkeypatch.setattr(http, "PERIOD", 5)
-    monkeypatch.setattr(http, "SLOWEST", slowest)
-    if is_enough:
-        assert corpus.read() == WHOLE
-    else:
-        assert "fewer than 1000 bytes in 5 seconds" in corpus.refusal()
-    assert len(host.seen) == (2 if is_enough else http.ATTEMPTS)
+
+    def set_least_bytes(byte_count):
+        monkeypatch.setattr(http, "SLOWEST", byte_count)
+
+    return set_least_bytes
+
+
+def test_a_slow_server_that_is_fast_enough_is_read_to_the_end(corpus, host, slow_server):
+    slow_server(500)
+
+    assert corpus.download() == GERMAN + ENGLISH
+
+    requests_per_file = 1
+    assert len(host.seen) == 2 * requests_per_file
+
+
+def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, slow_server):
+    slow_server(1000)
+
+    assert "fewer than 1000 bytes in 5 seconds" in corpus.download_error()
+
+    assert len(host.seen) == http.ATTEMPTS
 
 
 @pytest.mark.parametrize("path", ["/x", "/y"])
 @pytest.mark.parametrize(
-    "broken",
+    "failure",
     [
-        *(hang_up, status(503), status(429, Retry_After="1"), cut(17), cut(0)),
-        in_chunks(GERMAN[:HALF], end=False),
+        pytest.param(hang_up, id="hung up"),
+        pytest.param(status(503), id="503"),
+        pytest.param(status(429, Retry_After="1"), id="429"),
+        pytest.param(cut(17), id="cut"),
+        pytest.param(cut(0), id="no body"),
+        pytest.param(in_chunks(GERMAN[:HALF], end=False), id="chunks cut"),
     ],
-    ids=["hung up", "503", "429", "cut", "no body", "chunks cut"],
 )
-def test_a_fault_that_passes(corpus, host, path, broken):
-    host.script[path] = [broken] * 2
-    assert corpus.read() == WHOLE
+def test_a_file_is_read_after_two_failures_of_the_server(corpus, host, path, failure):
+    host.script[path] = [failure, failure]
 
-
-@pytest.mark.parametrize("hops", [["/x"], ["/a", "/b", "/x"], ["//"], ["http://[::"]])
-def test_redirects_that_lead_nowhere(corpus, host, hops):
-    for here, there in zip(["/x", *hops], hops, strict=False):
-        host.script[here] = [status(302, Location=there)] * 40
-    assert corpus.german.url in corpus.refusal()
-    host.script.clear()
-    assert corpus.read() == WHOLE
+    assert corpus.download() == GERMAN + ENGLISH
 
 
 @pytest.mark.parametrize(
-    "second",
+    "redirects",
     [
-        status(206, NEW[HALF:], Content_Range=f"bytes {HALF}-{len(BODY) - 1}/{len(BODY)}"),
-        status(206, BODY[HALF:], Content_Range=f"bytes 0-{len(BODY) - 1}/{len(BODY)}"),
-        status(206, BODY[:HALF], Content_Range="bytes 0-9/9"),
-        status(206, BODY[HALF:]),
-        status(200, NEW, ETag='"two"'),
-        status(416, Content_Range="bytes */10"),
-        status(206, BODY[HALF:], Content_Range=f"bytes {HALF}-/{len(BODY)}"),
+        pytest.param({"/x": "/x"}, id="to itself"),
+        pytest.param({"/x": "/a", "/a": "/b", "/b": "/x"}, id="circle of three"),
+        pytest.param({"/x": "//"}, id="no host"),
+        pytest.param({"/x": "http://[::"}, id="no address"),
     ],
-    ids=["other version", "range from 0", "wrong part", "no range", "ETag changed", "416", "open"],
 )
-def test_a_download_that_is_gone_on_with_is_the_published_file_or_none(tmp_path, host, second):
-    lines = BODY.count(b"\n") + (not BODY.endswith(b"\n"))
+def test_redirects_that_lead_nowhere_end_with_the_address_of_the_file(corpus, host, redirects):
+    for path, location in redirects.items():
+        # More than any client follows.
+        host.script[path] = [status(302, Location=location)] * 40
+
+    assert corpus.german.url in corpus.download_error()
+
+    host.script.clear()
+    assert corpus.download() == GERMAN + ENGLISH
+
+
+LAST_BYTE = len(BODY) - 1
+
+
+@pytest.mark.parametrize(
+    "second_response",
+    [
+        pytest.param(
+            status(206, NEW[HALF:], Content_Range=f"bytes {HALF}-{LAST_BYTE}/{len(BODY)}"),
+            id="the rest of another version",
+        ),
+        pytest.param(
+            status(206, BODY[HALF:], Content_Range=f"bytes 0-{LAST_BYTE}/{len(BODY)}"),
+            id="the rest as if it were all",
+        ),
+        pytest.param(status(206, BODY[:HALF], Content_Range="bytes 0-9/9"), id="the wrong part"),
+        pytest.param(status(206, BODY[HALF:]), id="the rest without its range"),
+        pytest.param(status(200, NEW, ETag='"two"'), id="all of another version"),
+        pytest.param(status(416, Content_Range="bytes */10"), id="416 with another length"),
+        pytest.param(
+            status(206, BODY[HALF:], Content_Range=f"bytes {HALF}-/{len(BODY)}"),
+            id="a range without an end",
+        ),
+    ],
+)
+def test_a_download_continued_after_a_break_is_the_published_file_or_none(
+    tmp_path, host, second_response
+):
+    """BODY is binary, so that "not UTF-8" is the error once it has been downloaded whole."""
     host.put("/z", BODY, ETag='"one"')
-    host.script["/z"] = [cut(HALF), second]
-    corpus = Corpus(tmp_path, host)
+    host.script["/z"] = [cut(HALF), second_response]
+    corpus = ServedCorpus(tmp_path, host)
     corpus.german = File(url=host.url("/z"), sha256=sum_of(BODY))
-    corpus.english = File(url=host.put("/y", b"x\n" * lines))
-    for _ in range(2):
-        message = corpus.refusal()  # BODY is no text: it was read when it was whole
-        if "not UTF-8" in message:
-            break
-    assert "not UTF-8" in message
+    line_count = BODY.count(b"\n") + (0 if BODY.endswith(b"\n") else 1)
+    corpus.english = File(url=host.put("/y", b"x\n" * line_count))
+
+    # Where the second response is refused, the stage fails, and running again downloads the file.
+    error_line = corpus.download_error()
+    if "not UTF-8" not in error_line:
+        error_line = corpus.download_error()
+
+    assert "not UTF-8" in error_line
     assert sum_of(BODY) in [sum_of(file.read_bytes()) for file in left(tmp_path)]

@@ -9,13 +9,13 @@ from requirements import SECCOMP, needs
 from syscalls import Fault
 
 NEEDS_SECCOMP = needs(SECCOMP, syscalls.available())
-# The kinds of fault; the program treats others, such as EROFS, like EIO.
-KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
-# What the error message must contain besides the file.
-_SAYS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
+# The program treats other errors of files, such as EROFS, like EIO.
+FAULT_KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
+# What the error message contains besides the file.
+_MESSAGE_PARTS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
 
 
-def sweep(folder, operation, before, state, kinds=KINDS, each=1):
+def sweep_faults(tmp_path, operation, prepare_folder, read_state, fault_kinds=FAULT_KINDS, step=1):
     """Put a fault into each call on files in turn, and fail where a promise is broken.
 
     After each fault the folder has its old state or its new one, and an error is one line. The
@@ -23,59 +23,94 @@ def sweep(folder, operation, before, state, kinds=KINDS, each=1):
     at a single call, and at all calls from one on.
 
     Args:
-        folder: A folder for the files of all trials.
+        tmp_path: A folder for the files of all trials.
         operation: The operation; its argument is the folder in which it works.
-        before: Makes that folder.
-        state: Returns what other programs would find in that folder.
-        kinds: The kinds of fault.
-        each: Only every n-th call gets a fault, for long operations.
+        prepare_folder: Writes the old state into that folder, which is empty.
+        read_state: Returns what other programs would find in that folder.
+        fault_kinds: Names of signals and errors, of `FAULT_KINDS`.
+        step: Only every `step`-th call gets a fault, which saves time with long operations.
     """
-    place = folder / "place"
-    _start_anew(place, before)
-    old_state = state(place)
-    undisturbed = _outcome(Fault("none"), place, operation)
-    assert undisturbed.status == 0, undisturbed.output
-    new_state = state(place)
-    new_names = _names(place)
-    for kind in kinds:
-        for lasting in (False, True) if kind == "ENOSPC" else (False,):
-            call = 1
-            while True:
-                _start_anew(place, before)
-                outcome = _outcome(Fault(kind, call, lasting), place, operation)
-                found = state(place)
-                where = f"{kind} at call {call}{' and later' if lasting else ''}"
-                check(kind, outcome, where)
-                assert found in (old_state, new_state), f"{where}: neither old nor new: {found}"
-                if outcome.status == 0:
-                    assert found == new_state, f"{where}: succeeded, and is not new: {found}"
-                has_fewer_calls = outcome.struck < call
-                if has_fewer_calls:
-                    break
-                operation(place)
-                assert state(place) == new_state, f"{where}, then: {state(place)}"
-                assert _names(place) == new_names, f"{where}: left {_names(place) - new_names}"
-                call += each
+    trial = _Trial(tmp_path / "trial", operation, prepare_folder, read_state)
+    for fault_kind in fault_kinds:
+        trial.put_fault_into_each_call(fault_kind, is_lasting=False, step=step)
+        if fault_kind == "ENOSPC":
+            trial.put_fault_into_each_call(fault_kind, is_lasting=True, step=step)
 
 
-def _start_anew(place, before):
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    before(place)
+class _Trial:
+    """An operation in a folder, and the two states between which it may leave the folder."""
+
+    def __init__(self, folder, operation, prepare_folder, read_state):
+        self.folder = folder
+        self.operation = operation
+        self.prepare_folder = prepare_folder
+        self.read_state = read_state
+
+        self._start_anew()
+        self.old_state = read_state(folder)
+        undisturbed = self._outcome(Fault("none"))
+        assert undisturbed.status == 0, undisturbed.output
+        self.new_state = read_state(folder)
+        self.new_names = _names_in(folder)
+
+    def put_fault_into_each_call(self, fault_kind, is_lasting, step):
+        """Run the operation once per call on files, each time with a fault at that call.
+
+        Args:
+            fault_kind: The name of a signal or error.
+            is_lasting: Whether all later calls have the fault, too.
+            step: Only every `step`-th call gets a fault.
+        """
+        call = 1
+        while True:
+            self._start_anew()
+            outcome = self._outcome(Fault(fault_kind, call, is_lasting))
+            label = f"{fault_kind} at call {call}{' and later' if is_lasting else ''}"
+            check_end(fault_kind, outcome, label)
+            self._check_state(outcome, label)
+            has_fewer_calls = outcome.struck < call
+            if has_fewer_calls:
+                return
+            self._check_that_running_again_completes(label)
+            call += step
+
+    def _check_state(self, outcome, label):
+        """Fail unless the folder is in its old or its new state, in the new one after success."""
+        state = self.read_state(self.folder)
+        is_old_or_new = state in (self.old_state, self.new_state)
+        assert is_old_or_new, f"{label}: neither old nor new: {state}"
+        if outcome.status == 0:
+            assert state == self.new_state, f"{label}: succeeded, and is not new: {state}"
+
+    def _check_that_running_again_completes(self, label):
+        """Fail unless the operation, run again, makes the new state and leaves nothing else."""
+        self.operation(self.folder)
+        state = self.read_state(self.folder)
+        assert state == self.new_state, f"{label}, then: {state}"
+        names = _names_in(self.folder)
+        assert names == self.new_names, f"{label}: left {names - self.new_names}"
+
+    def _start_anew(self):
+        """Make the folder with its old state."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.prepare_folder(self.folder)
+
+    def _outcome(self, fault):
+        """Run the operation as a command, in a process with a fault."""
+        return syscalls.run_with(
+            fault, self.folder, lambda: run_main(lambda: self.operation(self.folder))
+        )
 
 
-def _outcome(fault, place, operation):
-    """Run an operation as a command, in a process with a fault."""
-    return syscalls.run_with(fault, place, lambda: run_main(lambda: operation(place)))
-
-
-def contents(place):
+def read_contents(folder):
     """Return the content of each file in a folder by name, except files that are being written."""
-    return {
-        path.relative_to(place).as_posix(): path.read_bytes()
-        for path in place.rglob("*")
-        if path.is_file() and ".partial-" not in str(path.relative_to(place))
-    }
+    contents = {}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and ".partial-" not in name:
+            contents[name] = path.read_bytes()
+    return contents
 
 
 def unsynced(calls):
@@ -110,31 +145,32 @@ def unsynced(calls):
     return lost
 
 
-def check(kind, outcome, where, alone=True):
+def check_end(fault_kind, outcome, label, may_print_more=False):
     """Fail unless a process ended well, by the signal, or with one line about the error.
 
     Args:
-        kind: The kind of the fault.
+        fault_kind: The name of the signal or error.
         outcome: How the process ended.
-        where: What the fault was, for messages.
-        alone: Whether the process may print nothing else.
+        label: What the fault was, for messages.
+        may_print_more: Whether the process may print other lines before the error.
     """
-    if kind == "SIGKILL":
-        assert outcome.status in (0, -9), f"{where}: {outcome}"
+    if fault_kind == "SIGKILL":
+        assert outcome.status in (0, -9), f"{label}: {outcome}"
         return
     if outcome.status == 0:
         return
-    assert outcome.status == 1, f"{where}: {outcome}"
-    assert "Traceback" not in outcome.output, f"{where}: {outcome.output}"
-    rest, _, line = outcome.output.rstrip("\n").rpartition("\n")
-    assert line.startswith("bleuprint: error: "), f"{where}: {outcome.output}"
-    if alone:
-        assert not rest, f"{where}: {outcome.output}"
-    # safetensors calls every file that it cannot open missing.
-    names_the_fault = _SAYS.get(kind, "/") in line or "No such file" in line
-    assert names_the_fault, f"{where}: {line}"
+    assert outcome.status == 1, f"{label}: {outcome}"
+    assert "Traceback" not in outcome.output, f"{label}: {outcome.output}"
+    other_lines, _, last_line = outcome.output.rstrip("\n").rpartition("\n")
+    assert last_line.startswith("bleuprint: error: "), f"{label}: {outcome.output}"
+    if not may_print_more:
+        assert not other_lines, f"{label}: {outcome.output}"
+    # safetensors calls every file that it cannot open missing. Other errors name a path.
+    message_part = _MESSAGE_PARTS.get(fault_kind, "/")
+    names_the_fault = message_part in last_line or "No such file" in last_line
+    assert names_the_fault, f"{label}: {last_line}"
 
 
-def _names(place):
+def _names_in(folder):
     """Return the names of all files and folders in a folder."""
-    return {path.relative_to(place).as_posix() for path in place.rglob("*")}
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
