@@ -10,7 +10,7 @@ from bleuprint.config.optimization import Constant, Cosine, InverseSqrt, LrSched
 from bleuprint.config.paths import STATISTICS, corpus_folder
 from bleuprint.config.system import Average
 from bleuprint.dataset.statistics import CorpusStatistics, SideStatistics
-from bleuprint.training.schedule_notes import schedule_notes, system_notes
+from bleuprint.training.schedule_notes import UpdateLimit, schedule_notes, system_notes
 from params import PARAMS
 from root import ROOT
 
@@ -31,7 +31,7 @@ def noted(updates=1000, decode=None, average=None, **train):
         average=average or Average(last=1),
         decode=systems.decode(**(decode or {})),
     )
-    return list(system_notes(system, updates, f"max_updates {updates:,}"))
+    return list(system_notes(system, UpdateLimit(updates, f"max_updates {updates:,}")))
 
 
 def cosine(updates, min_lr=0.0, warmup=0):
@@ -138,7 +138,7 @@ def test_the_earliest_end_by_patience_is_compared_with_warmup_without_max_update
         validate_interval=10,
         lr_schedule=LrSchedule(noam=Noam(warmup_updates=21)),
     )
-    (note,) = system_notes(systems.system(train=train), None, "")
+    (note,) = system_notes(systems.system(train=train), None)
     assert "may end the training at update 20, before warmup is over" in note
 
 
@@ -169,7 +169,7 @@ def test_more_checkpoints_to_average_than_the_epochs_save():
 
     def notes(last):
         system = systems.system(train=train, average=Average(last=last))
-        return list(system_notes(system, 201, limit))
+        return list(system_notes(system, UpdateLimit(201, limit)))
 
     assert notes(3) == []
     assert notes(4) == [

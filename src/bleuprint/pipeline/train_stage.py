@@ -31,7 +31,7 @@ from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.fingerprints import Fingerprints, work_folder
 from bleuprint.training.job import Job, job_for_run
 from bleuprint.training.outputs import export_checkpoints, export_results
-from bleuprint.training.schedule_notes import system_notes
+from bleuprint.training.schedule_notes import UpdateLimit, system_notes
 from bleuprint.training.trainer import Trainer
 
 # How much of a SHA-256 is compared to find the file that differs between two processes.
@@ -128,10 +128,11 @@ def _epoch_notes(job: Job) -> Iterator[str]:
     target_lengths = corpus.side("train", corpus.target).lengths
     updates = train.update_limit(int(target_lengths.sum()), len(target_lengths))
     # If `max_updates` is the lower limit, `bleuprint check` has given the notes already.
-    if updates != train.max_updates:
-        source = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
-        for note in system_notes(job.system, updates, source):
-            yield f"systems.{job.run.system}: {note}"
+    if updates is None or updates == train.max_updates:
+        return
+    description = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
+    for note in system_notes(job.system, UpdateLimit(updates, description)):
+        yield f"systems.{job.run.system}: {note}"
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
