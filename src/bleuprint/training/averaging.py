@@ -33,11 +33,11 @@ _WEIGHTS = "model.safetensors"
 
 
 def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> None:
-    """Average the checkpoints of a training, or collect them into an ensemble.
+    """Average the weights of a training's checkpoints, or collect the checkpoints into an ensemble.
 
-    Writes the weights, and model.json: the description of the training's model and, as `averaged`,
-    the settings and the updates of the checkpoints; also the SHA-256 of the weights. An ensemble is
-    a folder with one such folder for each of its checkpoints, named by the update.
+    An average is a folder with model.safetensors, the weights, and model.json, which describes the
+    model and names the checkpoints and the SHA-256 of the weights. An ensemble is a folder with its
+    own model.json and such a folder for each of its checkpoints, named by the update.
 
     Args:
         checkpoints: The folder of exported checkpoints. It contains UPDATE.safetensors, model.json,
@@ -70,12 +70,13 @@ def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> N
 
 @dataclass(frozen=True)
 class _AverageWriter:
-    """Writes averaged weights and their descriptions.
+    """Writes averaged weights and model.json, the file that describes them.
 
     Attributes:
-        description: The description of the training's model.
+        description: The content of the model.json that the training wrote.
         settings: The settings of the average.
-        fingerprint: The fingerprint of the training, which the header of the weights records.
+        fingerprint: The fingerprint of the training, which identifies it. It is written into the
+            header of the weights.
     """
 
     description: dict[str, Any]
@@ -83,7 +84,12 @@ class _AverageWriter:
     fingerprint: str
 
     def write_average(self, paths: list[Path], folder: Path) -> None:
-        """Write the mean of some checkpoints, and its description, into a folder."""
+        """Write the mean of checkpoints, and model.json, into a folder.
+
+        Args:
+            paths: The checkpoints, oldest first.
+            folder: The folder to write into.
+        """
         weights = folder / _WEIGHTS
         with name_in_errors(weights):
             save_file(mean_tensors(paths), weights, {"fingerprint": self.fingerprint})
@@ -92,11 +98,20 @@ class _AverageWriter:
         write_json(folder / MODEL, description)
 
     def write_ensemble_description(self, paths: list[Path], folder: Path) -> None:
-        """Write the description of an ensemble, which has no weights of its own."""
+        """Write the model.json of an ensemble, whose weights are in the folders of its models.
+
+        Args:
+            paths: The checkpoints that translate together, oldest first.
+            folder: The folder of the ensemble.
+        """
         write_json(folder / MODEL, self._describe(paths))
 
     def _describe(self, paths: list[Path]) -> dict[str, Any]:
-        """Return the description of a model that comes from some checkpoints."""
+        """Return model.json of an average: that of the training, and how it was averaged.
+
+        Args:
+            paths: The averaged checkpoints.
+        """
         averaged = {
             "settings": self.settings.chosen,
             "updates": [_update_number(path) for path in paths],
@@ -110,18 +125,24 @@ def _update_number(path: Path) -> int:
 
 
 def mean_tensors(paths: list[Path]) -> Tensors:
-    """Return the mean of the tensors of each name in some files, as float32.
+    """Return the mean of the tensors with the same name in several files, for each name.
 
-    This needs the memory of all sums and of one tensor.
+    Means are computed in float64 and returned in float32. This takes the memory of one model in
+    float64 and one more tensor, however many files there are.
+
+    Args:
+        paths: Files in the format safetensors.
     """
     sums: Tensors = {}
     for path in paths:
         check_regular_file(path)
         with name_in_errors(path), safe_open(path, "np") as file:
-            # In the order of the file, which is read faster.
+            # In the order of the file, since reading it from start to end is faster.
             for name in file.offset_keys():
                 tensor = file.get_tensor(name).astype(np.float64)
-                sums[name] = sums[name] + tensor if name in sums else tensor
+                if name in sums:
+                    tensor = sums[name] + tensor
+                sums[name] = tensor
     means: Tensors = {}
     for name in list(sums):
         # `pop` frees the memory of each sum as soon as its mean is known.
@@ -132,13 +153,17 @@ def mean_tensors(paths: list[Path]) -> Tensors:
 def checkpoints_to_average(
     checkpoints: Path, settings: Average, training: CheckpointsRecord
 ) -> list[Path]:
-    """Return the files to average, oldest first.
+    """Choose the checkpoints to average.
 
     Args:
-        checkpoints: The folder of exported checkpoints.
+        checkpoints: The folder of the exported checkpoints, which are named by their update, such
+            as 0012000.safetensors.
         settings: Which of them to average: the last ones, the best ones, or the moving average of
             the weights.
         training: The record of the training's validations.
+
+    Returns:
+        The files to average, oldest first.
 
     Raises:
         UserError: There are too few, because `patience` ended the training early or other settings
@@ -169,7 +194,13 @@ def checkpoints_to_average(
 
 
 def _moving_average_files(checkpoints: Path) -> list[Path]:
-    """Return the file of the weights' moving average, which a training exports at its end."""
+    """Return the file of the weights' moving average, as a list of one.
+
+    A training with the setting `train.ema` exports it at its end.
+
+    Raises:
+        UserError: There is no such file.
+    """
     files = list(checkpoints.glob("*.ema.safetensors"))
     if not files:
         raise UserError(
@@ -185,8 +216,8 @@ def _too_few(checkpoints: Path, setting: str, kind: str, updates: list[int]) -> 
     Args:
         checkpoints: The folder of the checkpoints.
         setting: The setting and its value, such as `last is 5`.
-        kind: What the setting counts: checkpoints, or validated checkpoints.
-        updates: The updates of those that there are.
+        kind: What the setting counts: `checkpoints`, or `validated checkpoints`.
+        updates: The updates of the existing checkpoints of this kind.
     """
     available = ", ".join(map(str, sorted(updates))) or "none"
     key = setting.partition(" ")[0]

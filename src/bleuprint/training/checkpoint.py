@@ -68,20 +68,24 @@ class Checkpoint:
 def save(
     folder: Path, update: int, model: _Tensors, optimizer: _Tensors, state: dict[str, Any]
 ) -> Path:
-    """Write a checkpoint atomically: a killed process leaves none that is incomplete.
+    """Write a checkpoint of a training.
+
+    It is written under another name and then renamed, so that a killed process never leaves an
+    incomplete checkpoint.
 
     Args:
         folder: The folder of the training's checkpoints.
         update: The number of updates so far.
         model: The weights, by name.
         optimizer: The state of the optimizer, by name.
-        state: Everything else, with the `fingerprint` of the training.
+        state: Everything else, with the `fingerprint` that identifies the training.
 
     Returns:
         The folder of the checkpoint.
     """
     path = checkpoint_path(folder, update)
-    # One key only: safetensors writes several keys in random order, and the bytes would differ.
+    # One key only: safetensors writes several keys in random order, so that equal checkpoints would
+    # have different bytes.
     metadata = {"fingerprint": state["fingerprint"]}
     with atomic_folder(path) as unfinished_path:
         save_tensors(model, unfinished_path / MODEL, metadata)
@@ -92,10 +96,10 @@ def save(
 
 
 def paths(folder: Path) -> list[Path]:
-    """Return the checkpoints in a folder, oldest first."""
+    """Return the folders of the checkpoints in a folder, oldest first."""
     checkpoints = []
     for path in folder.glob(f"{_PREFIX}*"):
-        # Other folders with such a name are not written by this program.
+        # A folder such as checkpoint-copy does not come from this program.
         if path.name.removeprefix(_PREFIX).isdecimal():
             checkpoints.append(path)
     return sorted(checkpoints, key=update_of)
@@ -112,7 +116,13 @@ def update_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Verify the files of a checkpoint, and read its state.json.
+    """Check that the files of a checkpoint are intact, and read its state.json.
+
+    Args:
+        path: The folder of the checkpoint. It contains the SHA-256 of each file.
+
+    Returns:
+        The content of state.json: everything but tensors.
 
     Raises:
         DamagedCheckpoint: A file is missing, or its SHA-256 is not the recorded one.
@@ -135,7 +145,10 @@ def _hash_files(path: Path) -> dict[str, str]:
 
 
 def load(path: Path) -> Checkpoint:
-    """Verify and read a checkpoint.
+    """Read a checkpoint, after checking that its files are intact.
+
+    Args:
+        path: The folder of the checkpoint.
 
     Raises:
         DamagedCheckpoint: It is incomplete, or one of its files has changed.
@@ -151,11 +164,18 @@ def load(path: Path) -> Checkpoint:
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
-    """Read the newest intact checkpoint in a folder; None if there is none.
+    """Read the newest checkpoint in a folder that is intact.
 
-    Removes what a killed process left unfinished. Damaged checkpoints that are newer are renamed to
-    damaged-*, with a message on stderr.
+    Damaged checkpoints that are newer are renamed to damaged-*, with a message on stderr.
+    Checkpoints that a killed process was writing or removing are removed.
+
+    Args:
+        folder: The folder of the training's checkpoints.
+
+    Returns:
+        The checkpoint; None if none is intact.
     """
+    # Checkpoints have such a name while they are being written or removed.
     for unfinished_path in folder.glob(f".{_PREFIX}*"):
         with name_in_errors(unfinished_path):
             shutil.rmtree(unfinished_path)
@@ -164,26 +184,20 @@ def load_latest(folder: Path) -> Checkpoint | None:
             return load(path)
         except DamagedCheckpoint as error:
             print(f"{error}: not used", file=sys.stderr)
-            new_path = path.with_name(f"damaged-{path.name}")
-            shutil.rmtree(new_path, ignore_errors=True)
-            path.rename(new_path)
+            damaged_path = path.with_name(f"damaged-{path.name}")
+            # An earlier damaged checkpoint of the same update would prevent the renaming.
+            shutil.rmtree(damaged_path, ignore_errors=True)
+            path.rename(damaged_path)
     return None
 
 
 def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bool) -> None:
     """Remove the checkpoints that the settings do not keep.
 
-    The newest checkpoint is always kept, because an interrupted training continues from it. A
-    checkpoint that SIGTERM caused between two intervals does not count for `keep_last`, so a later
-    call removes it.
-
-    The best checkpoints are chosen among the existing ones. They are the best of the whole training
-    as well, because a checkpoint is removed only if `keep_best` better ones exist.
-
     Args:
         folder: The folder of the training's checkpoints.
         settings: How many checkpoints to keep, and which.
-        ranking: The validated updates, best first.
+        ranking: The updates that have been validated, best first.
         is_finished: Whether the training is finished.
     """
     path_by_update = {update_of(path): path for path in paths(folder)}
@@ -191,7 +205,7 @@ def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bo
     for update, path in path_by_update.items():
         if update in kept_updates:
             continue
-        # Renamed first, since a partly removed folder must not look like a checkpoint.
+        # Renamed first: if the process is killed now, the rest does not look like a checkpoint.
         removed_path = path.rename(folder / f".{path.name}.gone")
         with name_in_errors(removed_path):
             shutil.rmtree(removed_path)
@@ -200,18 +214,22 @@ def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bo
 def _kept_updates(
     updates: Sequence[int], settings: Train, ranking: Sequence[int], is_finished: bool
 ) -> set[int]:
-    """Return the updates whose checkpoints the settings keep.
+    """Return the updates of the checkpoints to keep.
+
+    These are the newest checkpoint, since an interrupted training continues from it; the last
+    `keep_last` ones; the best `keep_best` ones; and the one at each `keep_interval` updates.
 
     Args:
         updates: The updates of the existing checkpoints, oldest first.
         settings: How many checkpoints to keep, and which.
-        ranking: The validated updates, best first.
+        ranking: The updates that have been validated, best first.
         is_finished: Whether the training is finished.
     """
     if not updates:
         return set()
     newest = updates[-1]
     # Updates at which a checkpoint was due: after each interval, and at the end of the training.
+    # A checkpoint that SIGTERM caused between two intervals does not count for `keep_last`.
     regular_updates = []
     kept = {newest}
     for update in updates:
@@ -221,6 +239,8 @@ def _kept_updates(
         if settings.keep_interval and update % settings.keep_interval == 0:
             kept.add(update)
     kept.update(regular_updates[-settings.keep_last :])
+    # The best of the existing checkpoints are the best of the whole training as well, because a
+    # checkpoint is removed only if `keep_best` better ones exist.
     best_first = [update for update in ranking if update in updates]
     kept.update(best_first[: settings.keep_best])
     return kept
@@ -234,7 +254,8 @@ def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None 
         path: The file to write.
         metadata: The entries of the file's header.
     """
-    # Copies, since safetensors refuses tensors that share memory, as an optimizer's do.
+    # Copies, since safetensors refuses tensors that share memory, as the state of the optimizer
+    # does: its tensors are parts of one vector.
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     with name_in_errors(path):
         save_file(copies, path, metadata)

@@ -38,11 +38,12 @@ _PREFETCHED_UPDATES = 3
 
 
 class BatchReader:
-    """Reads batches of the training set, with BPE-dropout if it is set (Provilkov et al. 2020).
+    """Reads the sentence pairs of batches of the training set.
 
-    BPE-dropout splits each word anew in each epoch, skipping merges at random. How a sentence is
-    split depends only on the seed, the epoch, the sentence and its language, not on other processes
-    or interruptions. A sentence that would become longer than the model's limit keeps its ids.
+    With BPE-dropout, each word is split into other subwords in each epoch, because merges of BPE
+    are skipped at random (Provilkov et al. 2020). How a sentence is split depends only on the seed,
+    the epoch, the sentence and its language: neither on the number of processes nor on
+    interruptions.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class BatchReader:
 
         Args:
             corpus: The corpus.
-            settings: The settings of the training, with the rate of BPE-dropout.
+            settings: The settings of the training, with the probability of BPE-dropout.
             seed: The seed of the training.
             max_positions: The length of the longest sentence that the model can read.
         """
@@ -62,11 +63,15 @@ class BatchReader:
         self._max_positions = max_positions
 
     def __call__(self, batches: Sequence[PlannedBatch]) -> list[list[PairIds]]:
-        """Read some batches.
+        """Read the sentence pairs of some batches.
+
+        Args:
+            batches: The batches: their epoch, and the rows of their pairs in the training set.
 
         Returns:
-            For each batch its parts. BPE-dropout makes sentences longer, so a batch is divided into
-            parts of at most `max_tokens` positions; without it, a batch has one part.
+            The parts of each batch. Without BPE-dropout, a batch has one part. BPE-dropout makes
+            sentences longer, so that a batch may exceed `max_tokens`. So it is divided into parts
+            of at most so many tokens.
         """
         parts_of_batches = []
         for batch in batches:
@@ -79,7 +84,7 @@ class BatchReader:
         return parts_of_batches
 
     def _resegment(self, pairs: PairIds, batch: PlannedBatch) -> PairIds:
-        """Return the sentence pairs of a batch, split anew by BPE-dropout."""
+        """Return the sentence pairs of a batch with other subwords, by BPE-dropout."""
         return PairIds(
             source=self._resegment_side(pairs.source, batch, self._corpus.source),
             target=self._resegment_side(pairs.target, batch, self._corpus.target),
@@ -88,13 +93,19 @@ class BatchReader:
     def _resegment_side(
         self, sentences: list[Sentence], batch: PlannedBatch, language: str
     ) -> list[Sentence]:
-        """Return one side of a batch, split anew by BPE-dropout.
+        """Return the source or target sentences of a batch with other subwords, by BPE-dropout.
 
-        A sentence that would be too long for the model keeps its tokens.
+        A sentence that would become too long for the model keeps its subwords.
+
+        Args:
+            sentences: The token ids of the sentences, EOS included.
+            batch: The batch: its epoch, and the rows of the sentences in the training set.
+            language: The language of the sentences.
         """
         segmentation = self._corpus.segmentation(language)
         new_sentences: list[Sentence] = []
         for row, ids in zip(batch.rows.tolist(), sentences, strict=True):
+            # A generator for each sentence, so that the order of sentences does not matter.
             random = Random(f"{self._seed} {batch.epoch} {row} {language}")
             ids_without_eos = np.asarray(ids)[:-1].tolist()
             new_ids = segmentation.resegment(ids_without_eos, self._settings.bpe_dropout, random)
@@ -104,10 +115,13 @@ class BatchReader:
         return new_sentences
 
     def _divide(self, pairs: PairIds) -> list[PairIds]:
-        """Divide sentence pairs into parts of similar length and at most `max_tokens` positions."""
+        """Divide the sentence pairs of a batch into parts with at most `max_tokens` positions.
+
+        Pairs of similar length are put together, so that the parts have little padding.
+        """
         source_lengths, target_lengths = pairs.lengths().T
         longer_side = np.maximum(source_lengths, target_lengths)
-        # The last key of lexsort is the first one to sort by.
+        # By the longer side, then by both sides: lexsort sorts by its last key first.
         order = np.lexsort((source_lengths + target_lengths, longer_side))
         # A part must hold the longest sentence.
         max_tokens = max(self._settings.max_tokens, int(longer_side.max()))
@@ -124,13 +138,14 @@ class BatchReader:
 
 @dataclass(frozen=True)
 class LocalUpdate:
-    """One process's share of an update.
+    """One process's share of an update of the weights.
 
     Attributes:
-        update: The whole update.
+        update: The whole update, with the batches of all processes.
         batch_indices: The indices of this process's batches in the update.
-        batches: These batches, each in one or more parts (see BatchReader).
-        position: The position in the plan after the update.
+        batches: This process's batches. Each has one part, or several if BPE-dropout has made its
+            sentences too long for one.
+        position: How far the batches of the training have been read after this update.
     """
 
     update: PlannedUpdate
@@ -142,16 +157,17 @@ class LocalUpdate:
 def local_updates(
     corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
 ) -> Generator[LocalUpdate, None, None]:
-    """Yield this process's share of each update: every n-th batch, with n processes.
+    """Yield this process's share of each update of the weights: with n processes, every n-th batch.
 
-    Ends after the epochs in the settings, if there is such a limit.
+    The batches of all updates are planned first, in the same way by each process, and then read
+    from the corpus. The updates end after `max_epochs`, if the setting is given.
 
     Args:
         corpus: The corpus.
         system: The settings of the system.
         seed: The seed of the training.
-        start: The position in the plan from which to start.
-        group: The processes of the training.
+        start: How far the batches have been read before, such as by the last checkpoint.
+        group: The processes that train together.
     """
     settings = system.train
     plan = plan_updates(
@@ -164,7 +180,8 @@ def local_updates(
         start=start,
         epochs=settings.max_epochs,
     )
-    # The readers take the planned batches from one copy of the plan, ahead of what is yielded.
+    # `tee` gives two copies of the plan. Readers take their batches from one of them, ahead of the
+    # updates that are yielded from the other one.
     plan, plan_to_read = tee(plan)
     batches_to_read = (update.batches[group.rank :: group.size] for update, _ in plan_to_read)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
@@ -185,32 +202,44 @@ def local_updates(
 
 
 def batch_class(model: Model, train: Train, device: torch.device) -> type[TrainingBatch]:
-    """Return the form of the batches that a model is trained on.
+    """Return the class of the batches that a model is trained on.
 
-    Batches are packed, without padding, if the device has an attention kernel for them.
+    A `PackedBatch` contains sentences one after the other, without padding. It needs an attention
+    kernel that only some GPUs have. Otherwise a `Batch` contains sentences padded to one length.
+
+    Args:
+        model: The settings of the model's shape.
+        train: The settings of the training, with its precision.
+        device: The device that trains.
     """
     dtype = ACTIVATIONS.get(train.precision, torch.float32)
     return PackedBatch if can_pack(model, dtype, device) else Batch
 
 
 def prefetch(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Yield items that a thread takes from a generator ahead of time, in their order."""
-    with closing(items), ThreadPoolExecutor(1, "prefetch") as pool:
-        waiting = deque(pool.submit(next, items, None) for _ in range(_PREFETCHED_UPDATES))
+    """Yield the items of a generator, the next few of which a thread computes ahead of time.
+
+    So batches are read while the model is trained on the batches before.
+
+    Args:
+        items: A generator; none of its items is None.
+    """
+    with closing(items), ThreadPoolExecutor(max_workers=1, thread_name_prefix="prefetch") as pool:
+        # The next items, oldest first. `next` gives None after the last item.
+        futures = deque(pool.submit(next, items, None) for _ in range(_PREFETCHED_UPDATES))
         try:
-            # None is the default of `next`: there are no more items.
-            while (item := waiting.popleft().result()) is not None:
-                waiting.append(pool.submit(next, items, None))
+            while (item := futures.popleft().result()) is not None:
+                futures.append(pool.submit(next, items, None))
                 yield item
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 def _reader_count(settings: Train, group: Group) -> int:
-    """Return the number of processes that read for this one; 1 means that it reads by itself.
+    """Return how many processes read batches for this training process; 1: it reads by itself.
 
-    Others help only with BPE-dropout on a GPU: reading is fast without BPE-dropout, and a training
-    on CPUs needs all cores.
+    Several read only with BPE-dropout on a GPU. Without BPE-dropout, reading is fast. On CPUs, the
+    training itself needs all cores.
     """
     if not settings.bpe_dropout or group.device.type == "cpu":
         return 1

@@ -31,10 +31,9 @@ class CheckpointSize:
 
 @dataclass(frozen=True)
 class KeptCheckpoints:
-    """The limits on the number of checkpoints that exist at the end of a training.
+    """Between which two numbers the number of checkpoints at the end of a training lies.
 
-    The exact number is not known in advance: the best checkpoints, the last checkpoints and the
-    milestones may be the same ones.
+    The number is not known in advance, because the last checkpoints may be among the best ones.
 
     Attributes:
         at_least: The smallest possible number.
@@ -46,10 +45,10 @@ class KeptCheckpoints:
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
-    """Return how many checkpoints a training leaves at its end.
+    """Return between which two numbers the number of checkpoints at the end of a training lies.
 
-    There are the last ones, the best ones, and milestones: those after each `keep_interval`
-    updates. A checkpoint may be of several kinds.
+    A training keeps the last `keep_last` checkpoints, the best `keep_best` ones, and a milestone at
+    each `keep_interval` updates. One checkpoint may be two or all three of these.
 
     Args:
         settings: The settings of the training.
@@ -61,8 +60,8 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
             at_least=max(settings.keep_last, settings.keep_best, 1),
             at_most=max(settings.keep_last + settings.keep_best, 1),
         )
-    # The last update is saved as well, also between two intervals. So the division is rounded up:
-    # floor division of the negative number rounds up.
+    # A checkpoint is saved after each interval, and after the last update. So the division is
+    # rounded up, by the floor division of a negative number.
     saved = -(-updates // settings.save_interval)
     last = min(settings.keep_last, saved)
     validations = updates // settings.validate_interval
@@ -70,23 +69,24 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     milestones = 0
     if settings.keep_interval:
         milestones = updates // settings.keep_interval
-    # The fewest are kept if all three kinds are the same checkpoints, as far as possible.
+    # The fewest exist if the last checkpoints are also the best ones and the milestones.
     at_least = max(last, best, milestones, 1)
-    # The most are kept if all three kinds are different checkpoints, as far as so many are saved.
+    # The most exist if no checkpoint is two of these; but there are not more than are saved.
     at_most = max(at_least, min(last + best + milestones, saved))
     return KeptCheckpoints(at_least, at_most)
 
 
 @dataclass(frozen=True)
 class _SpaceNeeds:
-    """How much space the checkpoints of a training need.
+    """How much disk space the checkpoints of a training need.
 
-    While it trains, they are in its work folder. At the end, the weights are copied to the export
-    folder, with the moving average of the weights as one more copy.
+    During the training, checkpoints with weights and optimizer state are written into its work
+    folder. At the end, the weights alone are copied to an export folder.
 
     Attributes:
         checkpoint_size: The size of one checkpoint.
-        has_moving_average: Whether the training keeps a moving average of the weights.
+        has_moving_average: Whether the training keeps a moving average of the weights, which is
+            exported as one more copy of the weights.
         is_one_disk: Whether the work folder and the export folder are on the same disk.
         existing_bytes: The size of the checkpoints that are in the work folder already.
     """
@@ -97,7 +97,14 @@ class _SpaceNeeds:
     existing_bytes: int
 
     def bytes_at_work(self, kept_checkpoints: int) -> int:
-        """Return how many more bytes the checkpoints need on the disk of the work folder."""
+        """Return how many more bytes the training needs on the disk of its work folder.
+
+        That is the space at the moment when most is used: either while a checkpoint is saved, or at
+        the end, if the weights are copied to a folder on the same disk.
+
+        Args:
+            kept_checkpoints: The number of checkpoints at the end of the training.
+        """
         # A checkpoint is written before the one that it replaces is deleted.
         bytes_while_saving = (kept_checkpoints + 1) * self.checkpoint_size.total
         bytes_at_end = kept_checkpoints * self.checkpoint_size.total
@@ -106,7 +113,11 @@ class _SpaceNeeds:
         return max(bytes_while_saving, bytes_at_end) - self.existing_bytes
 
     def bytes_at_export(self, kept_checkpoints: int) -> int:
-        """Return how many bytes the copied weights need in the export folder."""
+        """Return how many bytes the copied weights need in the export folder.
+
+        Args:
+            kept_checkpoints: The number of checkpoints at the end of the training.
+        """
         copies = kept_checkpoints
         if self.has_moving_average:
             copies += 1
@@ -120,11 +131,14 @@ def check_room(
     updates: int | None,
     checkpoint_size: CheckpointSize,
 ) -> Iterator[str]:
-    """Yield a warning if the checkpoints may not fit on the disk.
+    """Check, before a training, that its checkpoints fit on the disk.
+
+    How much space they need is known only within limits. If even the smallest possible amount does
+    not fit, this is an error. If the largest possible amount does not fit, a warning is yielded.
 
     Args:
-        work_folder: The folder of the checkpoints, which may contain some of them already.
-        export_folder: The folder to which the weights are copied at the end.
+        work_folder: The folder of the checkpoints. It may contain some already, or not exist yet.
+        export_folder: The folder to which the weights are copied at the end. It may not exist yet.
         settings: The settings of the training.
         updates: The expected number of updates; None if it is not known.
         checkpoint_size: The size of one checkpoint.
@@ -161,19 +175,19 @@ def check_room(
 def _check_free_bytes(
     folder: Path, least_bytes: int, most_bytes: int, settings: Train
 ) -> Iterator[str]:
-    """Compare what the checkpoints need with the free space on the disk of a folder.
+    """Compare the space that checkpoints need with the free space on a disk.
 
     Args:
         folder: An existing folder on the disk.
-        least_bytes: The space that is needed in any case.
-        most_bytes: The space that may be needed.
-        settings: The settings that the message advises to lower.
+        least_bytes: The space that the checkpoints need in any case, in bytes.
+        most_bytes: The space that they need at most, in bytes.
+        settings: The settings of the training, of which the message advises to change some.
 
     Yields:
-        A warning if `most_bytes` are not free.
+        A warning if less than `most_bytes` is free.
 
     Raises:
-        UserError: Even `least_bytes` are not free.
+        UserError: Less than `least_bytes` is free.
     """
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes >= most_bytes:
@@ -185,7 +199,7 @@ def _check_free_bytes(
         f"({settings.keep_best})"
     )
     if settings.keep_interval:
-        # One checkpoint is kept for each interval, so a longer interval keeps fewer.
+        # One checkpoint is kept after each interval, so a longer interval keeps fewer.
         advice += f", or raise keep_interval ({settings.keep_interval})"
     message = (
         f"the checkpoints of this training need {needed} more, but {folder} has "

@@ -22,7 +22,10 @@ _SHORT_LENGTH = 16
 
 
 def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group) -> None:
-    """Run the batches that need the most memory forward and backward; the weights do not change.
+    """Check, before a training, that its largest batches fit into memory.
+
+    They are run forward and backward; the weights do not change. If they do not fit, `max_tokens`
+    is halved until they do, so that the error can name a size that fits.
 
     Args:
         step: The model and its optimizer.
@@ -31,8 +34,8 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
         group: The processes of the training.
 
     Raises:
-        UserError: On all processes, if one of them runs out of memory. It names a `max_tokens` that
-            fits, which is found by halving.
+        UserError: The batches do not fit. All processes raise it, even if only one ran out of
+            memory.
     """
     longest_source = int(corpus.side("train", corpus.source).lengths.max())
     longest_target = int(corpus.side("train", corpus.target).lengths.max())
@@ -41,19 +44,20 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     batch_type = batch_class(step.model.settings, settings, group.device)
 
     def fits(max_tokens: int) -> bool:
-        """Return whether the largest batches of this size fit on all processes."""
+        """Return whether the largest batches of this size fit into memory, on all processes."""
         largest_batches = _largest_batches(max_tokens, max_pairs, longest_source, longest_target)
-        fits_here = all(_fits(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
+        fits_here = all(_can_run(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
         if not fits_here:
-            # cuBLAS and other libraries allocate on the device by themselves, and need room.
+            # Libraries such as cuBLAS allocate memory on the device by themselves, and need room.
             step.free()
-        return not group.any(not fits_here)
+        is_too_large_anywhere = group.any(not fits_here)
+        return not is_too_large_anywhere
 
     max_tokens = settings.max_tokens
     if fits(max_tokens):
         return
     message = f"the largest batch does not fit into the memory of {group.device}"
-    # A batch must hold each sentence, so no smaller size than the longest one is tried.
+    # A batch has room for any sentence, so a size below the longest sentence is never tried.
     while max_tokens > longest:
         max_tokens = max(max_tokens // 2, longest)
         if fits(max_tokens):
@@ -69,13 +73,15 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
 def _largest_batches(
     max_tokens: int, max_pairs: int, longest_source: int, longest_target: int
 ) -> Iterator[PairIds]:
-    """Yield the batches that need the most memory.
+    """Yield the two kinds of batches that need the most memory.
 
-    Attention needs the most memory for the longest sentences, and the projection to the vocabulary
-    for many short sentences, because they have no padding.
+    Attention needs the most memory for a batch of the longest sentences. The projection to the
+    vocabulary needs the most memory for a batch of many short sentences, which has hardly any
+    padding, and so the most target tokens.
 
     Args:
-        max_tokens: The largest number of positions of a batch on either side.
+        max_tokens: The largest number of positions of a batch, padding included, in the source and
+            in the target.
         max_pairs: The largest number of sentence pairs of a batch.
         longest_source: The length of the longest source sentence.
         longest_target: The length of the longest target sentence.
@@ -88,7 +94,16 @@ def _largest_batches(
 def _uniform_batch(
     max_tokens: int, max_pairs: int, source_length: int, target_length: int
 ) -> PairIds:
-    """Return a batch of as many sentence pairs of given lengths as fit; all tokens are EOS."""
+    """Return a batch with as many sentence pairs of the same lengths as it may have.
+
+    All tokens are EOS: the memory that a batch needs does not depend on them.
+
+    Args:
+        max_tokens: The largest number of positions of a batch, in the source and in the target.
+        max_pairs: The largest number of sentence pairs of a batch.
+        source_length: The length of each source sentence in tokens.
+        target_length: The length of each target sentence in tokens.
+    """
     longer_side = max(source_length, target_length)
     pair_count = min(max_tokens // longer_side, max_pairs)
     pair_count = max(1, pair_count)
@@ -99,10 +114,10 @@ def _uniform_batch(
     return PairIds(sources, targets)
 
 
-def _fits(step: TrainStep, batch: TrainingBatch) -> bool:
-    """Return whether a batch can be run forward and backward through all layers."""
+def _can_run(step: TrainStep, batch: TrainingBatch) -> bool:
+    """Return whether a batch can be run forward and backward without running out of memory."""
     model = step.model.train()
-    # LayerDrop would leave layers out at random.
+    # LayerDrop would skip some layers at random, but all layers must fit at once.
     layer_drop = model.layer_drop
     model.layer_drop = 0.0
     try:

@@ -14,20 +14,23 @@ from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.files import sha256_of
 from bleuprint.training.job import Job
 
-# Hexadecimal digits of the combined fingerprint in the name of a training's folder: 64 bits, so
+# How many hexadecimal digits of a training's fingerprint are in the name of its folder: 64 bits, so
 # that two trainings never share a folder by chance.
 _DIGITS_IN_FOLDER_NAME = 16
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """The fingerprints of a training, as hexadecimal SHA-256.
+    """The fingerprints of a training: hashes of the four things that decide its result.
+
+    Each is a SHA-256 with 64 hexadecimal digits.
 
     Attributes:
-        settings: Of the settings of the system and the seed.
-        code: Of the code that computes the weights.
-        data: Of the training and validation sets.
-        start: Of the weights that the training starts from; None for random weights.
+        settings: The fingerprint of the system's settings and the seed.
+        code: The fingerprint of the code that computes the weights.
+        data: The fingerprint of the training and validation sets.
+        start: The fingerprint of the weights that the training starts from; None if they are
+            random.
     """
 
     settings: str
@@ -37,7 +40,14 @@ class Fingerprints:
 
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
-        """Compute the fingerprints of a job; this reads the validation references."""
+        """Compute the fingerprints of a training.
+
+        This reads and hashes the validation references. The hashes of the binarized corpus are
+        stored in its folder.
+
+        Args:
+            job: The training: its settings, its files and its seed.
+        """
         corpus_sha256 = BinaryCorpus(job.corpus_folder).training_sha256
         reference_sha256s = [sha256_of(path) for path in job.validation_references()]
         return cls(
@@ -49,7 +59,7 @@ class Fingerprints:
 
     @property
     def combined(self) -> str:
-        """Return one fingerprint of all of them."""
+        """Return one hash of all these fingerprints, which identifies the training."""
         return fingerprint.of_settings(*self.by_name().values())
 
     def by_name(self) -> dict[str, str]:
@@ -58,22 +68,23 @@ class Fingerprints:
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
-    """Return the folder where a training keeps its checkpoints.
+    """Return the folder where a training keeps its checkpoints while it runs.
 
-    A new folder is named SYSTEM.CORPUS.SEED.FINGERPRINT, by the run and the combined fingerprint of
-    its training. A folder with this fingerprint may exist under the name of another run: before a
-    system was renamed, or because two systems differ only in averaging or decoding. Then that
-    folder is returned, so that nothing is trained twice.
+    The folder is named SYSTEM.CORPUS.SEED.HASH. HASH is a hash of everything that decides the
+    result, so two trainings with the same HASH give the same weights. A folder with this HASH may
+    already exist under the name of another system: because the system has been renamed, or because
+    the two systems differ only in averaging or decoding. Then that folder is returned, and nothing
+    is trained twice.
 
     Args:
-        job: The run to train.
-        fingerprints: The fingerprints of its training.
+        job: The training, with the names of its system and corpus, and its seed.
+        fingerprints: The hashes of everything that decides the result.
     """
-    trainings = environment.work_folder() / "trainings"
-    digits = fingerprints.combined[:_DIGITS_IN_FOLDER_NAME]
-    existing_folders = sorted(trainings.glob(f"*.{digits}"))
+    trainings_folder = environment.work_folder() / "trainings"
+    short_hash = fingerprints.combined[:_DIGITS_IN_FOLDER_NAME]
+    existing_folders = sorted(trainings_folder.glob(f"*.{short_hash}"))
     if existing_folders:
         # Normally there is only one. Sorting makes the choice the same in every process.
         return existing_folders[0]
     system, corpus, seed = job.run
-    return trainings / f"{system}.{corpus}.{seed}.{digits}"
+    return trainings_folder / f"{system}.{corpus}.{seed}.{short_hash}"

@@ -47,13 +47,13 @@ _MAX_TIMED_TOKENS = 2500
 
 
 class _SizeClass(NamedTuple):
-    """Settings for texts up to a number of target tokens.
+    """Settings for training texts up to a certain size.
 
     Attributes:
-        max_target_tokens: The largest number of target tokens.
-        tokens_per_update: The target tokens of an update: so few that an epoch has several dozen
-            updates.
-        dropout: The rate of dropout: small texts overfit sooner.
+        max_target_tokens: The number of target tokens in the largest text of this class.
+        tokens_per_update: The number of target tokens in an update. It is so low that an epoch has
+            several dozen updates.
+        dropout: The dropout probability, higher for small texts, which overfit sooner.
     """
 
     max_target_tokens: float
@@ -71,12 +71,11 @@ _SIZE_CLASSES = (
 
 
 class _ModelSize(NamedTuple):
-    """A model of the two systems.
+    """The size of a model, with what follows from it.
 
     Attributes:
-        d_model: The width of the model.
-        flops_per_second: The floating-point operations that one core sustains in portable
-            arithmetic.
+        d_model: The number of dimensions of embeddings and hidden states.
+        flops_per_second: The floating-point operations per second with which one core trains it.
         lr: The learning rate at the end of the warmup.
     """
 
@@ -97,7 +96,7 @@ class TextSize:
         pairs: The number of sentence pairs.
         source_length: The mean number of source subwords of a pair, EOS included.
         target_length: The mean number of target subwords of a pair, EOS included.
-        vocabulary_size: The number of different subwords.
+        vocabulary_size: The number of subwords in the vocabulary.
     """
 
     pairs: int
@@ -107,11 +106,15 @@ class TextSize:
 
     @property
     def tokens(self) -> float:
-        """Return the number of target tokens of an epoch."""
+        """Return the number of target tokens in the whole text, that is, in an epoch."""
         return self.pairs * self.target_length
 
     def flops_per_pair(self, model: Model) -> float:
-        """Return the floating-point operations of training a model on one pair."""
+        """Return how many floating-point operations the training on one sentence pair takes.
+
+        Args:
+            model: The settings of the model's shape.
+        """
         flops = training_flops(
             model,
             self.vocabulary_size,
@@ -122,18 +125,20 @@ class TextSize:
 
 
 def fitted_systems_yaml(text: TextSize, is_portable: bool = True) -> str:
-    """Return the section `systems` of params.yaml for a text: small, and medium, twice as wide.
+    """Return the section `systems` of params.yaml with two systems whose settings fit a text.
+
+    They are `small` and `medium`, which is twice as wide.
 
     Args:
         text: The size of the training text.
-        is_portable: Whether to use portable arithmetic: each training has one thread, so that both
-            run side by side, but not on a GPU.
+        is_portable: Whether to use portable arithmetic. It gives the same result on all processors,
+            and trains with one thread: two trainings can run at once, but not on a GPU.
     """
     arithmetic = ""
     if is_portable:
         arithmetic = "\n    arithmetic: portable # on CPUs; remove it to train on a GPU"
     size_class = _size_class(text)
-    # A text of some hundred short pairs has two updates per epoch at least.
+    # Even a text of some hundred short pairs gets at least two updates per epoch.
     tokens_per_update = min(size_class.tokens_per_update, int(text.tokens) // 2)
     dropout = size_class.dropout
     return f"""\
@@ -149,7 +154,7 @@ systems:
     train:
       tokens_per_update: {tokens_per_update}
       max_tokens: {tokens_per_update}
-{_length_settings(text, tokens_per_update, _SMALL)}
+{_duration_settings(text, tokens_per_update, _SMALL)}
       # early stopping: validations without improvement; the best checkpoints are averaged
       patience: 5
       keep_last: 1
@@ -161,25 +166,33 @@ systems:
     like: small
     model: {{d_model: {_MEDIUM.d_model}}}
     train:
-{_length_settings(text, tokens_per_update, _MEDIUM)}
+{_duration_settings(text, tokens_per_update, _MEDIUM)}
 """
 
 
 def _size_class(text: TextSize) -> _SizeClass:
-    """Return the first class that is large enough for a text."""
+    """Return the settings for texts of a size: of the first class that is large enough."""
     for size_class in _SIZE_CLASSES:
         if text.tokens <= size_class.max_target_tokens:
             return size_class
     raise ValueError(text)
 
 
-def _length_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -> str:
-    """Return the lines of `train` that depend on the length of the training."""
+def _duration_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -> str:
+    """Return the settings that decide how long a training takes, as lines of params.yaml.
+
+    The training gets as many updates as one core computes in 20 minutes, but at most 100 epochs.
+
+    Args:
+        text: The size of the training text.
+        tokens_per_update: The number of target tokens in an update.
+        size: The size of the model.
+    """
     model = Model(encoder_layers=3, decoder_layers=3, d_model=size.d_model, d_ff=512, heads=4)
     affordable_pairs = _TRAINING_SECONDS * size.flops_per_second / text.flops_per_pair(model)
     pairs = min(affordable_pairs, _MAX_EPOCHS * text.pairs)
-    # The updates in an epoch are the pairs times their length, divided by the size of an update.
     updates = pairs * text.target_length / tokens_per_update
+    # A multiple of the interval, so that the last update is validated and saved as well.
     interval = max(1, round(updates / _VALIDATIONS))
     max_updates = interval * _VALIDATIONS
     epochs = max_updates * tokens_per_update / text.tokens
@@ -193,7 +206,13 @@ def _length_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -
 
 
 def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
-    """Return how many epochs of a text a training of some updates has."""
+    """Return how many epochs a training has after a number of updates.
+
+    Args:
+        train: The settings of the training.
+        text: The size of the training text.
+        updates: The number of updates.
+    """
     epochs = updates * _mean_pairs_per_update(train, text) / text.pairs
     if train.max_epochs is None:
         return epochs
@@ -204,7 +223,9 @@ def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
 def training_seconds(
     system: System, text: TextSize, valid_pairs: int, updates: int, threads: int
 ) -> float:
-    """Forecast how long a training takes on this machine's processor, without a GPU.
+    """Predict how long a training takes on this machine's processor, without a GPU.
+
+    A few updates are run and timed.
 
     Args:
         system: The system to train.
@@ -217,11 +238,13 @@ def training_seconds(
         The time in seconds.
     """
     train = system.train
-    # A validation is spread over the updates of its interval.
-    validated_pairs = valid_pairs / train.validate_interval
-    pairs_per_update = _mean_pairs_per_update(train, text) + _VALIDATION_COST * validated_pairs
-    cost = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
-    return updates * pairs_per_update * cost * seconds_per_pair(system, text, threads)
+    # The work of a validation is spread over the updates between two validations.
+    valid_pairs_per_update = valid_pairs / train.validate_interval
+    pairs_per_update = (
+        _mean_pairs_per_update(train, text) + _VALIDATION_COST * valid_pairs_per_update
+    )
+    slowdown = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
+    return updates * pairs_per_update * slowdown * seconds_per_pair(system, text, threads)
 
 
 def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
@@ -233,25 +256,22 @@ def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
 
 
 def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
-    """Measure how long training takes for a sentence pair, in the fastest of some updates.
+    """Measure how many seconds of training a sentence pair takes on this machine's processor.
 
-    The weights are random, and so are the sentences, which have the mean length of the text.
-    Processor time is measured and divided by the threads, because other programs that run now may
-    not run during the training.
+    A model with random weights is trained on random sentences of the text's mean lengths for a few
+    updates; the fastest one counts. Processor time is measured, because other programs that run now
+    may not run during the training. It is the sum over all threads, and so divided by their number.
 
     Args:
         system: The system to train.
         text: The size of the training text.
-        threads: The threads that the training may use.
-
-    Returns:
-        The time in seconds.
+        threads: The number of threads that the training may use.
     """
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    group = Group(0, 1, torch.device("cpu"))
+    group = Group(0, 1, torch.device("cpu"))  # One process, which has rank 0.
     model = Transformer(system.model, text.vocabulary_size, text.vocabulary_size).train()
-    step = TrainStep(model, system.train, 1, group)
+    step = TrainStep(model, system.train, seed=1, group=group)
     pairs = _random_pairs(text, min(system.train.max_tokens, _MAX_TIMED_TOKENS))
     batch = batch_class(system.model, system.train, group.device).from_ids(pairs)
     update = _one_batch_update(batch)
@@ -264,7 +284,7 @@ def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
 
 
 def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
-    """Return an update that consists of one batch, for a single process."""
+    """Return an update of the weights that consists of one batch, for a single process."""
     rows = np.arange(len(batch.lengths))
     target_tokens = int(batch.lengths[:, 1].sum())
     return LocalUpdate(
@@ -276,7 +296,12 @@ def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
 
 
 def _random_pairs(text: TextSize, max_tokens: int) -> PairIds:
-    """Return random sentence pairs of the text's mean lengths, of at most `max_tokens` a side."""
+    """Return random sentence pairs, which have the mean lengths of a text.
+
+    Args:
+        text: The size of the text.
+        max_tokens: The largest number of tokens of all sources, and of all targets.
+    """
     source_length = round(text.source_length)
     target_length = round(text.target_length)
     pair_count = max(1, max_tokens // max(source_length, target_length))
@@ -289,7 +314,8 @@ def _random_pairs(text: TextSize, max_tokens: int) -> PairIds:
 def _random_sentences(
     random: Random, count: int, length: int, vocabulary_size: int
 ) -> list[Sentence]:
-    """Return sentences of `length` random token ids, the last of which is EOS."""
+    """Return sentences of `length` token ids: random ones, and EOS at the end."""
+    # The ids up to EOS belong to special tokens.
     ordinary_ids = range(EOS + 1, vocabulary_size)
     sentences: list[Sentence] = []
     for _ in range(count):

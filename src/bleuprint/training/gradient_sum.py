@@ -17,18 +17,22 @@ _BUCKET_ELEMENTS = 25_000_000 // 4
 
 
 class GradientSum:
-    """Sums an optimizer's gradient over processes, from its last elements to the first.
+    """Sums the gradient over the processes of a training, during the last backward pass.
 
-    All processes begin the sums of their buckets in the same order, whichever gradients they have:
-    LayerDrop leaves layers out, and a process may have no batch at all.
+    The gradient is a vector, which is divided into parts, called buckets. The backward pass goes
+    from the last layer to the first, so the last bucket is complete first. Its sum begins while the
+    gradients of earlier layers are still computed.
+
+    All processes sum the buckets in the same order, whichever gradients they have: LayerDrop skips
+    layers, and a process may have no batch at all.
     """
 
     def __init__(self, optimizer: FlatOptimizer, group: Group) -> None:
-        """Divide the gradient into buckets, and watch when the gradient of a parameter is complete.
+        """Divide the gradient into buckets, and ask torch to tell when each gradient is complete.
 
         Args:
-            optimizer: The optimizer with the flat gradient.
-            group: The processes; of a single one, nothing is summed.
+            optimizer: The optimizer, whose gradient is one vector for all parameters.
+            group: The processes that train together. With a single one, nothing is summed.
         """
         self._gradient = optimizer.gradient
         self._group = group
@@ -39,15 +43,18 @@ class GradientSum:
         # The number of parameters in each bucket whose gradient is not complete. None except
         # during the last backward pass of an update.
         self._missing_counts: list[int] | None = None
-        # The sums that have begun: one for each of the first buckets.
+        # The sums that have begun, which are those of the first buckets.
         self._pending_sums: list[PendingSum] = []
         self._divide_into_buckets(optimizer)
 
     def _divide_into_buckets(self, optimizer: FlatOptimizer) -> None:
         """Assign each parameter to a bucket, from the last parameter to the first.
 
-        A bucket is a slice of the flat gradient. It begins where a parameter begins, as soon as it
-        has enough elements.
+        A bucket is a slice of the gradient of all parameters, with at least 25 MB. It begins where
+        the gradient of a parameter begins.
+
+        Args:
+            optimizer: The optimizer, with its parameters and where each begins in the vector.
         """
         bucket_end = self._gradient.numel()
         parameter_count = 0
@@ -65,13 +72,16 @@ class GradientSum:
                 parameter_count = 0
 
     def overlap(self) -> None:
-        """Announce the last backward pass of this process's update: sums may begin during it."""
+        """Let sums begin during the backward pass that follows, the process's last of an update.
+
+        Only then is a gradient complete: each backward pass of an update adds to it.
+        """
         self._missing_counts = self._parameter_counts.copy()
 
     def finish(self) -> None:
-        """Sum the buckets that are not summed yet, and wait for all sums.
+        """Begin the sums that have not begun yet, and wait for all sums of the update.
 
-        On a GPU the sums are ordered before the next use of the gradient, without waiting.
+        With a GPU, the CPU does not wait: the GPU sums before it uses the gradient again.
 
         Raises:
             PeerLost: Another process has ended.
@@ -84,18 +94,30 @@ class GradientSum:
         self._pending_sums.clear()
 
     def _watch(self, parameter: nn.Parameter, bucket: int) -> None:
-        """Call `_mark_complete` whenever the backward pass has computed a parameter's gradient."""
+        """Call `_mark_complete` whenever a backward pass has computed a parameter's gradient.
+
+        Args:
+            parameter: The parameter.
+            bucket: The index of its bucket.
+        """
 
         def hook(_parameter: Tensor) -> None:
-            """Count the gradient as complete; torch calls this after computing it."""
+            """Count the gradient as complete; torch calls this after adding to it."""
             self._mark_complete(bucket)
 
         parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
     def _mark_complete(self, bucket: int) -> None:
-        """Count a gradient of a bucket as complete, and begin the sums that are possible now."""
+        """Count one more parameter of a bucket whose gradient is complete.
+
+        Then begin the sums of all buckets that are complete, up to the first that is not: all
+        processes must sum the buckets in the same order.
+
+        Args:
+            bucket: The index of the bucket.
+        """
         if self._missing_counts is None:
-            return
+            return  # A later backward pass will still add to the gradient.
         self._missing_counts[bucket] -= 1
         while len(self._pending_sums) < len(self._buckets):
             next_bucket = len(self._pending_sums)
@@ -104,6 +126,7 @@ class GradientSum:
             self._start_next_sum()
 
     def _start_next_sum(self) -> None:
-        """Begin the sum of the first bucket whose sum has not begun."""
-        bucket = self._buckets[len(self._pending_sums)]
-        self._pending_sums.append(self._group.start_all_reduce(self._gradient[bucket]))
+        """Begin to sum the next bucket over all processes, without waiting for the result."""
+        next_bucket = self._buckets[len(self._pending_sums)]
+        pending_sum = self._group.start_all_reduce(self._gradient[next_bucket])
+        self._pending_sums.append(pending_sum)

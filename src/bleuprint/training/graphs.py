@@ -23,12 +23,13 @@ _WARM_UP_PASSES = 2
 
 @dataclass(frozen=True)
 class _Graph:
-    """A recorded pass, with the memory that it reads and writes.
+    """The recorded forward and backward pass of a batch, with the memory that it reads and writes.
 
     Attributes:
-        batch: The batch that the kernels read.
-        tokens: The number of target tokens that the loss is divided by, a scalar.
-        loss: The loss that the kernels write, a scalar.
+        batch: The memory from which the kernels read a batch.
+        tokens: The memory from which they read the number of target tokens by which the loss is
+            divided, a scalar.
+        loss: The memory to which they write the loss, a scalar.
         replay: A function that launches the kernels.
     """
 
@@ -39,21 +40,25 @@ class _Graph:
 
 
 class Graphs:
-    """Computes losses and gradients of batches by recorded kernels.
+    """Computes losses and gradients of batches by CUDA graphs, one for each shape of a batch.
 
-    On CPUs, where kernels cannot be recorded, the computation is called each time, after the same
-    copies: so tests on CPUs run this code as well.
+    A CUDA graph is a recorded sequence of kernels, which is launched at once: a small model's
+    kernels take less time than launching them one by one. A graph always reads and writes the same
+    memory, so each batch is first copied to where its graph reads it.
+
+    On CPUs nothing can be recorded. There the computation is called each time, after the same
+    copies, so that tests on CPUs run this code as well.
     """
 
     def __init__(
         self, compute: Callable[[PackedBatch, Tensor | int], Tensor], gradient: Tensor
     ) -> None:
-        """Create an empty collection of graphs.
+        """Start without graphs.
 
         Args:
-            compute: A function of a batch and the number of target tokens that the loss is divided
-                by. It computes the loss, and adds the gradient to `gradient`.
-            gradient: The flat gradient.
+            compute: The function to record. It computes the loss of a batch, and adds its gradient,
+                divided by a number of target tokens, to `gradient`.
+            gradient: The gradient of all parameters, as one vector.
         """
         self._compute = compute
         self._gradient = gradient
@@ -63,21 +68,25 @@ class Graphs:
         self._stream: torch.cuda.Stream | None = None
 
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
-        """Compute a batch: add its gradient, and return its loss.
+        """Run a batch forward and backward: add its gradient, and return its loss.
+
+        The first batch of a shape is recorded as a graph, which later batches of this shape use.
 
         Args:
             batch: The batch, on the CPU.
-            tokens: The number of target tokens that the loss is divided by for the gradient.
+            tokens: The number of target tokens by which the gradient is divided.
 
         Returns:
-            The summed loss, a scalar. The next call may overwrite it.
+            The loss, summed over target tokens, a scalar. The next call may overwrite it.
         """
         graph = self._graphs.get(batch.shape)
         if graph is None:
             if len(self._graphs) == _MAX_GRAPHS:
+                # There is no memory for more graphs, so this batch is computed without one.
                 return self._compute(batch.to(self._gradient.device), tokens)
             graph = self._record(batch)
             self._graphs[batch.shape] = graph
+        # The graph reads its own copy of the batch and the number of tokens.
         for graph_tensor, tensor in zip(graph.batch.tensors, batch.tensors, strict=True):
             graph_tensor.copy_(tensor, non_blocking=True)
         graph.tokens.fill_(tokens)
@@ -90,14 +99,18 @@ class Graphs:
         self._memory_pool = None
 
     def _record(self, batch: PackedBatch) -> _Graph:
-        """Record the passes of batches with the shape of `batch`; the gradient does not change."""
+        """Record the forward and backward pass of a batch; the gradient does not change.
+
+        Args:
+            batch: A batch. The graph computes all batches of its shape.
+        """
         device = self._gradient.device
         graph_batch = batch.map(lambda tensor: tensor.to(device, copy=True))
         tokens = torch.ones((), device=device)
         loss = torch.zeros((), device=device)
 
         def compute() -> None:
-            """Compute the batch in the memory of the graph."""
+            """Run the batch in the graph's memory forward and backward, and store its loss."""
             loss.copy_(self._compute(graph_batch, tokens))
 
         replay: Callable[[], None] = compute
@@ -109,15 +122,20 @@ class Graphs:
         return _Graph(graph_batch, tokens, loss, replay)
 
     def _record_cuda(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Record a function's kernels, after some passes in which libraries prepare themselves.
+        """Record the kernels that a function launches, after calling it a few times.
 
-        Kernels are recorded on a stream of their own, which first waits for the current stream.
+        In the first calls, libraries allocate and compile what they need, which cannot be recorded.
+        CUDA records kernels on another stream than the current one. A stream is a queue of kernels,
+        so each stream must wait for the other one.
+
+        Args:
+            compute: The function.
         """
         device = self._gradient.device
         current_stream = torch.cuda.current_stream(device)
         self._memory_pool = self._memory_pool or torch.cuda.graph_pool_handle()
         self._stream = self._stream or torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        # The random state is restored, so that dropout does not depend on recordings.
+        # The random state is restored afterwards, so that dropout does not depend on recordings.
         with torch.random.fork_rng([device]):
             self._stream.wait_stream(current_stream)
             with torch.cuda.stream(self._stream):
@@ -127,14 +145,14 @@ class Graphs:
             try:
                 return self._capture(compute)
             except RuntimeError as error:
-                # Ending a recording after an error raises another error. The first one, such as a
-                # lack of memory, is its context.
+                # After an error in the function, such as a lack of memory, ending the recording
+                # raises another error. The first one is its context.
                 raise error.__context__ or error from None
             finally:
                 torch.cuda.set_stream(current_stream)
 
     def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Return the graph of the kernels that a function launches."""
+        """Call a function, and return a graph of the kernels that it launches."""
         graph = torch.cuda.CUDAGraph()
         # With "thread_local", other threads may allocate during the recording, such as the one that
         # reads batches ahead.

@@ -19,7 +19,9 @@ Metric = Literal["loss", "bleu"]
 
 
 def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
-    """Return the validated updates, best first; of equally good ones, the earlier first.
+    """Sort the validations of a training from the best to the worst, and return their updates.
+
+    The earlier of two equally good validations comes first.
 
     Args:
         validations: The `update`, `loss` and `bleu` of each validation.
@@ -27,10 +29,14 @@ def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
     """
 
     def sort_key(validation: dict[str, Any]) -> tuple[float, int]:
-        value = validation[metric]
-        return (value if metric == "loss" else -value), validation["update"]
+        """Return a key that is lower for a better or, with equal scores, an earlier validation."""
+        score = validation[metric]
+        if metric == "bleu":
+            score = -score
+        return score, validation["update"]
 
-    return [validation["update"] for validation in sorted(validations, key=sort_key)]
+    best_first = sorted(validations, key=sort_key)
+    return [validation["update"] for validation in best_first]
 
 
 @dataclass(frozen=True)
@@ -59,18 +65,23 @@ class CheckpointsRecord:
 
 @dataclass(frozen=True)
 class EarlyEnd:
-    """Why `patience` ended a training before its last update or epoch.
+    """Why early stopping ended a training before its last update or epoch.
+
+    Early stopping ends a training after `patience` validations without a better score.
 
     Attributes:
-        update: The last update.
-        most_updates: The number of updates without the early end; None if only patience ends it.
+        update: The update after which the training ended.
+        most_updates: The number of updates that it would have had without early stopping; None if
+            there is no other limit.
         metric: The metric that did not improve.
         validations: The number of validations in a row without improvement.
         best: The best value of the metric.
         best_update: The update with the best value.
-        loss_before: The validation loss at the best update; None unless `loss` is given.
-        loss: The validation loss at the end, if it was still falling and the lowest of all.
-        warmup_updates: The number of warmup updates, if the warmup was not over.
+        loss_before: The validation loss at the best update; None if `loss` is None.
+        loss: The validation loss at the end, if it was the lowest of all and so still falling;
+            otherwise None.
+        warmup_updates: The number of warmup updates, if the training ended before them; otherwise
+            None.
     """
 
     update: int
@@ -84,7 +95,7 @@ class EarlyEnd:
     warmup_updates: int | None = None
 
     def __str__(self) -> str:
-        """Return the reason, such as `ended at update 30 of 700: bleu has not improved in …`."""
+        """Describe the early end, such as `ended at update 30 of 700: bleu has not improved …`."""
         of_updates = f" of {self.most_updates:,}" if self.most_updates is not None else ""
         validations = counted(self.validations, "validation")
         return (
@@ -94,7 +105,10 @@ class EarlyEnd:
 
     @property
     def warning(self) -> str:
-        """Return why the training may have ended too early; empty if nothing suggests it."""
+        """Say why early stopping may have come too early, with advice.
+
+        The text is empty if nothing suggests this.
+        """
         reasons = []
         if self.loss is not None:
             loss_fall = f"{self.loss_before:.3f} to {self.loss:.3f}"
@@ -108,7 +122,9 @@ class EarlyEnd:
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """The content of training.json: the facts of a training that are equal in each repetition.
+    """The content of training.json: what a training counted, and the hashes that identify it.
+
+    If the training is repeated, all values are the same. Times, which are not, are in another file.
 
     Attributes:
         parameters: The number of parameters of the model.
@@ -118,12 +134,12 @@ class TrainingFacts:
         flops: The floating-point operations of the whole training.
         skipped: The number of updates that ran out of memory and were skipped.
         valid_loss: The validation loss at the end, in nats per token.
-        fingerprint: The combined fingerprint of the next four: a SHA-256 like them.
-        settings: The fingerprint of the settings and the seed.
-        code: The fingerprint of the code.
-        data: The fingerprint of the training and validation sets.
-        start: The fingerprint of the first weights; None if they are random.
-        early_end: Why the training ended early; None if it did not.
+        fingerprint: The SHA-256 of the next four hashes; it identifies the training.
+        settings: The SHA-256 of the settings and the seed.
+        code: The SHA-256 of the code that computes the weights.
+        data: The SHA-256 of the training and validation sets.
+        start: The SHA-256 of the weights that the training starts from; None if they are random.
+        early_end: Why early stopping ended the training; None if it did not.
     """
 
     parameters: int

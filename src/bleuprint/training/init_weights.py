@@ -45,10 +45,12 @@ _PROJECT_OF_MODEL = "../../../../.."
 
 @dataclass(frozen=True)
 class InitFiles:
-    """The weights that a training starts from, with model.json in the same folder.
+    """The files of the weights that a training starts from.
+
+    They are the weights and model.json, which describes them, in the same folder.
 
     Attributes:
-        name: The run or the folder that the settings name, for messages.
+        name: What `train.init_from` in the settings names, for messages: a system, or a folder.
         weights: The file of the weights.
     """
 
@@ -64,7 +66,7 @@ class InitFiles:
         return ModelDescription.read(self.weights.parent, _REMEDY)
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of the weights and of their vocabularies."""
+        """Return one hash of the weights and of their vocabularies."""
         vocabularies = dataclasses.asdict(self.description().vocabularies)
         return fingerprint.of_settings(sha256_of(self.weights), vocabularies)
 
@@ -74,68 +76,81 @@ class InitFiles:
         return {str(path): sha256_of(path) for path in (self.weights, description)}
 
     def vocabulary(self, side: str) -> Path:
-        """Return the file of the vocabulary that the weights of a side belong to.
+        """Find the file of the source or target vocabulary that the weights were trained with.
 
-        It is found by its SHA-256 in model.json: in the folder of the weights, or in the binarized
-        corpus of the project that contains this folder as models/SYSTEM/CORPUS/SEED/averaged.
+        model.json names the SHA-256 of this file. Two folders may contain it: the folder of the
+        weights; or, if that is models/SYSTEM/CORPUS/SEED/averaged in a project, the binarized
+        corpus CORPUS of the same project.
 
         Args:
-            side: source or target.
+            side: `source` or `target`.
 
         Raises:
-            UserError: No such file is in either of them.
+            UserError: Neither folder contains a vocabulary with this SHA-256.
         """
         vocabularies = self.description().vocabularies
         expected = vocabularies.source if side == "source" else vocabularies.target
-        folder = self.weights.parent
-        corpus_name = folder.parent.parent.name
-        corpus_folder = paths.corpus_folder(corpus_name, "binary", folder / _PROJECT_OF_MODEL)
-        for searched_folder in (folder, corpus_folder / SEGMENTATION):
-            for path in sorted(searched_folder.glob("vocabulary.*")):
+        model_folder = self.weights.parent
+        project = model_folder / _PROJECT_OF_MODEL
+        corpus_name = model_folder.parent.parent.name
+        corpus_folder = paths.corpus_folder(corpus_name, "binary", project)
+        for folder in (model_folder, corpus_folder / SEGMENTATION):
+            for path in sorted(folder.glob("vocabulary.*")):
                 if sha256_of(path) == expected.sha256:
                     return path
         raise UserError(
-            f"{folder}: no vocabulary.* has the SHA-256 of the {side} vocabulary in {DESCRIPTION}"
+            f"{model_folder}: no vocabulary.* has the SHA-256 of the {side} vocabulary in "
+            f"{DESCRIPTION}"
         )
 
 
 def init_files(init_from: InitFrom, run: Run) -> InitFiles:
-    """Return the files of the weights that a run starts from.
+    """Find and check the files of the weights that a training starts from.
+
+    The setting `train.init_from` names either another system of the experiment (`parent`), which is
+    trained first, or a folder with weights.
 
     Args:
-        init_from: The setting `train.init_from` of the run.
-        run: The run to train.
+        init_from: The setting `train.init_from`.
+        run: The run to train: its system, corpus and seed.
 
     Raises:
         UserError: Files are missing or not the expected ones. If the setting names a folder, the
             message names its line in params.yaml.
     """
     if init_from.parent:
-        return _files_in(init_weights_folder(run.system, run.seed), init_from, run)
+        parent_folder = init_weights_folder(run.system, run.seed)
+        return _checked_files(parent_folder, init_from, run)
+    folder = environment.project_root() / str(init_from.folder)
     try:
-        return _files_in(environment.project_root() / str(init_from.folder), init_from, run)
+        return _checked_files(folder, init_from, run)
     except UserError as error:
         keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
 
 
-def _files_in(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
-    """Return the files of the first weights in a folder, after checking them.
+def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
+    """Find the files of the weights that a training starts from, and check them.
 
     Args:
-        folder: The folder of a model, or of an unpacked release with one model.
-        init_from: The setting `train.init_from` of the run.
-        run: The run to train.
+        folder: The folder of a model, or an unpacked release that contains one model.
+        init_from: The setting `train.init_from`, which may name the SHA-256 of the weights.
+        run: The run to train, for messages.
+
+    Raises:
+        UserError: A file is missing or damaged, or has another SHA-256 than model.json, the release
+            or the setting names.
     """
-    folder = _model_folder(folder, run)
-    weights = _newest_weights(folder)
-    if weights is None or not (folder / DESCRIPTION).is_file():
-        raise UserError(f"{folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
+    model_folder = _model_folder(folder, run)
+    weights = _newest_weights(model_folder)
+    description = model_folder / DESCRIPTION
+    if weights is None or not description.is_file():
+        raise UserError(f"{model_folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
     name = " ".join(init_from.parent or [str(init_from.folder)])
     files = InitFiles(name, weights)
     for side in ("source", "target"):
-        files.vocabulary(side)
-    _check_release_checksums([files.weights, folder / DESCRIPTION])
+        files.vocabulary(side)  # Raises UserError if the vocabulary is missing.
+    _check_release_checksums([weights, description])
     # model.json records the SHA-256 of averaged weights, but not of checkpoints.
     if weights.name == _WEIGHTS:
         check_bytes(weights, files.description().weights_sha256)
@@ -149,7 +164,18 @@ def _files_in(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
 
 
 def _model_folder(folder: Path, run: Run) -> Path:
-    """Return the folder itself, or the folder of the only model if it is an unpacked release."""
+    """Return the folder of the model that `train.init_from` names.
+
+    The setting may name this folder itself, or an unpacked release, which contains the folder of
+    its model below models/.
+
+    Args:
+        folder: The folder that the setting names.
+        run: The run to train, for the message.
+
+    Raises:
+        UserError: The folder does not exist, or the release contains several models.
+    """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder, but init_from of {run.system} names it")
     models = sorted(folder.glob("models/*/*/*/averaged"))
@@ -161,32 +187,43 @@ def _model_folder(folder: Path, run: Run) -> Path:
 
 
 def _newest_weights(folder: Path) -> Path | None:
-    """Return the averaged weights in a folder, or its newest checkpoint; None if it has neither."""
+    """Return the averaged weights in a folder, or else its newest checkpoint.
+
+    Args:
+        folder: A folder with model.safetensors, the averaged weights, or with checkpoints, which
+            are named by their update: 0012000.safetensors.
+
+    Returns:
+        The file; None if the folder contains neither.
+    """
     averaged_weights = folder / _WEIGHTS
     if averaged_weights.is_file():
         return averaged_weights
     checkpoints = []
     for path in folder.glob("*.safetensors"):
+        # Other files, such as a moving average (UPDATE.ema.safetensors), are not checkpoints.
         if path.stem.isdecimal() and path.is_file():
             checkpoints.append(path)
     return max(checkpoints, key=lambda path: int(path.stem), default=None)
 
 
 def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
-    """Add the SHA-256 of the weights to each `train.init_from` with a folder; DVC compares it.
+    """Add the SHA-256 of the first weights to the settings of trainings that start from a folder.
 
-    If the folder is missing, as in a clone that has only the results, the SHA-256 that was recorded
-    before is added.
+    The settings are written to reports/resolved.json. DVC compares them, and so trains again after
+    the weights in the folder have changed. If the folder is missing, as in a clone that has only
+    the results, the SHA-256 in the existing reports/resolved.json is added.
 
     Args:
-        runs: The settings of the runs by system and corpus, as in reports/resolved.json; changed.
-        root: The folder of the project, with the earlier reports/resolved.json.
+        runs: The settings of each training, by system and corpus. The entry `sha256` is added to
+            `train.init_from`.
+        root: The folder of the project, with the existing reports/resolved.json.
 
     Raises:
-        UserError: The files are missing or not the expected ones, as in `init_files`.
+        UserError: The weights are missing, damaged or not the expected ones.
     """
     recorded_hashes = _recorded_hashes(root / RESOLVED)
-    for run, init_from in _starts_from_folders(runs):
+    for run, init_from in _runs_from_folders(runs):
         folder = init_from["folder"]
         is_missing = not (environment.project_root() / folder).exists()
         if is_missing and folder in recorded_hashes:
@@ -197,40 +234,58 @@ def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()
 
 
 def _recorded_hashes(resolved: Path) -> dict[str, str]:
-    """Return the SHA-256 of first weights that reports/resolved.json records, by folder."""
-    # The file may be missing, damaged, or contain conflict markers: then nothing is known.
+    """Read the SHA-256 of the first weights in each folder that trainings start from.
+
+    Args:
+        resolved: The file reports/resolved.json, with the settings of each training.
+
+    Returns:
+        The SHA-256 by folder. It is empty if the file is missing or damaged, or contains the
+        conflict markers of a Git merge.
+    """
     with suppress(UserError), report_as_damage(resolved):
         runs = read_json_object(resolved, ("runs",))["runs"]
         recorded_hashes = {}
-        for _, init_from in _starts_from_folders(runs):
+        for _, init_from in _runs_from_folders(runs):
             recorded_hashes[init_from["folder"]] = init_from["sha256"]
         return recorded_hashes
     return {}
 
 
-def _starts_from_folders(
+def _runs_from_folders(
     runs: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Yield the runs that start from a folder, with their `train.init_from`."""
+    """Find the trainings that start from weights in a folder.
+
+    Args:
+        runs: The settings of each training, by system and corpus.
+
+    Yields:
+        The training, and its setting `train.init_from`.
+    """
     for system, settings_by_corpus in runs.items():
         for corpus, settings in settings_by_corpus.items():
-            # Runs that are not trained here have no settings of training.
+            # Systems that are not trained here have no settings of training.
             train = settings["train"] or {}
             init_from = train.get("init_from", {})
             if "folder" in init_from:
-                # The seed does not matter for a folder.
+                # A folder does not depend on the seed, so any seed will do.
                 yield Run(system, corpus, seed=0), init_from
 
 
 def _check_release_checksums(files: Sequence[Path]) -> None:
-    """Compare files with the SHA256SUMS of the release that contains them, if there is one.
+    """Compare files with the checksums in the nearest SHA256SUMS above them, if there is one.
 
-    SHA256SUMS is searched in the folders above the files. Only the list of a release must contain
-    these files; another SHA256SUMS may belong to other files.
+    A release of this program contains SHA256SUMS and a folder `reports`; its SHA256SUMS must list
+    all files. Any other SHA256SUMS may belong to something else. It is only compared with the files
+    that it lists, and ignored if it cannot be read.
+
+    Args:
+        files: Files in one folder.
 
     Raises:
-        UserError: A file is not the one that is listed; or the list of a release is damaged, or
-            does not list a file.
+        UserError: A file has another checksum; or the SHA256SUMS of a release is damaged, or does
+            not list a file.
     """
     folder = _checksum_folder(files[0])
     if folder is None:
@@ -243,11 +298,10 @@ def _check_release_checksums(files: Sequence[Path]) -> None:
             raise
         return
     for path in files:
-        expected = checksums.get(path.relative_to(folder).as_posix())
-        if expected is None:
-            if is_release:
-                raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
-        elif sha256_of(path) != expected:
+        expected_sha256 = checksums.get(path.relative_to(folder).as_posix())
+        if expected_sha256 is None and is_release:
+            raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
+        if expected_sha256 is not None and sha256_of(path) != expected_sha256:
             raise DamagedFile(path, f"its SHA-256 is not the one in {CHECKSUM_FILE}", _REMEDY)
 
 
@@ -261,14 +315,17 @@ def _checksum_folder(path: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class _SharedTokens:
-    """The tokens of one side that the model and the first weights both know.
+    """The source or target tokens that a model and the weights it starts from have in common.
+
+    The id of a token is also the number of its row in an embedding matrix.
 
     Attributes:
-        model_rows: The ids of these tokens in the model's vocabulary, special tokens included.
-        init_rows: Their ids in the vocabulary of the first weights, in the same order.
+        model_rows: The ids of the shared tokens in the model's vocabulary, special tokens included.
+        init_rows: The ids of the same tokens in the vocabulary of the first weights, in the same
+            order.
         init_size: The size of the vocabulary of the first weights.
-        shared_count: The number of shared tokens without special tokens.
-        model_count: The number of the model's tokens without special tokens.
+        shared_count: The number of shared tokens, without special tokens.
+        model_count: The number of tokens in the model's vocabulary, without special tokens.
     """
 
     model_rows: list[int]
@@ -279,10 +336,11 @@ class _SharedTokens:
 
 
 def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFiles) -> list[str]:
-    """Copy the first weights of a training into a model.
+    """Copy the weights that a training starts from into its model.
 
-    Rows of embeddings and of the projection are copied for the tokens that both vocabularies
-    contain. The rows of other tokens keep the values of the model.
+    The weights may have been trained with other vocabularies. So the embeddings, and the projection
+    to the vocabulary, are copied token by token, for the tokens that both vocabularies contain. All
+    other tokens keep the model's random values.
 
     Args:
         model: The model, which is changed.
@@ -305,17 +363,21 @@ def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFil
         "target": _shared_tokens(corpus, corpus.target, files.vocabulary("target")),
     }
     _copy_weights(model, files.weights, tokens_by_side)
-    return _messages(files, corpus, tokens_by_side)
+    return _describe_copied_tokens(files, corpus, tokens_by_side)
 
 
 def _shared_tokens(corpus: BinaryCorpus, language: str, init_vocabulary: Path) -> _SharedTokens:
-    """Find the tokens of a language that the model and the first weights both know.
+    """Find the tokens that are in two vocabularies: of a training, and of its first weights.
 
-    Special tokens have the same ids in every vocabulary.
+    Args:
+        corpus: The corpus of the training, with its vocabularies.
+        language: The source or target language of the corpus.
+        init_vocabulary: The file of the other vocabulary.
     """
     model_vocabulary = corpus.segmentation(language).vocabulary
     init_tokens = Vocabulary.read(init_vocabulary).tokens
     init_id_by_token = {token: token_id for token_id, token in enumerate(init_tokens)}
+    # Special tokens, such as EOS, are the first tokens of every vocabulary, in the same order.
     model_rows = list(range(len(SPECIALS)))
     init_rows = list(range(len(SPECIALS)))
     for model_id in range(len(SPECIALS), len(model_vocabulary)):
@@ -335,7 +397,19 @@ def _shared_tokens(corpus: BinaryCorpus, language: str, init_vocabulary: Path) -
 def _copy_weights(
     model: "Transformer", path: Path, tokens_by_side: Mapping[str, _SharedTokens]
 ) -> None:
-    """Copy weights from a file into a model: whole tensors, or the rows of shared tokens."""
+    """Copy weights from a file into a model.
+
+    Tensors with one row for each token of a vocabulary, such as embeddings, are copied row by row,
+    for the tokens that both vocabularies contain. All other tensors are copied whole.
+
+    Args:
+        model: The model, which is changed.
+        path: The file of the weights.
+        tokens_by_side: The tokens to copy, for `source` and for `target`.
+
+    Raises:
+        UserError: The file is damaged, or belongs to another architecture.
+    """
     import torch
 
     from bleuprint.model.weights import named_weights, read_weights
@@ -358,10 +432,18 @@ def _copy_weights(
                 weight.copy_(init_weight)
 
 
-def _messages(
+def _describe_copied_tokens(
     files: InitFiles, corpus: BinaryCorpus, tokens_by_side: Mapping[str, _SharedTokens]
 ) -> list[str]:
-    """Say how many tokens were copied, and warn if these are fewer than half of a side's tokens."""
+    """Return messages that say how many tokens got the weights that the training starts from.
+
+    A second message warns if fewer than half of the source or target tokens got them.
+
+    Args:
+        files: The files of the weights.
+        corpus: The corpus of the training.
+        tokens_by_side: The tokens that were copied, for `source` and for `target`.
+    """
     counts: list[str] = []
     knows_few_tokens = False
     for side, tokens in tokens_by_side.items():

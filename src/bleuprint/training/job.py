@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One run to train.
+    """Everything that a training reads: its settings and its files.
 
     Attributes:
-        run: The system, the corpus and the seed.
+        run: The names of the system and the corpus, and the seed.
         system: The settings of the system.
         corpus_folder: The folder of the binarized corpus.
         split_folder: The folder of the text before tokenization, with the validation references.
@@ -40,14 +40,15 @@ class Job:
     init_files: InitFiles | None = None
 
     def initialize(self, model: "Transformer", corpus: BinaryCorpus) -> list[str]:
-        """Copy the first weights into a model, unless the training starts from random weights.
+        """Copy the weights that the training starts from into its model.
 
         Args:
             model: The model, which is changed.
             corpus: The corpus of the training.
 
         Returns:
-            Messages for the user, one line each; none if the weights stay random.
+            Messages for the user, one line each. Without `train.init_from` in the settings, the
+            model keeps its random weights, and there is no message.
 
         Raises:
             UserError: The weights are damaged, or belong to another architecture.
@@ -57,7 +58,7 @@ class Job:
         return copy_init_weights(model, corpus, self.init_files)
 
     def first_weights_fingerprint(self) -> str | None:
-        """Return the fingerprint of the weights that the training starts from; None if random."""
+        """Return a hash of the weights that the training starts from; None if they are random."""
         if self.init_files is None:
             return None
         return self.init_files.fingerprint()
@@ -67,11 +68,16 @@ class Job:
         return sorted(self.split_folder.glob("valid.*"))
 
     def file_hashes(self, fingerprint_name: str) -> dict[str, str]:
-        """Return the SHA-256 of each file that a fingerprint covers, by the file's path.
+        """Return the SHA-256 of each file that went into one of the training's fingerprints.
+
+        A training is identified by fingerprints, hashes of its settings, code, data and first
+        weights. If one has changed, these hashes tell which file has changed.
 
         Args:
-            fingerprint_name: The name of a field of `Fingerprints`. Only `data` and `start` cover
-                files; for other names the result is empty.
+            fingerprint_name: `settings`, `code`, `data` or `start`.
+
+        Returns:
+            The SHA-256 by path; empty for `settings` and `code`, which are no hashes of files.
         """
         if fingerprint_name == "data":
             return self._data_hashes()
@@ -82,8 +88,7 @@ class Job:
     def _data_hashes(self) -> dict[str, str]:
         """Return the SHA-256 of each file of the corpus that a training reads, by its path.
 
-        A message names the first file that has changed. The header of the corpus contains the
-        hashes of all other files, so it changes whenever one of them does: it stands last.
+        Their order matters, since messages name the first file that has changed.
         """
         corpus = BinaryCorpus(self.corpus_folder)
         hashes = {}
@@ -93,15 +98,17 @@ class Job:
                 hashes[str(self.corpus_folder / name)] = sha256
         for path in self.validation_references():
             hashes[str(path)] = sha256_of(path)
-        hashes[str(self.corpus_folder / CORPUS)] = corpus.training_sha256
+        # The header is last: it lists the hashes of the other files, and so changes with each.
+        header = self.corpus_folder / CORPUS
+        hashes[str(header)] = corpus.training_sha256
         return hashes
 
 
 def job_for_run(run: Run, settings: Settings) -> Job:
-    """Return the training job of a run.
+    """Find everything that the training of a system on a corpus with a seed reads.
 
     Args:
-        run: The run, named by its system, corpus and seed.
+        run: The names of the system and the corpus, and the seed.
         settings: The settings of the experiment.
 
     Raises:

@@ -32,11 +32,11 @@ _BLOCK_BYTES = {"cpu": 1 << 24, "gpu": 1 << 28}
 
 
 class TargetDistribution(NamedTuple):
-    """The probabilities that a model should give to the tokens of the vocabulary.
+    """The probabilities that the model should give to the next token, with label smoothing.
 
     Attributes:
-        other: The probability of a token other than the label and PAD.
-        label: The probability of the label.
+        other: The probability of each token other than the label and PAD.
+        label: The probability of the label, the token that really follows.
         pad: The probability of PAD.
     """
 
@@ -51,20 +51,22 @@ def batch_loss(
     smoothing: float,
     smoothing_target: SmoothingTarget = "uniform",
 ) -> Tensor:
-    """Return the summed label-smoothed loss of a batch in nats; positions of PAD do not count.
+    """Return the label-smoothed loss of a batch in nats, summed over its target tokens.
 
-    This is the forward pass of training and of validation.
+    This is the forward pass of training and of validation. Padding does not count.
 
     Args:
         model: The model.
-        batch: The batch, on the model's device.
-        smoothing: The probability that is not the label's.
-        smoothing_target: Which tokens share this probability (see `linear_cross_entropy`).
+        batch: The batch, on the model's device: padded, or packed, without padding.
+        smoothing: The probability that label smoothing takes from the label, such as 0.1.
+        smoothing_target: Which tokens get this probability: `uniform`, all tokens; or `non_target`,
+            the tokens other than the label and PAD.
     """
     if isinstance(batch, PackedBatch):
         hidden = model.packed_hidden_states(batch)
         labels = batch.labels
-        # On GPUs, the loss ignores PAD: selecting rows here would mean waiting for their number.
+        # On GPUs, the loss itself ignores PAD: to select rows here, the CPU would have to wait
+        # until the GPU has counted them.
         if labels.device.type == "cpu":
             is_counted = labels != PAD
             hidden = hidden[is_counted]
@@ -85,23 +87,25 @@ def linear_cross_entropy(
     smoothing_target: SmoothingTarget = "uniform",
     is_compiled: bool = False,
 ) -> Tensor:
-    """Return the summed cross-entropy of labels and the projection of hidden states, in nats.
+    """Project hidden states to logits, and return their label-smoothed cross-entropy in nats.
 
-    The target distribution gives the label the probability 1 - smoothing. The rest is spread evenly
-    over all tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the
-    tokens other than the label and PAD (non_target; The Annotated Transformer, OpenNMT-py).
-    The entropy of the target distribution is not subtracted.
+    Both are one operation, so that the logits of all labels are never in memory at once.
+
+    Label smoothing takes a probability from the label. It is spread evenly over all tokens, the
+    label included (uniform; Szegedy et al. 2016, section 7), or over the tokens other than the
+    label and PAD (non_target; The Annotated Transformer, OpenNMT-py). The entropy of the resulting
+    target distribution is not subtracted.
 
     Args:
-        hidden: The hidden states, (rows, model_dim).
-        projection: The projection to the tokens of the vocabulary.
-        labels: The tokens to predict, (rows,). On GPUs, labels that are PAD do not count.
-        smoothing: The probability that is not the label's.
-        smoothing_target: Which tokens share this probability.
+        hidden: Hidden states, one row for each label, (labels, model_dim).
+        projection: The projection from hidden states to the logits of the vocabulary.
+        labels: The tokens to predict, (labels,). On GPUs, labels that are PAD do not count.
+        smoothing: The probability that label smoothing takes from the label, such as 0.1.
+        smoothing_target: Which tokens get this probability, `uniform` or `non_target`.
         is_compiled: Whether a GPU computes the loss by the Triton kernel.
 
     Returns:
-        The loss, a scalar, computed in float32.
+        The loss, summed over the labels, a scalar in float32.
     """
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden,
@@ -117,7 +121,11 @@ def linear_cross_entropy(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """The loss of `linear_cross_entropy`, whose forward pass also computes all gradients."""
+    """The operation of `linear_cross_entropy`, for autograd.
+
+    Its forward pass also computes the gradients, because they need the logits, which are not kept
+    until the backward pass.
+    """
 
     @staticmethod
     def forward(
@@ -131,10 +139,23 @@ class _LinearCrossEntropy(torch.autograd.Function):
         smoothing_target: SmoothingTarget,
         is_compiled: bool,
     ) -> Tensor:
-        """Compute the loss, and keep the gradients of hidden states, weight and bias in `ctx`.
+        """Return the loss, and keep the gradients of hidden states, weight and bias in `ctx`.
 
-        `weight` and `bias` are the parameters in float32, which get the gradients; `values` are the
-        same numbers in the type of the hidden states, which the products take.
+        The labels are processed in blocks, so that the logits of a block stay in the cache (CPU),
+        or do not fill the memory (GPU). Each block adds to the loss and to the gradients.
+
+        Args:
+            ctx: Keeps the gradients for the backward pass.
+            hidden: Hidden states, one row for each label, (labels, model_dim).
+            weight: The weight of the projection in float32, which gets a gradient,
+                (vocabulary, model_dim).
+            bias: The bias of the projection in float32, which gets a gradient, or None.
+            values: Weight and bias in the type of the hidden states, with which they are
+                multiplied.
+            labels: The tokens to predict, (labels,).
+            smoothing: The probability that label smoothing takes from the label.
+            smoothing_target: Which tokens get this probability.
+            is_compiled: Whether a GPU computes the loss by the Triton kernel.
         """
         total_loss = weight.new_zeros(())
         needs_gradient = any(ctx.needs_input_grad)
@@ -148,14 +169,15 @@ class _LinearCrossEntropy(torch.autograd.Function):
         block_bytes = _BLOCK_BYTES["cpu"]
         if hidden.device.type != "cpu":
             block_bytes = _BLOCK_BYTES["gpu"]
-            # GPUs prefer some numbers of rows, so the rows after the weight in its memory are
-            # multiplied as well. The columns of the logits beyond the vocabulary are not used.
+            # GPUs multiply faster if the number of rows is a multiple of 64. So some rows after the
+            # weight in its memory are multiplied as well, which gives columns of logits beyond the
+            # vocabulary. They are not used.
             weight_values = aligned_rows(weight_values)
             bias_values = None if bias_values is None else aligned_rows(bias_values)
         block_rows = max(1, block_bytes // (vocabulary_size * hidden.itemsize))
         for start in range(0, len(labels), block_rows):
             end = min(start + block_rows, len(labels))
-            # May have more rows than the block, of zeros, which are not used either.
+            # Rows of zeros are added, as oneDNN prefers some numbers of rows. They are not used.
             hidden_block = pad_rows(hidden[start:end])
             logits = linear(hidden_block, weight_values, bias_values)
             loss, gradient = _loss_and_gradient(
@@ -177,13 +199,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the kept gradients times the gradient of the loss, which is a scalar."""
-        (scale,) = gradients
-        bias_gradient = None if ctx.bias is None else ctx.bias.mul_(scale)
+        """Return the gradients that the forward pass has computed, by the chain rule.
+
+        Args:
+            ctx: The gradients of the loss by hidden states, weight and bias.
+            gradients: The gradient by the loss, the only output: a scalar.
+        """
+        (loss_gradient,) = gradients
+        bias_gradient = None if ctx.bias is None else ctx.bias.mul_(loss_gradient)
         # One for each argument of `forward`; the last five need no gradient.
         return (
-            ctx.hidden.mul_(scale),
-            ctx.weight.mul_(scale),
+            ctx.hidden.mul_(loss_gradient),
+            ctx.weight.mul_(loss_gradient),
             bias_gradient,
             None,
             None,
@@ -201,19 +228,22 @@ def _loss_and_gradient(
     is_compiled: bool,
     needs_gradient: bool,
 ) -> tuple[Tensor | float, Tensor]:
-    """Return the summed loss of logits, and its gradient by the logits.
+    """Return the cross-entropy of logits, and its gradient, by the fastest available code.
+
+    On GPUs this is a Triton kernel or torch; on CPUs, C++ or torch.
 
     Args:
-        logits: The logits, (at least rows, at least vocabulary); they may be overwritten.
-        labels: The labels, (rows,).
-        vocabulary_size: The number of tokens of the vocabulary.
-        distribution: The target distribution.
+        logits: The logits. They may have more rows than there are labels, and more columns than
+            tokens in the vocabulary. They may be overwritten.
+        labels: The tokens to predict, (labels,).
+        vocabulary_size: The number of tokens in the vocabulary.
+        distribution: The probabilities that the model should give to the tokens.
         is_compiled: Whether a GPU computes the loss by the Triton kernel.
         needs_gradient: Whether the gradient is needed; if not, the second result has no meaning.
 
     Returns:
-        The loss, and the gradient in the shape of the logits: 0 in rows after the labels and in
-        columns after the vocabulary.
+        The loss, summed over the labels, and its gradient in the shape of the logits. The gradient
+        is 0 in the additional rows and columns.
     """
     if logits.device.type != "cpu" and needs_gradient:
         missing_labels = len(logits) - len(labels)
@@ -238,16 +268,20 @@ def _loss_and_gradient(
 def plain_loss(
     logits: Tensor, labels: Tensor, vocabulary_size: int, distribution: TargetDistribution
 ) -> tuple[Tensor, Tensor]:
-    """Compute the loss and its gradient by torch's operations, without waiting for a GPU.
+    """Return the cross-entropy of logits, and its gradient, by torch's operations on a GPU.
+
+    No operation lets the CPU wait for the GPU, as selecting the labels that are not PAD would.
 
     Args:
-        logits: The logits, (rows, at least vocabulary).
-        labels: The labels, (rows,); those that are PAD do not count.
-        vocabulary_size: The number of tokens of the vocabulary.
-        distribution: The target distribution.
+        logits: The logits, one row for each label. They may have more columns than there are tokens
+            in the vocabulary.
+        labels: The tokens to predict, (labels,). Labels that are PAD do not count.
+        vocabulary_size: The number of tokens in the vocabulary.
+        distribution: The probabilities that the model should give to the tokens.
 
     Returns:
-        The summed loss, and the gradient by the logits, 0 in columns after the vocabulary.
+        The loss, summed over the labels, and its gradient in the shape of the logits. The gradient
+        is 0 in the additional columns.
     """
     columns = torch.arange(logits.size(1), device=logits.device)
     is_beyond = columns >= vocabulary_size
@@ -258,7 +292,7 @@ def plain_loss(
     expected = torch.where(columns == PAD, distribution.pad, distribution.other)
     expected = torch.where(columns == labels[:, None], distribution.label, expected)
     expected = expected.masked_fill(is_beyond, 0.0)
-    # 0 times the infinite logarithm of a column after the vocabulary would not be a number.
+    # The logarithms beyond the vocabulary are -inf, and 0 times -inf would be NaN.
     finite_log_probabilities = log_probabilities.masked_fill(is_beyond, 0.0)
     loss = -(expected * finite_log_probabilities * is_counted).sum(-1).sum()
     gradient = (log_probabilities.exp() - expected) * is_counted
@@ -266,23 +300,26 @@ def plain_loss(
 
 
 def _loss_dtype(logits: Tensor) -> torch.dtype:
-    """Return the type in which the loss is computed: float32, or float64 for logits in float64."""
+    """Return the type in which the loss of logits is computed: float32, or float64 for float64."""
     return torch.promote_types(logits.dtype, torch.float32)
 
 
 def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistribution) -> float | None:
-    """Compute the loss by native/loss.cpp, which overwrites the logits with their gradient.
+    """Compute the cross-entropy of logits in C++, and overwrite the logits with their gradient.
 
-    It takes a third of the time of `_loss` and `_gradient` in float32, and a quarter in bfloat16
-    (Zen 4). It is not used with portable arithmetic, since its rounding depends on the processor.
+    This is native/loss.cpp. It takes a third of the time of torch's operations in float32, and a
+    quarter in bfloat16 (Zen 4). It is not used with portable arithmetic, since its rounding depends
+    on the processor.
 
     Args:
-        logits: The logits, (at least rows, vocabulary).
-        labels: The labels, (rows,).
-        distribution: The target distribution.
+        logits: The logits, with as many columns as tokens in the vocabulary. They may have more
+            rows than there are labels.
+        labels: The tokens to predict, (labels,).
+        distribution: The probabilities that the model should give to the tokens.
 
     Returns:
-        The summed loss; None if C++ cannot compute it.
+        The loss, summed over the labels. None if C++ cannot compute it; then the logits are
+        unchanged.
     """
     library = native.library()
     is_on_cpu = logits.device.type == "cpu"
@@ -307,15 +344,16 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
 
 
 def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution) -> Tensor:
-    """Return the summed cross-entropy of a target distribution and the model's probabilities.
+    """Return the cross-entropy of the model's probabilities, summed over the labels.
 
-    The sum is computed as if all tokens had the probability `other`, and then corrected by the
-    difference of the label's probability, and of PAD's, to `other`.
+    It is minus the sum of expected probability x log-probability over all tokens. As all tokens but
+    two have the same expected probability, the sum is computed as if all had it, and then corrected
+    for the label and for PAD.
 
     Args:
-        log_probabilities: The logarithms of the model's probabilities, (rows, vocabulary).
-        labels: The labels, (rows, 1).
-        distribution: The target distribution.
+        log_probabilities: The model's log-probabilities of all tokens, (labels, vocabulary).
+        labels: The tokens to predict, (labels, 1).
+        distribution: The probabilities that the model should give to the tokens.
     """
     other, label, pad = distribution
     loss = -(label - other) * log_probabilities.gather(1, labels).sum()
@@ -327,16 +365,19 @@ def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistrib
 def _gradient(
     log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution
 ) -> Tensor:
-    """Return the gradient of `_loss` by the logits: the probabilities minus the distribution.
+    """Return the gradient of the cross-entropy by the logits.
+
+    It is the model's probability of each token minus the probability that it should have.
 
     Args:
-        log_probabilities: The logarithms of the model's probabilities, (rows, vocabulary);
-            overwritten.
-        labels: The labels, (rows, 1).
-        distribution: The target distribution.
+        log_probabilities: The model's log-probabilities of all tokens, (labels, vocabulary). They
+            are overwritten with the gradient.
+        labels: The tokens to predict, (labels, 1).
+        distribution: The probabilities that the model should give to the tokens.
     """
     other, label, pad = distribution
     gradient = log_probabilities.exp_()
+    # As if all tokens should have the probability `other`; PAD and the label are corrected.
     if other:
         gradient -= other
         gradient[:, PAD] -= pad - other
@@ -347,9 +388,17 @@ def _gradient(
 def _target_distribution(
     vocabulary_size: int, smoothing: float, smoothing_target: SmoothingTarget
 ) -> TargetDistribution:
-    """Return the target distribution of a label; with `uniform`, PAD is an ordinary token."""
+    """Return the probabilities that the model should give to the tokens, with label smoothing.
+
+    Args:
+        vocabulary_size: The number of tokens in the vocabulary.
+        smoothing: The probability that label smoothing takes from the label.
+        smoothing_target: Which tokens get this probability: `uniform`, all tokens, also the label
+            and PAD; or `non_target`, the tokens other than the label and PAD.
+    """
     if smoothing_target == "uniform":
         other = smoothing / vocabulary_size
         return TargetDistribution(other=other, label=1 - smoothing + other, pad=other)
+    # All tokens except two, the label and PAD.
     other = smoothing / (vocabulary_size - 2)
     return TargetDistribution(other=other, label=1 - smoothing, pad=0.0)

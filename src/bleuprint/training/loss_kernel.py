@@ -18,19 +18,22 @@ def fused_loss(
     vocabulary_size: int,
     distribution: tuple[float, float, float],
 ) -> tuple[Tensor, Tensor]:
-    """Compute what `bleuprint.training.loss.plain_loss` computes; the gradient replaces the logits.
+    """Return the cross-entropy of logits, and its gradient, by a Triton kernel on a GPU.
 
-    One program computes one row. It reads its row twice, the second time from the GPU's cache, and
-    writes it once.
+    `bleuprint.training.loss.plain_loss` computes the same with torch. The kernel runs as many
+    programs in parallel, each of which computes the loss and the gradient of one row of logits.
 
     Args:
-        logits: The logits, (rows, at least vocabulary); overwritten.
-        labels: The labels, (rows,); those that are PAD do not count.
-        vocabulary_size: The number of tokens of the vocabulary.
-        distribution: The target probabilities of another token, of the label, and of PAD.
+        logits: The logits, one row for each label. They may have more columns than there are tokens
+            in the vocabulary. They are overwritten with the gradient.
+        labels: The tokens to predict, (labels,). Labels that are PAD do not count.
+        vocabulary_size: The number of tokens in the vocabulary.
+        distribution: The probability that the model should give to another token than the label and
+            PAD, to the label, and to PAD.
 
     Returns:
-        The summed loss, and the gradient by the logits, 0 in columns after the vocabulary.
+        The loss, summed over the labels, and its gradient in the shape of the logits. The gradient
+        is 0 in the additional columns.
     """
     losses = logits.new_empty(len(logits), dtype=torch.float32)
     other_probability, label_probability, pad_probability = distribution
@@ -66,19 +69,32 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
     pad: tl.constexpr,
     block: tl.constexpr,
 ):
-    """Compute the loss of one row, and overwrite its logits with the gradient.
+    """Compute the cross-entropy of one row of logits, and overwrite the logits with the gradient.
 
-    `logits`, `labels` and `losses` are pointers; `stride` is the distance of two rows; `size` of
-    the `columns` belong to the vocabulary; `block` columns are read at once. The first loop keeps
-    the sum of exponentials relative to the highest logit so far, so that nothing overflows.
+    A first loop over the row computes the loss, a second one the gradient. The first one keeps the
+    sum of exponentials relative to the highest logit so far, so that nothing overflows ("online
+    softmax").
+
+    Args:
+        logits: A pointer to the logits of all rows.
+        labels: A pointer to the labels of all rows.
+        losses: A pointer to the losses of all rows, to which the loss is written.
+        stride: The number of elements from one row of logits to the next.
+        columns: The number of columns of the logits.
+        size: The number of tokens in the vocabulary; further columns are not used.
+        other_probability: The probability that a token other than the label and PAD should have.
+        label_probability: The probability that the label should have.
+        pad_probability: The probability that PAD should have.
+        pad: The id of PAD. A row with this label does not count.
+        block: The number of columns that are read at once.
     """
     row = tl.program_id(0)
     label = tl.load(labels + row)
     # In 64 bits: the logits may have more than 2^31 elements.
     logits += row.to(tl.int64) * stride
     if label != pad:
-        # Read before the loops: no warp waits for another one between them, so one may already
-        # have overwritten these logits with their gradient.
+        # Read before the loops. The threads of a program do not wait for each other between the
+        # loops, so some may already overwrite these logits with their gradient.
         label_logit = tl.load(logits + label).to(tl.float32)
         pad_logit = tl.load(logits + pad).to(tl.float32)
         highest = -float("inf")
@@ -89,6 +105,7 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
             in_vocabulary = column < size
             x = tl.load(logits + column, mask=in_vocabulary, other=-float("inf")).to(tl.float32)
             higher = tl.maximum(highest, tl.max(x, 0))
+            # The sum so far is relative to `highest`; the factor makes it relative to `higher`.
             denominator = denominator * tl.exp(highest - higher) + tl.sum(tl.exp(x - higher), 0)
             logit_sum += tl.sum(tl.where(in_vocabulary, x, 0.0), 0)
             highest = higher
@@ -107,7 +124,7 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
             gradient = tl.where(in_vocabulary, tl.exp(x - log_sum) - expected, 0.0)
             stored = gradient.to(logits.dtype.element_ty)
             tl.store(logits + column, stored, mask=column < columns)
-    else:  # The row does not count.
+    else:  # The label is PAD: the row does not count.
         tl.store(losses + row, 0.0)
         for start in range(0, columns, block):
             column = start + tl.arange(0, block)

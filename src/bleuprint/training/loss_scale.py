@@ -16,11 +16,15 @@ LOWEST = 1e-4
 
 
 class LossScale:
-    """The scale of the loss.
+    """The number by which losses are multiplied in float16, so that gradients do not become 0.
+
+    It is halved after an update whose gradient overflowed, that is, was not finite. It is doubled
+    after 2,000 updates without overflow. Everything is computed on the device, so that the CPU
+    never waits for a GPU.
 
     Attributes:
-        state: The scale, and the number of updates since it changed: scalars to save in a
-            checkpoint.
+        state: Two scalars to save in a checkpoint: `loss_scale`, and `scaled_updates`, the number
+            of updates since the scale changed.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -36,16 +40,19 @@ class LossScale:
         return self.state["loss_scale"]
 
     def update(self, overflow: Tensor) -> None:
-        """Adapt the scale after an update.
+        """Halve or double the scale after an update, if it is time to.
+
+        All values are tensors on the device, so conditions are written as products.
 
         Args:
             overflow: A scalar: 1 if the gradient of the update was not finite, 0 otherwise.
         """
         update_count = self.state["scaled_updates"]
-        # Counts the update; an overflow sets the count to 0.
+        # Count the update; an overflow sets the count to 0.
         update_count.add_(1).mul_(1 - overflow)
+        # After enough updates without overflow, double the scale.
         is_doubled = update_count >= _DOUBLED_AFTER_UPDATES
         self.value.mul_(torch.where(is_doubled, 2.0, 1.0))
-        # An overflow multiplies the scale by 1/2.
+        # After an overflow, halve the scale.
         self.value.mul_(1 - overflow / 2)
         update_count.masked_fill_(is_doubled, 0)

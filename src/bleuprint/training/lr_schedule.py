@@ -9,12 +9,12 @@ from bleuprint.config.optimization import Cosine, InverseSqrt, LrSchedule, Noam
 
 
 def learning_rate(schedule: LrSchedule, update: int, d_model: int) -> float:
-    """Return the learning rate of an update.
+    """Return the learning rate of an update, by the schedule in the settings.
 
     Args:
-        schedule: The settings, of which exactly one schedule is given.
+        schedule: The settings. Exactly one of the four schedules is not None.
         update: The number of the update, from 1.
-        d_model: The width of the model, on which `noam` depends.
+        d_model: The number of dimensions of the model's hidden states, on which `noam` depends.
     """
     if schedule.inverse_sqrt is not None:
         return inverse_sqrt(schedule.inverse_sqrt, update)
@@ -30,9 +30,13 @@ def inverse_sqrt(settings: InverseSqrt, update: int) -> float:
     """Return the learning rate of the inverse square root schedule.
 
     It rises linearly from `warmup_init_lr` to `lr` in `warmup_updates`, then it is
-    lr * sqrt(warmup_updates / update). Without warmup it is lr / sqrt(update), as with a warmup of
-    one update, which already has the rate `lr`.
+    lr * sqrt(warmup_updates / update). Without warmup it is lr / sqrt(update).
+
+    Args:
+        settings: The settings of the schedule.
+        update: The number of the update, from 1.
     """
+    # A warmup of 0 updates is like one of 1 update, which has the rate `lr` already.
     warmup_updates = max(1, settings.warmup_updates)
     slope = settings.lr - settings.warmup_init_lr
     rising_rate = settings.warmup_init_lr + slope * update / warmup_updates
@@ -43,13 +47,19 @@ def inverse_sqrt(settings: InverseSqrt, update: int) -> float:
 def noam(settings: Noam, update: int, d_model: int) -> float:
     """Return the learning rate of Vaswani et al. 2017, section 5.3.
 
-    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5). The limit for a
-    warmup of 0 updates, factor * d_model^-0.5 * update^-0.5, is also the value for 1.
+    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5), which rises
+    linearly in the warmup, and then falls.
+
+    Args:
+        settings: The settings of the schedule.
+        update: The number of the update, from 1.
+        d_model: The number of dimensions of the model's hidden states.
     """
+    # Without warmup, the rate only falls, as it does with a warmup of 1 update.
     warmup_updates = max(1, settings.warmup_updates)
-    rising_share = update / math.pow(warmup_updates, 1.5)
-    falling_share = 1 / math.sqrt(update)
-    return settings.factor / math.sqrt(d_model) * min(rising_share, falling_share)
+    rising_rate = update / math.pow(warmup_updates, 1.5)
+    falling_rate = 1 / math.sqrt(update)
+    return settings.factor / math.sqrt(d_model) * min(rising_rate, falling_rate)
 
 
 def cosine(settings: Cosine, update: int) -> float:
@@ -57,10 +67,15 @@ def cosine(settings: Cosine, update: int) -> float:
 
     It rises linearly from 0 to `lr` in `warmup_updates`, then falls along half a cosine to
     `min_lr`, which it reaches at `max_updates` and keeps.
+
+    Args:
+        settings: The settings of the schedule.
+        update: The number of the update, from 1.
     """
     if update < settings.warmup_updates:
         return settings.lr * update / settings.warmup_updates
     falling_updates = settings.max_updates - settings.warmup_updates
+    # The part of the way down that is done, from 0 to 1.
     share = min(1.0, (update - settings.warmup_updates) / falling_updates)
     amplitude = settings.lr - settings.min_lr
     return settings.min_lr + amplitude * (1 + math.cos(math.pi * share)) / 2

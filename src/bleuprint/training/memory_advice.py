@@ -1,19 +1,30 @@
-"""What to do if a batch does not fit into memory, and what that changes."""
+"""Advice on `train.max_tokens`, the size of a batch, for messages.
+
+A batch may be too large for the memory, or so large that an update has too few of them.
+"""
+
+import numpy as np
 
 from bleuprint.config.system import Train
+from bleuprint.dataset.binarized import BinaryCorpus
+
+# Batches are never full. If max_tokens is a tenth above the tokens of an update for each process,
+# most of the time each process has one batch; if it is a quarter above, some processes have none.
+_ENOUGH_TOKENS_FACTOR = 1.1
+_TOO_MANY_TOKENS_FACTOR = 1.25
 
 
 def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
-    """Return the advice to lower `max_tokens`, for the end of a message.
+    """Return the advice to lower `max_tokens`, the largest number of tokens in a batch.
 
-    Whether another `max_tokens` changes the experiment depends on how updates are counted. Updates
-    of `sentences_per_update` are drawn first and then divided into batches, so they keep their
-    sentences. Updates of `tokens_per_update` are put together from batches, whose sentences depend
-    on `max_tokens`: another value is another experiment.
+    The advice is the end of a message that a batch does not fit into memory. It also says whether
+    this changes the result. It does not with `sentences_per_update`: the sentences of an update are
+    drawn first and then divided into batches. It does with `tokens_per_update`: updates are put
+    together from batches, whose sentences depend on `max_tokens`.
 
     Args:
         train: The settings of the training that ran out of memory.
-        fitting: A size that fits, if it is known.
+        fitting: A value of `max_tokens` that fits; None if none is known.
     """
     which_fits = f" to {fitting}, which fits" if fitting is not None else ""
     advice = f"lower train.max_tokens ({train.max_tokens}){which_fits}"
@@ -22,4 +33,41 @@ def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
     return (
         f"{advice}; train.tokens_per_update may stay. Updates will have other sentences: to "
         "compare systems, lower it for all of them"
+    )
+
+
+def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: int) -> str | None:
+    """Return a warning if an update has fewer batches than there are processes.
+
+    Processes train together by computing different batches of an update, so some would be idle. The
+    warning names a lower `max_tokens`, with which each process has a batch.
+
+    Args:
+        settings: The settings of the training.
+        corpus: The corpus of the training.
+        processes: The number of processes that train together.
+
+    Returns:
+        The warning; None if there are enough batches.
+    """
+    if settings.sentences_per_update is not None:
+        source_lengths = corpus.side("train", corpus.source).lengths
+        target_lengths = corpus.side("train", corpus.target).lengths
+        tokens_per_pair = np.maximum(source_lengths, target_lengths).mean()
+        update_tokens = settings.sentences_per_update * tokens_per_pair
+        # These updates keep their sentences if max_tokens is lowered.
+        effect = ""
+    else:
+        assert settings.tokens_per_update is not None
+        update_tokens = settings.tokens_per_update
+        # These updates are put together from batches, whose sentences depend on max_tokens.
+        effect = ", of updates with other sentences"
+    is_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
+    if processes == 1 or not is_idle:
+        return None
+    enough_tokens = _ENOUGH_TOKENS_FACTOR * update_tokens / processes
+    return (
+        f"updates of {update_tokens:,.0f} tokens have fewer batches of train.max_tokens "
+        f"({settings.max_tokens}) than there are processes ({processes}), so some processes are "
+        f"idle: {enough_tokens:.0f} would give each a batch{effect}"
     )

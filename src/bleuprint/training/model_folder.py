@@ -12,7 +12,7 @@ def copy_model(run: Run, output: Path) -> None:
     """Copy the averaged model of a training, together with its vocabularies, into a folder.
 
     Args:
-        run: The training.
+        run: The names of the system and the corpus, and the seed of the training.
         output: The folder to write; it must not exist yet.
     """
     shutil.copytree(run.models_folder / "averaged", output)

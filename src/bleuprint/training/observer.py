@@ -10,18 +10,19 @@ Status = Literal["FINISHED", "KILLED", "FAILED"]
 
 
 class Observer:
-    """Receives the events of one training, in the process with rank 0.
+    """Is told of the events of a training, such as a finished update, in the process with rank 0.
 
-    The methods of this class do nothing; subclasses override what they need. An observer must not
-    change results.
+    The methods of this class do nothing; subclasses override those that they need, to log or to
+    print. An observer must not change results.
     """
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        """Hear that the training starts, after a checkpoint was loaded, if there is one.
+        """Hear that the training starts, or continues from a checkpoint.
 
         Args:
-            state: The state of the training.
-            expected_updates: The approximate number of updates of the training; None if unknown.
+            state: The state of the training, at its start or in the checkpoint.
+            expected_updates: The approximate number of updates of the training; None if it is not
+                known.
         """
 
     def waited(self, seconds: float) -> None:

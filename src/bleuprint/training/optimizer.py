@@ -31,11 +31,11 @@ _EMA = "ema"
 
 
 class FlatOptimizer:
-    """Adam, AdamW or SGD over all weights of a model as one vector.
+    """Adam, AdamW or SGD, which sees all weights of a model as one vector.
 
-    The gradient is clipped to the norm `clip_norm` (0: no clipping). With `ema`, each update also
-    multiplies the moving average of the weights by the decay, and adds (1 - decay) times the new
-    weights.
+    So clipping, updating and summing gradients over processes are one operation each, instead of
+    one for each parameter. With the setting `ema`, it also keeps an exponential moving average of
+    the weights.
 
     Attributes:
         parameters: The parameters of the model.
@@ -46,10 +46,10 @@ class FlatOptimizer:
     """
 
     def __init__(self, model: nn.Module, settings: Train) -> None:
-        """Make the parameters of a model and their gradients views of two vectors.
+        """Make the parameters of a model, and their gradients, parts of two vectors.
 
         Args:
-            model: The model, on its device.
+            model: The model, on its device. Its parameters become views of the vector of weights.
             settings: The settings of the training.
         """
         self._settings = settings
@@ -66,15 +66,13 @@ class FlatOptimizer:
             size += _aligned_size(parameter)
         self.weights = torch.zeros(size, device=parameters[0].device)
         self.gradient = torch.zeros_like(self.weights)
+        # Vectors such as the moments of Adam, by their name in a checkpoint.
         self._vectors: dict[str, Tensor] = {}
         for kind in _state_vectors(settings):
             self._vectors[kind] = torch.zeros_like(self.weights)
+        # The state to save in a checkpoint.
         self._state = self._state_views(names)
-        for parameter, start in zip(self.parameters, self.starts, strict=True):
-            end = start + parameter.numel()
-            self.weights[start:end] = parameter.detach().flatten()
-            parameter.data = self.weights[start:end].view_as(parameter)
-            parameter.grad = self.gradient[start:end].view_as(parameter)
+        self._make_parameters_views()
         self._weights_16_bits: Tensor | None = None
         if settings.precision in ACTIVATIONS:
             self._weights_16_bits = self.weights.to(ACTIVATIONS[settings.precision])
@@ -84,11 +82,26 @@ class FlatOptimizer:
             self.loss_scale = LossScale(self.weights.device)
             self._state.update(self.loss_scale.state)
 
-    def _state_views(self, names: Sequence[str]) -> dict[str, Tensor]:
-        """Return the state to save: views of the state vectors, named KIND.WEIGHT.
+    def _make_parameters_views(self) -> None:
+        """Copy the parameters into the vector of weights, and make them views of it.
 
-        The state is saved by the names of the weights, because another device may have other gaps
-        between them.
+        Their gradients become views of the vector of gradients.
+        """
+        for parameter, start in zip(self.parameters, self.starts, strict=True):
+            end = start + parameter.numel()
+            self.weights[start:end] = parameter.detach().flatten()
+            parameter.data = self.weights[start:end].view_as(parameter)
+            parameter.grad = self.gradient[start:end].view_as(parameter)
+
+    def _state_views(self, names: Sequence[str]) -> dict[str, Tensor]:
+        """Return the state to save in a checkpoint, as views of the optimizer's vectors.
+
+        A vector such as a moment of Adam is saved as one tensor for each weight, because on another
+        device the weights may lie elsewhere in it. The tensor is named after the vector and the
+        weight, such as exp_avg.projection.weight.
+
+        Args:
+            names: The names of the weights, in the order of `parameters`.
         """
         state: dict[str, Tensor] = {}
         if _FIRST_MOMENT in self._vectors:
@@ -106,7 +119,8 @@ class FlatOptimizer:
     def grad_norm(self) -> Tensor:
         """Return the Euclidean norm of the gradient, a scalar.
 
-        In float16 this first divides the gradient by the scale of the loss: call it once an update.
+        Call this once in an update: in float16, the loss was multiplied by a scale, and this
+        divides the gradient by it first.
         """
         if self.loss_scale is not None:
             self.gradient.div_(self.loss_scale.value)
@@ -115,22 +129,25 @@ class FlatOptimizer:
 
     @torch.no_grad()
     def step(self, learning_rate: float, grad_norm: Tensor) -> None:
-        """Clip the gradient and update the weights.
+        """Clip the gradient to the norm `clip_norm`, and update the weights.
 
-        In float16, a gradient that is not finite changes only the scale of the loss.
+        The moving average of the weights is updated as well, if there is one. In float16, a
+        gradient may overflow, that is, not be finite. Then the weights stay, and only the scale of
+        the loss is lowered.
 
         Args:
             learning_rate: The learning rate of this update.
-            grad_norm: The norm of the gradient.
+            grad_norm: The norm of the gradient, a scalar.
         """
-        # With overflow 1, the fused optimizers of torch leave weights and moments unchanged.
+        # The optimizers of torch take overflow as a scalar on the device: if it is 1, they leave
+        # weights and moments unchanged. So the CPU need not wait to learn whether there was one.
         overflow = None
         if self.loss_scale is not None:
             overflow = (~grad_norm.isfinite()).float()
             self.loss_scale.update(overflow)
         clip_norm = self._settings.clip_norm
         if clip_norm:
-            # In float64, like a number of Python.
+            # In float64, in which Python would compute the quotient of two numbers.
             factor = (clip_norm / grad_norm.double()).clamp(max=1.0)
             self.gradient.mul_(factor.float())
         if self._settings.optimizer.name == "sgd":
@@ -138,11 +155,14 @@ class FlatOptimizer:
         else:
             self._adam(learning_rate, overflow)
         if self._settings.ema is not None:
+            # average = ema x average + (1 - ema) x weights.
             self._vectors[_EMA].lerp_(self.weights, 1 - self._settings.ema)
         self._copy_weights()
 
     def _sgd(self, learning_rate: float, overflow: Tensor | None) -> None:
-        """Update the weights by torch's functional SGD, to which all weights are one parameter.
+        """Update the weights by SGD with momentum.
+
+        torch's function takes a list of parameters: here one, the vector of all weights.
 
         Args:
             learning_rate: The learning rate.
@@ -165,10 +185,11 @@ class FlatOptimizer:
         )
 
     def _adam(self, learning_rate: float, overflow: Tensor | None) -> None:
-        """Update the weights by torch's functional Adam, to which all weights are one parameter.
+        """Update the weights by Adam, or by AdamW if the settings name it.
 
+        torch's function takes a list of parameters: here one, the vector of all weights. The class
         torch.optim.Adam is not used, because creating it imports torch's compiler, which takes
-        longer than some stages.
+        longer than some stages of the pipeline.
 
         Args:
             learning_rate: The learning rate.
@@ -197,28 +218,35 @@ class FlatOptimizer:
         )
 
     def _copy_weights(self) -> None:
-        """Renew the copy of the weights in 16 bits, if there is one."""
+        """Renew the copy of the weights in 16 bits, with which the model multiplies, if any."""
         if self._weights_16_bits is not None:
             self._weights_16_bits.copy_(self.weights)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the state to save.
+        """Return the state to save in a checkpoint, by name.
 
-        It contains Adam's moments and step count, or SGD's velocity; the moving average of the
-        weights and the scale of the loss, if there are any. What belongs to a weight is named
-        KIND.WEIGHT, such as exp_avg.projection.weight.
+        It contains Adam's moments and step count, or SGD's velocity; and, if there are any, the
+        moving average of the weights and the scale of the loss. Names end in the name of a weight,
+        such as exp_avg.projection.weight.
         """
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
-        """Copy a saved state; the weights must have been loaded before."""
+        """Restore a state that `state_dict` returned; load the weights of the model before.
+
+        Args:
+            tensors: The state, by name. Tensors that it does not contain stay as they are.
+        """
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)
         self._copy_weights()
 
 
 def _state_vectors(settings: Train) -> list[str]:
-    """Return the names of the vectors that the optimizer needs, in the order of the state."""
+    """Return the names of the vectors that an optimizer updates together with the weights.
+
+    Each is as long as the vector of all weights. Checkpoints contain them in this order.
+    """
     vectors = [_FIRST_MOMENT, _SECOND_MOMENT]
     if settings.optimizer.name == "sgd":
         vectors = [_VELOCITY]
@@ -228,9 +256,10 @@ def _state_vectors(settings: Train) -> list[str]:
 
 
 def _aligned_size(parameter: Tensor) -> int:
-    """Return the number of elements of a parameter in the vectors, with the gap after it.
+    """Return how many elements a parameter takes in the vector of all weights, with its gap.
 
-    On GPUs whole rows are added, up to a number of rows that their products prefer.
+    A gap of zeros follows a parameter, so that products with the next one are fast: on CPUs a
+    parameter begins at a multiple of 64 elements; on GPUs it has a multiple of 64 rows.
     """
     if parameter.device.type == "cpu":
         return _round_up(parameter.numel(), _ALIGNED_ELEMENTS)
@@ -245,15 +274,14 @@ def _round_up(number: int, step: int) -> int:
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:
-    """Return the moving average of the weights, by name.
+    """Return the moving average of the weights, by name, from a saved state of the optimizer.
 
-    The saved average starts at 0, so after n updates its weightings add up to 1 - decay^n. It is
-    divided by this sum, as Adam corrects its moments (Kingma and Ba 2015, section 3): after one
-    update the average is equal to the weights.
+    The saved average started at 0. So after n updates it is too small by the factor 1 - decay^n,
+    by which it is divided here, as Adam corrects its moments (Kingma and Ba 2015, section 3).
 
     Args:
         state: The saved state of the optimizer.
-        decay: The setting `train.ema`.
+        decay: The setting `train.ema`, such as 0.999.
         updates: The number of updates.
     """
     prefix = f"{_EMA}."

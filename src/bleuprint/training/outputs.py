@@ -19,10 +19,15 @@ from bleuprint.training.train_state import TrainState
 def export_checkpoints(
     job: Job, work_folder: Path, fingerprints: Fingerprints, output: Path
 ) -> None:
-    """Export the kept checkpoints of a training.
+    """Export the weights of the checkpoints of a finished training, for averaging and decoding.
 
-    Writes UPDATE.safetensors for each checkpoint, model.json and checkpoints.json; with `train.ema`
-    also UPDATE.ema.safetensors, the moving average of the weights at the last checkpoint.
+    The folder `output` gets these files:
+
+    - UPDATE.safetensors, the weights of each checkpoint
+    - UPDATE.ema.safetensors, the moving average of the weights at the last checkpoint, if the
+      setting `train.ema` is given
+    - model.json, which describes the model
+    - checkpoints.json, the fingerprint of the training and its validations
 
     Args:
         job: The training.
@@ -58,7 +63,14 @@ def export_checkpoints(
 def _export_moving_average(
     path: Path, decay: float, fingerprints: Fingerprints, output: Path
 ) -> None:
-    """Write the moving average of the weights from a checkpoint."""
+    """Write the moving average of the weights in a checkpoint as UPDATE.ema.safetensors.
+
+    Args:
+        path: The checkpoint.
+        decay: The setting `train.ema`.
+        fingerprints: The fingerprints of the training, for the header of the file.
+        output: The folder to write into.
+    """
     last = checkpoint.load(path)
     weights = ema_weights(last.optimizer, decay, last.update)
     file = output / f"{last.update:07d}.ema.safetensors"
@@ -71,13 +83,15 @@ def export_results(
     results: Path,
     early_end: EarlyEnd | None = None,
 ) -> None:
-    """Write the results that are equal in each repetition: training.json and curves.json.
+    """Write training.json, the counts of a finished training, and curves.json, its learning curves.
+
+    If the training is repeated, both files are the same: they contain no times.
 
     Args:
         state: The state of the finished training.
-        fingerprints: Its fingerprints.
+        fingerprints: The fingerprints of the training.
         results: The folder to write into.
-        early_end: Why the training ended before its last update, if it did.
+        early_end: Why early stopping ended the training; None if it did not.
     """
     facts = TrainingFacts(
         parameters=state.parameters,
@@ -91,7 +105,7 @@ def export_results(
         early_end=early_end,
         **fingerprints.by_name(),
     )
-    # Optional facts are only written where there are any, so that earlier files stay valid.
+    # Optional facts that are None are not written, as in the files of earlier versions.
     known_facts = {name: fact for name, fact in asdict(facts).items() if fact is not None}
     write_json(results / "training.json", known_facts)
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

@@ -10,12 +10,13 @@ from bleuprint.training.history import EarlyEnd, Metric, ranking
 
 @dataclass
 class TrainState:
-    """Everything in a checkpoint except tensors.
+    """The state of a training apart from tensors, which a checkpoint stores as state.json.
 
     Attributes:
         parameters: The number of parameters of the model.
         update: The number of updates so far.
-        position: The position in the plan of batches; its tokens are counted without BPE-dropout.
+        position: How far the batches of the training have been read. Its tokens are counted without
+            BPE-dropout.
         source_tokens: The number of source tokens trained on.
         target_tokens: The number of target tokens trained on.
         flops: The floating-point operations so far.
@@ -39,7 +40,11 @@ class TrainState:
 
     @classmethod
     def initial(cls, parameters: int) -> "TrainState":
-        """Return the state before the first update."""
+        """Return the state before the first update.
+
+        Args:
+            parameters: The number of parameters of the model.
+        """
         return cls(
             parameters=parameters,
             update=0,
@@ -55,24 +60,32 @@ class TrainState:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> "TrainState":
-        """Return the state that a checkpoint's state.json contains, among other fields."""
+        """Return the state in a checkpoint.
+
+        Args:
+            saved: The content of its state.json, which has other fields as well.
+        """
         fields = {name: saved[name] for name in cls.__dataclass_fields__}
         fields["position"] = Position(**saved["position"])
         return cls(**fields)
 
     def is_finished(self, settings: Train) -> bool:
-        """Return whether a training with these settings ends here."""
+        """Return whether the training is to end now.
+
+        It ends after its last update or epoch, or by early stopping.
+        """
         return self._is_complete(settings) or self._is_out_of_patience(settings)
 
     def early_end(self, settings: Train, most_updates: int | None) -> EarlyEnd | None:
-        """Return why the training ended before its last update or epoch.
+        """Return why early stopping ended the training, and what suggests that it was too early.
 
         Args:
             settings: The settings of the training.
-            most_updates: The number of updates without an early end; None if it is not known.
+            most_updates: The number of updates that the training has without early stopping; None
+                if it is not known.
 
         Returns:
-            The reason; None if the training has not ended, or has had all updates or epochs.
+            The reason. None if the training goes on, or had all its updates or epochs.
         """
         if self._is_complete(settings) or not self._is_out_of_patience(settings):
             return None
@@ -80,6 +93,7 @@ class TrainState:
         best_update = self.ranking(metric)[0]
         best = self._validation_at(best_update)
         *earlier, last = self.validations
+        # The training may have been stopped because BLEU did not improve, while the loss did.
         is_loss_falling = last["loss"] < min(validation["loss"] for validation in earlier)
         warmup_updates = settings.lr_schedule.warmup_updates
         is_warmup_over = self.update >= warmup_updates
@@ -104,7 +118,10 @@ class TrainState:
         return has_all_updates or has_all_epochs
 
     def _is_out_of_patience(self, settings: Train) -> bool:
-        """Return whether the last `patience` validations were not better than one before."""
+        """Return whether early stopping ends the training.
+
+        It does after `patience` validations in a row that were not better than an earlier one.
+        """
         if settings.patience is None or not self.validations:
             return False
         best_update = self.ranking(settings.validation_metric)[0]
@@ -122,7 +139,11 @@ class TrainState:
         raise KeyError(update)
 
     def ranking(self, metric: Metric) -> list[int]:
-        """Return the validated updates, best first; of equally good ones, the earlier first."""
+        """Return the updates that have been validated, from the best to the worst validation.
+
+        Args:
+            metric: What to compare, `loss` or `bleu`.
+        """
         return ranking(self.validations, metric)
 
     @property

@@ -75,7 +75,7 @@ class UpdateStats:
 
 
 class UpdateCounts(NamedTuple):
-    """What an update computes, over all processes.
+    """How many tokens an update of the weights processes, and what it costs, over all processes.
 
     Attributes:
         source_tokens: The number of source tokens, without padding.
@@ -90,17 +90,17 @@ class UpdateCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class PendingUpdate:
-    """An update that the device may still compute; its statistics are read later.
+    """An update of the weights that a GPU may still compute; its statistics are read later.
 
     Attributes:
         number: The number of the update, from 1.
-        plan: Its batches.
+        plan: The batches of the update.
         learning_rate: The learning rate.
-        counts: Tokens and floating-point operations.
-        losses: The summed loss of each batch, on the device; 0 for batches of other processes.
-        figures: Three numbers on their way to the CPU: the summed loss, the norm of the gradient,
-            and the scale of the loss (without a scale, the norm again).
-        arrived: The event on a GPU after which `figures` are there; None on CPUs.
+        counts: The numbers of tokens and floating-point operations.
+        losses: The summed loss of each batch, on the GPU; 0 for batches of other processes.
+        figures: Three numbers that are being copied from the GPU: the summed loss, the norm of the
+            gradient, and the scale of the loss (without a scale, the norm again).
+        arrived: The event of the GPU after which `figures` can be read; None on CPUs.
     """
 
     number: int
@@ -113,7 +113,7 @@ class PendingUpdate:
 
 
 class OutOfMemory(Exception):
-    """A process ran out of memory; if this happens in an update, the weights are unchanged."""
+    """A process ran out of memory. If this happens in an update, the weights are unchanged."""
 
 
 class TrainStep:
@@ -125,13 +125,13 @@ class TrainStep:
     """
 
     def __init__(self, model: Transformer, settings: Train, seed: int, group: Group) -> None:
-        """Prepare a model for training: its precision, and whether it is compiled.
+        """Prepare a model for training: create its optimizer, set its precision, compile it.
 
         Args:
             model: The model, on its device.
             settings: The settings of the training.
             seed: The seed of the training, for dropout.
-            group: The processes of the training.
+            group: The processes that train together.
         """
         self.model = model
         self.optimizer = FlatOptimizer(model, settings)
@@ -146,22 +146,27 @@ class TrainStep:
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
         model.is_compiled = compiles(group.device) if settings.compile is None else settings.compile
         if model.is_compiled:
-            # One by one: the layers of a side are equal, so only the first one is compiled.
+            # Layer by layer: all encoder layers share one compiled function, as do all decoder
+            # layers, which saves time.
             for layer in chain(model.encoder, model.decoder):
                 layer.compile(dynamic=True, backend=COMPILER)
 
     def update(self, number: int, local: LocalUpdate) -> PendingUpdate:
-        """Compute an update of the weights.
+        """Compute an update of the weights: gradients of all batches, then a step of the optimizer.
 
-        This does not wait for a GPU, which may be one update behind.
+        On a GPU, this only orders the computation. The CPU does not wait for its result, and can
+        prepare the next update.
 
         Args:
             number: The number of the update, from 1.
-            local: This process's share of its batches.
+            local: This process's share of the batches of the update.
+
+        Returns:
+            The update, whose statistics `read_stats` reads later.
 
         Raises:
-            OutOfMemory: On all processes, if one of them ran out of memory; the weights are
-                unchanged then.
+            OutOfMemory: A process ran out of memory. All processes raise it, and the weights are
+                unchanged.
         """
         self.optimizer.zero_grad()
         counts = self._count(local)
@@ -171,7 +176,7 @@ class TrainStep:
             self.free()
             raise OutOfMemory
         assert losses is not None
-        norm = self._use_norm_of_rank_0(self.optimizer.grad_norm())
+        norm = self._norm_of_rank_0(self.optimizer.grad_norm())
         rate = learning_rate(self._settings.lr_schedule, number, self.model.settings.d_model)
         self.optimizer.step(rate, norm)
         loss = self._group.all_reduce(losses.sum())
@@ -195,28 +200,38 @@ class TrainStep:
         )
 
     def free(self) -> None:
-        """Free the memory of what can be computed again, after an update did not fit into it."""
+        """Free memory after a batch did not fit into it: gradients, CUDA graphs and unused blocks.
+
+        torch keeps freed blocks of GPU memory for itself. They are given back, so that libraries
+        can allocate.
+        """
         self.optimizer.zero_grad()
         self._graphs.clear()
         if self._group.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def read_stats(self, pending: PendingUpdate) -> UpdateStats:
-        """Return the statistics of an update, after waiting until the device has computed it.
+        """Return the statistics of an update, after waiting until a GPU has computed it.
 
-        In float16 the gradient may be not finite: then the update was skipped (see `LossScale`),
-        and the statistics contain the norm of the update before.
+        In float16, the gradient overflows now and then, that is, it is not finite. Then the
+        optimizer has skipped the update, and the statistics contain the gradient norm of the update
+        before.
+
+        Args:
+            pending: The update, as `update` returned it.
 
         Raises:
-            UserError: The loss is not finite, or the gradient is not and float16 is no reason.
+            UserError: The training diverged: the loss is not finite; or the gradient is not finite,
+                and this is not an overflow of float16.
         """
         if pending.arrived is not None:
             pending.arrived.synchronize()
         loss, norm, scale = pending.figures.tolist()
         is_norm_finite = math.isfinite(norm)
-        # The scale of the loss may be too large for float16, unless it is very small already.
-        is_scaled = self.optimizer.loss_scale is not None and scale >= LOWEST
-        if not math.isfinite(loss) or not (is_norm_finite or is_scaled):
+        # In float16, the loss is multiplied by a scale, which may have been too large. If it is
+        # very small already, it is not the reason.
+        can_overflow = self.optimizer.loss_scale is not None and scale >= LOWEST
+        if not math.isfinite(loss) or not (is_norm_finite or can_overflow):
             mean_loss = loss / pending.counts.target_tokens
             raise self._divergence_error(pending, mean_loss, norm)
         if is_norm_finite:
@@ -230,19 +245,29 @@ class TrainStep:
             flops=pending.counts.flops,
         )
 
-    def _use_norm_of_rank_0(self, norm: Tensor) -> Tensor:
-        """Return the norm that rank 0 computed, on all processes.
+    def _norm_of_rank_0(self, norm: Tensor) -> Tensor:
+        """Return the norm of the gradient that rank 0 has computed, on all processes.
 
-        Machines may round differently, but all must clip equally, so that their weights stay equal.
-        The norm is sent by a sum, in which all other processes have 0.
+        Machines may round differently, but all must clip the gradient by the same norm, so that
+        their weights stay equal.
+
+        Args:
+            norm: The norm of the gradient that this process has computed.
         """
         if self._group.size == 1:
             return norm
-        return self._group.all_reduce(norm if self._group.is_main else torch.zeros_like(norm))
+        # Summed over all processes, zeros of the others leave the norm of rank 0.
+        if not self._group.is_main:
+            norm = torch.zeros_like(norm)
+        return self._group.all_reduce(norm)
 
     def _count(self, local: LocalUpdate) -> UpdateCounts:
-        """Return the tokens and floating-point operations of an update, over all processes."""
-        # A process may have no batch.
+        """Count the tokens and floating-point operations of an update, over all processes.
+
+        Args:
+            local: This process's share of the batches of the update.
+        """
+        # It begins with an array of no pairs, since a process may have no batch.
         lengths = [np.zeros((0, 2), np.int64)]
         for batch in local.batches:
             for part in batch:
@@ -253,10 +278,10 @@ class TrainStep:
         return UpdateCounts(*self._group.all_reduce(counts).tolist())
 
     def _flops(self, pair_lengths: NDArray[np.int64]) -> int:
-        """Return the floating-point operations of training on some sentence pairs.
+        """Return how many floating-point operations the training on sentence pairs takes.
 
         Args:
-            pair_lengths: The lengths of both sides of each pair, (pairs, 2).
+            pair_lengths: The source and target length of each pair in tokens, (pairs, 2).
         """
         flops = training_flops(
             self.model.settings,
@@ -269,12 +294,13 @@ class TrainStep:
     def _accumulate_gradients(
         self, number: int, local: LocalUpdate, target_tokens: int
     ) -> Tensor | None:
-        """Add the gradients of this process's batches.
+        """Add up the gradients of this process's batches of an update.
 
         Args:
-            number: The number of the update.
-            local: This process's share of its batches.
-            target_tokens: The number of target tokens of the whole update.
+            number: The number of the update, from 1.
+            local: This process's share of the batches of the update.
+            target_tokens: The number of target tokens of the update, over all processes. Gradients
+                are divided by it.
 
         Returns:
             The summed loss of each batch of the update, 0 for batches of other processes; None if
@@ -302,24 +328,24 @@ class TrainStep:
         tokens: int,
         is_last: bool = False,
     ) -> Tensor:
-        """Add the gradient of a batch, divided by the target tokens of the update.
+        """Run a batch forward and backward, which adds its gradient to the gradient of the update.
 
         Args:
-            batch: The parts of the batch.
+            batch: The batch, in one part, or in several if it is too long for one.
             number: The number of the update, from 1.
             index: The index of the batch in the update.
-            tokens: The number of target tokens of the update.
+            tokens: The number of target tokens of the update, by which the gradient is divided.
             is_last: Whether this is the process's last batch of the update. Then the gradient is
                 summed over processes while it is computed.
 
         Returns:
-            The summed loss of the batch.
+            The loss of the batch, summed over its target tokens.
         """
         self._seed_dropout(number, index)
         total_loss = torch.zeros((), dtype=torch.float64, device=self._group.device)
         for part_index, part in enumerate(batch):
             if isinstance(part, PackedBatch) and self._is_launch_bound(part):
-                # Sums over processes cannot begin within a graph; they begin after it.
+                # Sums over processes cannot begin within a CUDA graph; they begin after it.
                 total_loss += self._graphs(part, tokens)
                 continue
             is_last_part = part_index == len(batch) - 1
@@ -329,10 +355,14 @@ class TrainStep:
         return total_loss
 
     def _seed_dropout(self, number: int, index: int) -> None:
-        """Seed the random generator for a batch.
+        """Seed torch's random numbers for a batch.
 
-        The seed depends on the batch's place in the training, not on the process that computes it
-        or on the batches before.
+        So its dropout does not depend on the process that computes it, on earlier batches, or on
+        whether the training was interrupted.
+
+        Args:
+            number: The number of the update, from 1.
+            index: The index of the batch in the update.
         """
         seeds = np.random.SeedSequence((self._seed, number - 1, index))
         seed = int(seeds.generate_state(1, np.uint64)[0])
@@ -340,7 +370,15 @@ class TrainStep:
         torch.manual_seed(seed >> 1)
 
     def _backward(self, batch: TrainingBatch, tokens: Tensor | int) -> Tensor:
-        """Compute the loss of a batch, and add its gradient divided by `tokens`."""
+        """Run a batch forward and backward.
+
+        Args:
+            batch: The batch, on the model's device.
+            tokens: The number of target tokens of the update, by which the gradient is divided.
+
+        Returns:
+            The loss of the batch, summed over its target tokens.
+        """
         loss = batch_loss(
             self.model,
             batch,
@@ -353,18 +391,29 @@ class TrainStep:
         return loss.detach()
 
     def _is_launch_bound(self, batch: PackedBatch) -> bool:
-        """Return whether a GPU computes a batch faster than its kernels are launched one by one.
+        """Return whether launching the kernels of a batch takes longer than computing them.
 
-        With LayerDrop, a graph would repeat the layers that were drawn when it was recorded.
+        Such a batch is computed by a CUDA graph, whose kernels are launched at once.
+
+        Args:
+            batch: The batch.
         """
+        # With LayerDrop, a graph would always skip the layers that were skipped when it was
+        # recorded.
         return not self.model.layer_drop and self._flops(batch.lengths) < _LAUNCH_FLOPS
 
     def _divergence_error(self, pending: PendingUpdate, mean_loss: float, norm: float) -> UserError:
-        """Return the error for a loss or gradient that is not finite.
+        """Return the error for a training whose loss or gradient is not finite.
 
-        It names the first batch whose loss is not finite, which may be another process's.
+        It names the sentence pairs of the first batch whose loss is not finite, if there is one.
+
+        Args:
+            pending: The update.
+            mean_loss: The loss per target token.
+            norm: The norm of the gradient.
         """
         message = f"the loss of update {pending.number} is {mean_loss}, its gradient's norm {norm}"
+        # Each process knows the losses of its own batches; the sum marks those of all processes.
         is_bad = (~pending.losses.isfinite()).double()
         bad_batches = self._group.all_reduce(is_bad).nonzero().flatten().tolist()
         if bad_batches:
@@ -381,7 +430,7 @@ class TrainStep:
 
 
 def compiles(device: torch.device) -> bool:
-    """Return whether torch compiles for a device: for GPUs that Triton supports."""
+    """Return whether torch.compile is used on a device: on GPUs that Triton supports."""
     return (
         device.type == "cuda"
         and has_triton()
@@ -391,7 +440,10 @@ def compiles(device: torch.device) -> bool:
 
 @contextmanager
 def detect_out_of_memory() -> Iterator[None]:
-    """Raise OutOfMemory in place of the errors by which CPUs and CUDA report a lack of memory."""
+    """Return a context that turns errors about a lack of memory into OutOfMemory.
+
+    torch and Python report a lack of memory by different errors, on CPUs and on GPUs.
+    """
     try:
         yield
     except (RuntimeError, MemoryError) as error:

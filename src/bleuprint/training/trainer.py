@@ -5,7 +5,6 @@ processes train together, each with its own `Trainer`.
 """
 
 import math
-import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from bleuprint.dataset.batching import Position
@@ -32,8 +30,9 @@ from bleuprint.training.dry_run import dry_run
 from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.history import EarlyEnd
 from bleuprint.training.job import Job
-from bleuprint.training.memory_advice import lower_max_tokens
+from bleuprint.training.memory_advice import lower_max_tokens, warning_of_idle_processes
 from bleuprint.training.observer import Observer, Status
+from bleuprint.training.sigterm import collect_sigterm
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import (
     OutOfMemory,
@@ -48,18 +47,14 @@ from bleuprint.training.validation import Validator
 _CURVE_POINTS = 200
 # The number of updates between two points, if the length of the training is not known.
 _CURVE_INTERVAL = 50
-# Batches are never full. If max_tokens is a tenth above the tokens of an update for each process,
-# most of the time each process has one batch; if it is a quarter above, some processes have none.
-_ENOUGH_TOKENS_FACTOR = 1.1
-_TOO_MANY_TOKENS_FACTOR = 1.25
 
 
 class _UncountedUpdate(NamedTuple):
-    """An update that the device may still compute, and that the state does not count yet.
+    """An update of the weights that a GPU may still compute, and that the state does not count yet.
 
     Attributes:
-        pending: The update.
-        position: The position in the plan of batches after it.
+        pending: The update, with the statistics that the GPU is to compute.
+        position: How far the batches of the training have been read after this update.
     """
 
     pending: PendingUpdate
@@ -74,20 +69,20 @@ class Trainer:
 
     Attributes:
         model: The model that is trained.
-        state: The state of the training.
+        state: What a checkpoint stores apart from tensors, such as the number of updates.
     """
 
     def __init__(
         self, job: Job, group: Group, folder: Path, fingerprints: Fingerprints, observer: Observer
     ) -> None:
-        """Create the model, and load the newest checkpoint, if there is one.
+        """Create the model and its optimizer, and load the newest checkpoint, if there is one.
 
         Args:
-            job: The run to train.
-            group: The processes of the training.
+            job: What is trained: the settings, the corpus and the seed.
+            group: The processes that train together.
             folder: The folder of the checkpoints.
-            fingerprints: The fingerprints of the training.
-            observer: The observer of the training, which is called on rank 0 only.
+            fingerprints: Hashes of everything that decides the result.
+            observer: Is told of every event of the training, in the process with rank 0 only.
 
         Raises:
             UserError: The model does not fit into memory, or a checkpoint cannot be used.
@@ -96,18 +91,14 @@ class Trainer:
         self._group = group
         self._folder = folder
         self._fingerprints = fingerprints
+        # The base class `Observer` ignores all events.
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus_folder)
-        source_vocabulary = self._corpus.segmentation(self._corpus.source).vocabulary
-        target_vocabulary = self._corpus.segmentation(self._corpus.target).vocabulary
         torch.manual_seed(job.run.seed)
         try:
             with detect_out_of_memory():
-                model = Transformer(
-                    job.system.model, len(source_vocabulary), len(target_vocabulary)
-                )
-                self.model = model.to(group.device)
+                self.model = self._create_model()
                 self._train_step = TrainStep(self.model, self._settings, job.run.seed, group)
         except OutOfMemory:
             raise UserError(
@@ -117,7 +108,14 @@ class Trainer:
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         self._uncounted: _UncountedUpdate | None = None
-        self._resume()
+        self._load_checkpoint_or_first_weights()
+
+    def _create_model(self) -> Transformer:
+        """Create the model with random weights, on the device of this process."""
+        source_vocabulary = self._corpus.segmentation(self._corpus.source).vocabulary
+        target_vocabulary = self._corpus.segmentation(self._corpus.target).vocabulary
+        model = Transformer(self._job.system.model, len(source_vocabulary), len(target_vocabulary))
+        return model.to(self._group.device)
 
     def run(self) -> None:
         """Train until a stopping condition is met.
@@ -126,22 +124,28 @@ class Trainer:
             Interrupted: The process received SIGTERM; a checkpoint is saved.
             UserError: The training diverged, or there is not enough memory or disk space.
         """
-        with self._observed(), _on_sigterm() as signals:
+        with self._observed(), collect_sigterm() as signals:
             if self.state.is_finished(self._settings):
                 # It was killed after its last checkpoint, before superfluous ones were removed.
-                self._prune(is_finished=True)
+                self._remove_superfluous_checkpoints(is_finished=True)
                 self._report_early_end()
                 return
             dry_run(self._train_step, self._corpus, self._settings, self._group)
-            self._check_room()
-            self._warn_if_idle()
+            self._check_disk_space()
+            warning = warning_of_idle_processes(self._settings, self._corpus, self._group.size)
+            if warning is not None:
+                self._observer.warned(warning)
             self._run_updates(signals)
 
     def _run_updates(self, signals: Sequence[int]) -> None:
-        """Train from the current position on, until a stopping condition is met.
+        """Train from the last checkpoint on, until a stopping condition is met.
 
         Args:
-            signals: The numbers of the signals that the process has received.
+            signals: The SIGTERM signals that the process has received. The list grows while this
+                runs, and the training stops once it is not empty.
+
+        Raises:
+            Interrupted: A process received SIGTERM; a checkpoint is saved.
         """
         validator = Validator(self._corpus, self._job.split_folder, self._settings.max_tokens)
         plan = local_updates(
@@ -154,8 +158,10 @@ class Trainer:
         with closing(prefetch(plan)) as updates:
             for local in self._report_waiting(updates):
                 is_save_due = self._run_update(local, validator)
+                # All processes stop together, after the same update.
                 is_stopped = self._group.any(bool(signals))
                 if is_stopped:
+                    # The checkpoint must contain the update that was just begun.
                     self._count_update()
                 is_finished = self.state.is_finished(self._settings)
                 if is_save_due or is_stopped or is_finished:
@@ -167,10 +173,11 @@ class Trainer:
                     raise self._interruption()
 
     def _run_update(self, local: LocalUpdate, validator: Validator) -> bool:
-        """Begin an update, and validate the model if a validation is due.
+        """Begin an update of the weights, and validate the model if a validation is due.
 
-        The state does not count the update yet, since a GPU may still compute it. It is counted
-        here only if a validation or a checkpoint is due after it, or if it is the last update.
+        A GPU may still compute the update when this returns. Normally, the next call counts it. It
+        is counted here, which waits for the GPU, if a validation or a checkpoint is due after it,
+        or if it is the last update.
 
         Args:
             local: This process's share of the update.
@@ -180,7 +187,8 @@ class Trainer:
             Whether a checkpoint is due.
         """
         is_begun = self._begin_update(local)
-        # The number of this update, or of the update before, if this one was skipped.
+        # The number of this update; or of the update before, if this one was skipped because it ran
+        # out of memory.
         update = self.state.update
         if self._uncounted is not None:
             update += 1
@@ -189,14 +197,14 @@ class Trainer:
         state_after = replace(self.state, update=update, position=local.position)
         if is_validation_due or is_save_due or state_after.is_finished(self._settings):
             self._count_update()
-        # A finished training is validated in any case.
+        # The weights at the end of a training are validated in any case.
         is_finished = self.state.is_finished(self._settings)
         if (is_validation_due or is_finished) and not self.state.is_validated:
             self._validate(validator)
         return is_save_due
 
     def _interruption(self) -> Interrupted:
-        """Return the exception of a training that SIGTERM has stopped."""
+        """Return the error that ends a process whose training SIGTERM has stopped."""
         run = self._job.run
         return Interrupted(
             f"train {run.system} {run.corpus}, seed {run.seed}: stopped by SIGTERM: saved at "
@@ -205,11 +213,11 @@ class Trainer:
 
     @property
     def early_end(self) -> EarlyEnd | None:
-        """Return why the training ended before its last update or epoch; None if it did not."""
+        """Return why early stopping ended the training; None if it did not."""
         return self.state.early_end(self._settings, self._expected_updates)
 
     def _report_early_end(self) -> None:
-        """Tell the observer if the training ended early, and why that may have been too early."""
+        """Tell the observer if early stopping ended the training, with a warning if too early."""
         early_end = self.early_end
         if early_end is None:
             return
@@ -218,7 +226,13 @@ class Trainer:
             self._observer.warned(f"warning: {early_end.warning}")
 
     def _report_waiting(self, updates: Iterator[LocalUpdate]) -> Iterator[LocalUpdate]:
-        """Yield the same updates, and tell the observer how long each was waited for."""
+        """Yield updates, and tell the observer how long the training waited for each of them.
+
+        The batches of the updates are read ahead by a thread, which may be too slow.
+
+        Args:
+            updates: This process's share of each update.
+        """
         start_time = time.monotonic()
         for local in updates:
             self._observer.waited(time.monotonic() - start_time)
@@ -226,7 +240,13 @@ class Trainer:
             start_time = time.monotonic()
 
     def _begin_update(self, local: LocalUpdate) -> bool:
-        """Begin an update of the weights, then count the one before, which a GPU has computed.
+        """Begin an update of the weights, then count the update before it.
+
+        In this order, a GPU has the next update to compute while the statistics of the one before
+        are read.
+
+        Args:
+            local: This process's share of the update.
 
         Returns:
             Whether the update was begun; False if it ran out of memory and was skipped.
@@ -247,7 +267,9 @@ class Trainer:
         return True
 
     def _count_update(self) -> None:
-        """Count the update that was begun last, once its statistics are known.
+        """Add the update that was begun last to the state, if it is not counted yet.
+
+        This waits until a GPU has computed the update, since its loss and tokens are counted.
 
         Raises:
             UserError: The training diverged.
@@ -271,7 +293,11 @@ class Trainer:
         self._record_point(stats)
 
     def _skip_update(self) -> None:
-        """Skip an update that ran out of memory; a second one ends the training, after saving."""
+        """Record that an update ran out of memory and is skipped.
+
+        Raises:
+            UserError: It is the second one of the training; a checkpoint is saved.
+        """
         self.state.skipped += 1
         message = (
             f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
@@ -284,10 +310,17 @@ class Trainer:
         self._observer.skipped(self.state)
 
     def _record_point(self, stats: UpdateStats) -> None:
-        """Add a point to the training curve, at regular intervals and at the last update."""
+        """Add a point to the training curve, if one is due after this update.
+
+        Points are due at regular intervals and at the last update.
+
+        Args:
+            stats: The statistics of the update.
+        """
         state = self.state
         interval = _CURVE_INTERVAL
         if self._expected_updates:
+            # As many updates between two points as give the curve about 200 points.
             interval = max(1, self._expected_updates // _CURVE_POINTS)
         is_last = state.update == self._expected_updates
         if state.update % interval != 0 and not is_last:
@@ -303,15 +336,21 @@ class Trainer:
 
     @cached_property
     def _expected_updates(self) -> int | None:
-        """Return the approximate number of updates of the training; None if it is not known."""
+        """Return about how many updates the training has without early stopping.
+
+        None if only early stopping ends the training.
+        """
         lengths = self._corpus.side("train", self._corpus.target).lengths
         return self._settings.update_limit(int(lengths.sum()), len(lengths))
 
     def _validate(self, validator: Validator) -> None:
-        """Validate the model, and record the result.
+        """Validate the model, and add the result to the state.
+
+        Args:
+            validator: Computes the loss and the BLEU score of the validation set.
 
         Raises:
-            UserError: It does not fit into memory, or the loss is not finite.
+            UserError: The validation does not fit into memory, or the loss is not finite.
         """
         update = self.state.update
         device = self._group.device
@@ -331,34 +370,13 @@ class Trainer:
         self.state.validations.append({"update": update, **metrics})
         self._observer.validated(self.state, metrics)
 
-    def _warn_if_idle(self) -> None:
-        """Warn if updates have fewer batches than there are processes, so that some are idle."""
-        settings = self._settings
-        processes = self._group.size
-        source_lengths = self._corpus.side("train", self._corpus.source).lengths
-        target_lengths = self._corpus.side("train", self._corpus.target).lengths
-        tokens_per_pair = np.maximum(source_lengths, target_lengths).mean()
-        # With fewer max_tokens, updates of tokens_per_update consist of other batches.
-        effect = ", of updates with other sentences"
-        update_tokens = settings.tokens_per_update
-        if settings.sentences_per_update is not None:
-            effect = ""
-            update_tokens = settings.sentences_per_update * tokens_per_pair
-        assert update_tokens is not None
-        is_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
-        if processes > 1 and is_idle:
-            max_tokens = _ENOUGH_TOKENS_FACTOR * update_tokens / processes
-            self._observer.warned(
-                f"updates of {update_tokens:,.0f} tokens have fewer batches of train.max_tokens "
-                f"({settings.max_tokens}) than there are processes ({processes}), so some "
-                f"processes are idle: {max_tokens:.0f} would give each a batch{effect}"
-            )
+    def _check_disk_space(self) -> None:
+        """Warn if the checkpoints of the training may not fit on the disk.
 
-    def _check_room(self) -> None:
-        """Warn if the checkpoints may not fit on the disk.
+        Rank 0 checks it, for all processes.
 
         Raises:
-            UserError: They cannot fit; on all processes.
+            UserError: The checkpoints cannot fit. All processes raise it.
         """
         with self._group.raise_together():
             if not self._group.is_main:
@@ -378,7 +396,9 @@ class Trainer:
                 self._observer.warned(warning)
 
     def _save(self, is_finished: bool) -> None:
-        """Save a checkpoint, and remove those that the settings do not keep.
+        """Save a checkpoint, and remove the checkpoints that the settings do not keep.
+
+        Rank 0 does this, while the other processes wait.
 
         Args:
             is_finished: Whether the training is finished.
@@ -392,34 +412,36 @@ class Trainer:
                 self._train_step.optimizer.state_dict(),
                 {**asdict(self.state), "fingerprint": self._fingerprints.combined},
             )
-            self._prune(is_finished)
+            self._remove_superfluous_checkpoints(is_finished)
             self._observer.saved(self.state)
         # The other processes wait: they must not end while the checkpoint is being written.
         self._group.barrier()
 
-    def _prune(self, is_finished: bool) -> None:
-        """Remove the checkpoints that the settings do not keep.
+    def _remove_superfluous_checkpoints(self, is_finished: bool) -> None:
+        """Remove the checkpoints that the settings do not keep, on rank 0 only.
 
         Args:
-            is_finished: Whether the training is finished.
+            is_finished: Whether the training is finished: then the last checkpoint is kept.
         """
         if self._group.is_main:
             ranking = self.state.ranking(self._settings.validation_metric)
             checkpoint.prune(self._folder, self._settings, ranking, is_finished)
 
-    def _resume(self) -> None:
-        """Continue from the newest intact checkpoint that rank 0 finds, or start without one.
+    def _load_checkpoint_or_first_weights(self) -> None:
+        """Continue from the newest intact checkpoint; without one, load the first weights.
+
+        Rank 0 chooses the checkpoint, and all processes load it.
 
         Raises:
-            UserError: Another process does not find the same checkpoint.
+            UserError: A process finds no checkpoint, or another one, where rank 0 finds one.
         """
         latest = None
         if self._group.is_main:
             latest = checkpoint.load_latest(self._folder)
-        # All processes learn the update of the checkpoint; -1 means that there is none.
+        # Rank 0 tells all processes the update of the checkpoint; -1 means that there is none.
         update = int(self._group.broadcast(-1 if latest is None else latest.update))
         if update < 0:
-            self._start()
+            self._load_first_weights()
             return
         path = checkpoint.checkpoint_path(self._folder, update)
         with self._group.raise_together():
@@ -440,18 +462,25 @@ class Trainer:
         self.state = TrainState.from_dict(latest.state)
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
 
-    def _start(self) -> None:
-        """Copy the weights that the training starts from, unless it starts from random ones."""
+    def _load_first_weights(self) -> None:
+        """Copy the weights of `train.init_from` into the model, if the setting is given.
+
+        Without it, the training starts from the model's random weights.
+        """
         messages = self._job.initialize(self.model, self._corpus)
         for message in messages:
             self._observer.warned(message)
         if messages:
-            # With 16 bits, this renews the optimizer's copy of the weights.
+            # The weights were copied. An optimizer in 16 bits has a copy of them, which is renewed
+            # when it loads a state, even one without tensors.
             self._train_step.optimizer.load_state_dict({})
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
-        """Report the start and the end of the training to the observer."""
+        """Return a context for the training that tells the observer of its start and its end.
+
+        The observer learns whether the training finished, was stopped by a signal, or failed.
+        """
         self._observer.started(self.state, self._expected_updates)
         status: Status = "FAILED"
         try:
@@ -465,20 +494,5 @@ class Trainer:
 
 
 def _size_in_bytes(tensors: Mapping[str, torch.Tensor]) -> int:
-    """Return the size of all elements of some tensors, in bytes."""
+    """Return the size of all tensors together, in bytes."""
     return sum(tensor.numel() * tensor.itemsize for tensor in tensors.values())
-
-
-@contextmanager
-def _on_sigterm() -> Iterator[Sequence[int]]:
-    """Collect SIGTERM, a cluster's warning, in a list instead of ending the process.
-
-    Once one was received, further ones are ignored until the process has ended, because clusters
-    repeat the signal.
-    """
-    received: list[int] = []
-    previous_handler = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN if received else previous_handler)

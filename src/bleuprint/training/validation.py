@@ -22,8 +22,13 @@ _MAX_EXTRA_TOKENS = 20
 
 
 def _without_compiling(model: Transformer) -> AbstractContextManager[None]:
-    """Return a context in which a compiled model compiles nothing for the shapes of validation."""
-    return torch.compiler.set_stance("force_eager") if model.is_compiled else nullcontext()
+    """Return a context in which a model runs without torch.compile.
+
+    Validation has other shapes of batches than training, and compiling for each takes too long.
+    """
+    if not model.is_compiled:
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 class Validator:
@@ -39,8 +44,8 @@ class Validator:
         """
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        # If there are several target languages, the first one decides that needs a tokenizer of its
-        # own: False sorts before True.
+        # sacreBLEU scores some languages by a tokenizer of their own, most by `13a`. With several
+        # target languages, one with its own tokenizer decides, since False sorts before True.
         language = min(corpus.target_languages, key=is_scored_by_13a)
         self._bleu = bleu_metric(references, language)
         source_lengths = corpus.side("valid", corpus.source).lengths
@@ -48,20 +53,22 @@ class Validator:
         self._target_tokens = int(target_lengths.sum())
         # Sorted by target length, then by source length.
         order = np.lexsort((source_lengths, target_lengths))
-        # A batch must hold the longest sentence.
+        # A batch must have room for the longest sentence.
         limit = max(max_tokens, int(source_lengths.max()), int(target_lengths.max()))
         self._batches = batch_by_size(source_lengths, target_lengths, order, limit)
 
     def validate(self, model: Transformer, group: Group) -> dict[str, float]:
-        """Validate a model; each process computes a share of the batches.
+        """Compute the loss and the BLEU score of a model on the validation set.
+
+        Each process computes a share of the batches, and all get the same result.
 
         Args:
             model: The model.
-            group: The processes of the training.
+            group: The processes that train together.
 
         Returns:
-            `loss`, in nats per target token and without label smoothing, and `bleu`; equal on all
-            processes.
+            `loss`, in nats per target token and without label smoothing; and `bleu`, of greedy
+            search.
         """
         model.eval()
         with _without_compiling(model):
@@ -72,7 +79,7 @@ class Validator:
         return {"loss": loss, "bleu": bleu}
 
     def _loss(self, model: Transformer, group: Group) -> float:
-        """Return the loss in nats per target token, without label smoothing."""
+        """Return the loss of the references in nats per target token, without label smoothing."""
         total_loss = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
@@ -82,11 +89,17 @@ class Validator:
         return float(group.all_reduce(total_loss)) / self._target_tokens
 
     def _translate(self, model: Transformer, group: Group) -> list[str]:
-        """Return the detokenized translations by greedy search, in the order of the set."""
+        """Translate the validation set by greedy search.
+
+        Each process translates a share of the batches, and then all exchange their translations.
+
+        Returns:
+            The detokenized translations, in the order of the validation set.
+        """
         sources = self._corpus.side("valid", self._corpus.source)
         longest_output = int(sources.lengths.max()) + _MAX_EXTRA_TOKENS
-        # The rows that other processes translate stay PAD here. PAD is 0, so the sum over all
-        # processes contains all translations.
+        # One row for each sentence. The rows that other processes translate stay PAD here. The id
+        # of PAD is 0, so the sum over all processes contains all translations.
         outputs = torch.full((len(sources), longest_output), PAD, device=group.device)
         for rows in self._batches[group.rank :: group.size]:
             batch_rows = rows.tolist()
@@ -103,18 +116,18 @@ class Validator:
 
 @torch.inference_mode()
 def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Translate sentences by the most probable token at each step.
+    """Translate sentences by choosing the most probable token at each step.
 
-    Separate from beam search, so that a change of beam search does not change the fingerprint of
-    trainings, which would be run again.
+    This is not beam search with a beam of 1, because trainings are repeated when the code that they
+    use has changed: so a change of beam search repeats none.
 
     Args:
         model: The model.
-        source: The token ids of the source sentences, (batch, source_len).
+        source: The token ids of the source sentences, (sentences, source length).
 
     Returns:
-        The token ids of each translation, without EOS. If no EOS comes, a translation ends when it
-        is longer than the longest source by 20 tokens.
+        The token ids of each translation, without EOS. A translation that does not end by EOS is
+        cut at 20 tokens more than the longest source.
     """
     cache = model.init_cache(source)
     tokens = torch.full((source.size(0),), BOS, device=source.device)
@@ -123,6 +136,7 @@ def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
     max_steps = min(source.size(1) + _MAX_EXTRA_TOKENS, model.settings.max_positions)
     while bool(is_unfinished.any()) and len(steps) < max_steps:
         logits, cache = model.step(tokens, cache)
+        # Finished translations get EOS at each further step.
         tokens = torch.where(is_unfinished, logits.argmax(-1), EOS)
         steps.append(tokens)
         is_unfinished = tokens != EOS
