@@ -138,7 +138,7 @@ def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding)
 
 
 def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
-    """Return the vector that is added at each position: (max_positions, model_dim)."""
+    """Return the vector that is added at each position: (max_positions, d_model)."""
     if settings.positional_encoding == "learned":
         return encoding.weight
     if settings.positional_encoding == "sinusoidal":

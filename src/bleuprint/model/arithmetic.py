@@ -34,13 +34,15 @@ PORTABLE = {
 
 
 def restart(*names: str) -> None:
-    """Restart this process with the environment variables that its run's arithmetic needs.
+    """Restart this process with the environment variables that its arithmetic needs.
 
-    Must be called before torch is imported.
+    With the setting `arithmetic: portable`, results must be the same on all processors. The
+    libraries that compute read variables for this when they are loaded. So this must be called
+    before torch is imported.
 
     Args:
-        names: The system and the corpus of the run, as in the arguments of a stage. If names are
-            missing, the arithmetic is native: the stage itself reports them.
+        names: The arguments of the stage: the names of a system and a corpus. If one is missing,
+            the stage itself reports it later; here the arithmetic is then not portable.
     """
     if not _is_run_portable(names):
         reexec()
@@ -51,9 +53,14 @@ def restart(*names: str) -> None:
 
 
 def _is_run_portable(names: Sequence[str]) -> bool:
-    """Return whether reports/resolved.json sets portable arithmetic for a run.
+    """Return whether a system is to be trained and run with portable arithmetic.
 
-    False if the file or the entry is missing or damaged, which the stage itself reports.
+    Args:
+        names: The arguments of the stage: the names of a system and a corpus.
+
+    Returns:
+        What reports/resolved.json says, the file with all settings. False if a name, the file or
+        the entry is missing or damaged: the stage itself reports this later.
     """
     if len(names) < 2:
         return False
@@ -71,15 +78,15 @@ def is_portable() -> bool:
 
 
 def check_portable(system: str, processes: int = 1) -> None:
-    """Check that this process computes as `arithmetic: portable` promises.
+    """Check that this process gives the bits that `arithmetic: portable` promises, as everywhere.
 
     Args:
         system: The name of the system, for the message.
         processes: The number of processes that train together.
 
     Raises:
-        UserError: Several processes train, the processor is another one, or a library computes
-            otherwise than its variables ask for.
+        UserError: Several processes train together; the processor has no AVX2 instructions; or a
+            library does not compute as its environment variables tell it.
     """
     from torch.backends import cpu
 
@@ -95,6 +102,7 @@ def check_portable(system: str, processes: int = 1) -> None:
     deviation = describe_deviation()
     if deviation is None:
         return
+    # Variables that this program does not set itself.
     variables = list_suspect_variables(known={**VARIABLES, **PORTABLE})
     if variables:
         advice = f"unset the variable that causes it, one of {variables}"

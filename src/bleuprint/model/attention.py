@@ -1,7 +1,7 @@
 """Multi-head attention (section 3.2).
 
 Dimensions in shapes: `rows` are the tokens of a batch (see layout.py), `hypotheses` those of a
-search; `model_dim` is the setting d_model, `key_dim` d_k and `value_dim` d_v.
+search; `d_model` is a setting of the model, `key_dim` is d_k and `value_dim` d_v.
 """
 
 import math
@@ -46,15 +46,15 @@ class MultiHeadAttention(nn.Module):
         self.query_scale = 1.0 if settings.scale_attention else math.sqrt(settings.d_k)
 
     def forward(self, x: Tensor, layout: Layout, is_causal: bool = False) -> Tensor:
-        """Attend from each row to the rows of its sentence.
+        """Compute self-attention: each token attends to the tokens of its sentence.
 
         Args:
-            x: The tokens, (rows, model_dim).
-            layout: Which rows belong to a sentence.
-            is_causal: Whether no position sees a later one, as in the decoder.
+            x: The tokens of all sentences in a batch, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+            is_causal: Whether tokens do not attend to later ones, as in the decoder.
 
         Returns:
-            The output of the sublayer, (rows, model_dim).
+            The output of the sublayer, (rows, d_model).
         """
         query, key, value = self.project_qkv(x, layout)
         mixed = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
@@ -64,34 +64,40 @@ class MultiHeadAttention(nn.Module):
     def attend_memory(
         self, x: Tensor, layout: Layout, key: Tensor, value: Tensor, memory_layout: Layout
     ) -> Tensor:
-        """Attend from target tokens to the encoder's output.
+        """Compute cross-attention: target tokens attend to the encoder's output for their sentence.
 
         Args:
-            x: The target tokens, (rows, model_dim).
-            layout: Their layout.
-            key: Keys of the encoder's output, by `project_key_value`.
-            value: Values of the encoder's output, by `project_key_value`.
-            memory_layout: The layout of keys and values.
+            x: The target tokens of all sentences in a batch, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+            key: The keys of the encoder's output, from `project_key_value`.
+            value: The values of the encoder's output, from `project_key_value`.
+            memory_layout: Knows which keys and values belong to a sentence.
 
         Returns:
-            The output of the sublayer, (rows, model_dim).
+            The output of the sublayer, (rows, d_model).
         """
         query = layout.split_heads(self._project_query(x), self.heads)
-        dropout = self._active_dropout
-        mixed = layout.attend(query, key, value, memory_layout, False, dropout)
+        mixed = layout.attend(
+            query,
+            key,
+            value,
+            memory_layout,
+            is_causal=False,
+            dropout=self._active_dropout,
+        )
         output: Tensor = self.out_proj(mixed)
         return output
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
-        """Attend from one new token of each hypothesis to its earlier tokens, and store it.
+        """Compute self-attention in a search: a new token attends to the tokens before it.
 
         Args:
-            x: The new tokens, (hypotheses, model_dim).
+            x: One new token of each hypothesis of the search, (hypotheses, d_model).
             layer: The number of the decoder layer, from 0.
-            cache: Keys and values of earlier tokens; the new tokens' are added.
+            cache: The keys and values of earlier tokens. Those of the new tokens are added.
 
         Returns:
-            The output of the sublayer, (hypotheses, model_dim).
+            The output of the sublayer, (hypotheses, d_model).
         """
         query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         if self.is_rotary:
@@ -102,58 +108,85 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def step_memory(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
-        """Attend from one new token of each hypothesis to its source.
+        """Compute cross-attention in a search: a new token attends to its source sentence.
 
         Args:
-            x: The new tokens, (hypotheses, model_dim).
+            x: One new token of each hypothesis of the search, (hypotheses, d_model).
             layer: The number of the decoder layer, from 0.
-            cache: Keys and values of the sources.
+            cache: The keys and values of the source sentences.
 
         Returns:
-            The output of the sublayer, (hypotheses, model_dim).
+            The output of the sublayer, (hypotheses, d_model).
         """
         output: Tensor = self.out_proj(cache.cross_attend(layer, self._project_query(x)))
         return output
 
     def project_qkv(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values of tokens (rows, model_dim), split into heads."""
+        """Return the queries, keys and values of tokens, split into heads, for self-attention.
+
+        With rotary encoding, queries and keys are rotated by the position of their token.
+
+        Args:
+            x: The tokens of all sentences in a batch, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+        """
         projected = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         query, key, value = (layout.split_heads(part, self.heads) for part in projected)
         if self.is_rotary:
-            query = rotate(query, 0)
-            key = rotate(key, 0)
+            query = rotate(query, first_position=0)
+            key = rotate(key, first_position=0)
         return self._scale_query(query), key, value
 
     def project_key_value(self, memory: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Return keys and values of the encoder's output (rows, model_dim), split into heads."""
+        """Return the keys and values of the encoder's output, split into heads.
+
+        Args:
+            memory: The encoder's output for all sentences in a batch, one source token in each row,
+                (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+        """
         query_size, *key_value_sizes = self.qkv_sizes
         projected = self._project_part(memory, slice(query_size, None))
         key, value = torch.split(projected, key_value_sizes, dim=-1)
         return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
 
     def _project_query(self, x: Tensor) -> Tensor:
-        """Return queries (rows, heads x key_dim) of rows (rows, model_dim)."""
+        """Return the queries of tokens (rows, d_model), as (rows, heads x key_dim)."""
         query_size = self.qkv_sizes[0]
-        return self._scale_query(self._project_part(x, slice(None, query_size)))
+        query = self._project_part(x, slice(query_size))
+        return self._scale_query(query)
 
     def _project_part(self, x: Tensor, outputs: slice) -> Tensor:
-        """Return some of the outputs of `in_proj` for rows (rows, model_dim)."""
+        """Compute some of the outputs of `in_proj`, such as the queries alone.
+
+        Args:
+            x: The tokens, (rows, d_model).
+            outputs: Which outputs to compute.
+        """
         weight, bias = self.in_proj.parameters_as(x.dtype)
         if bias is not None:
             bias = bias[outputs]
         return linear(x, weight[outputs], bias)
 
     def _rotate_tokens(self, x: Tensor, position: int) -> Tensor:
-        """Rotate queries or keys by the position of their tokens, which all have the same one.
+        """Rotate the queries or keys of a search's new tokens, for rotary encoding.
 
-        The shape stays (hypotheses, heads x key_dim).
+        Args:
+            x: Queries or keys, (hypotheses, heads x key_dim).
+            position: The position of all these tokens in their hypotheses.
+
+        Returns:
+            The rotated queries or keys, (hypotheses, heads x key_dim).
         """
+        # `rotate` takes (..., positions, key_dim); here there is one position.
         heads = x.view(len(x), self.heads, 1, -1)
         return rotate(heads, position).flatten(1)
 
     def _scale_query(self, query: Tensor) -> Tensor:
-        """Return queries multiplied by `query_scale`; a factor of 1 copies nothing."""
-        return query if self.query_scale == 1.0 else query * self.query_scale
+        """Return queries multiplied by `query_scale`."""
+        if self.query_scale == 1.0:
+            return query  # Saves a copy.
+        return query * self.query_scale
 
     @property
     def _active_dropout(self) -> float:

@@ -62,12 +62,15 @@ PackedKernel = Literal["by sentence", "triton", "flash"]
 
 
 def onednn_multiplies(dtype: torch.dtype) -> bool:
-    """Return whether oneDNN computes matrix products of a type on this processor.
+    """Return whether the library oneDNN is to compute matrix products of a type on this processor.
 
-    torch computes float32 products with MKL, which reaches half of the peak on AMD processors (95
-    of 220 GFLOP/s on a Zen 5 core). On Intel's processors MKL is 1.28 times as fast as oneDNN
-    (d_model 128, one thread of a processor with AMX). Portable arithmetic takes oneDNN's bits on
-    both.
+    torch itself computes float32 products with the library MKL. On AMD processors MKL reaches half
+    of the peak (95 of 220 GFLOP/s on a Zen 5 core), so oneDNN is faster. On Intel processors MKL is
+    1.28 times as fast as oneDNN (d_model 128, one thread of a processor with AMX). Portable
+    arithmetic, which must give the same bits everywhere, takes oneDNN on both.
+
+    Args:
+        dtype: The floating-point type of both operands.
     """
     if not HAS_ONEDNN or not processor.THIS.is_x86:
         return False
@@ -77,7 +80,14 @@ def onednn_multiplies(dtype: torch.dtype) -> bool:
 
 
 def onednn_takes(x: Tensor, weight: Tensor) -> bool:
-    """Return whether oneDNN computes the product of two tensors; never under torch.compile."""
+    """Return whether the library oneDNN is to compute the product of two tensors.
+
+    Under torch.compile it never is: the compiler chooses by itself.
+
+    Args:
+        x: The inputs of a linear layer.
+        weight: The weight of the layer.
+    """
     return (
         not torch.compiler.is_compiling()
         and x.device.type == "cpu"
@@ -88,11 +98,13 @@ def onednn_takes(x: Tensor, weight: Tensor) -> bool:
 
 
 def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
-    """Return whether oneDNN computes the gradient of a weight.
+    """Return whether the library oneDNN is to compute the gradient of a linear layer's weight.
+
+    For small weights torch itself is faster.
 
     Args:
-        x: The rows that the weight (outputs, inputs) multiplied, (rows, inputs).
-        gradient: The gradient of the product, (rows, outputs).
+        x: The inputs of the layer, (rows, in_features).
+        gradient: The gradient of its outputs, (rows, out_features).
     """
     if not onednn_takes(x, gradient):
         return False
@@ -101,11 +113,15 @@ def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
 
 
 def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
-    """Return native/search.cpp if it computes attention to these keys and values; None: torch does.
+    """Return the compiled library whose C++ function computes attention in a decoding step.
 
     Args:
-        key: Keys, (..., inputs).
-        value: Values, (..., value_dim).
+        key: The keys, (..., key_dim).
+        value: The values, (..., value_dim).
+
+    Returns:
+        The library of native/search.cpp. None if torch must compute attention: C++ takes float32 on
+        CPUs, and sizes of keys and values that are multiples of 8.
     """
     if IS_PORTABLE or key.device.type != "cpu" or key.dtype != torch.float32:
         return None
@@ -115,14 +131,16 @@ def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
 
 
 def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
-    """Return native/search.cpp if it finds the best continuations of a search; None: torch does.
-
-    Of equal continuations C++ takes the first and torch any. So portable arithmetic takes torch's
-    everywhere.
+    """Return the compiled library whose C++ function finds the best continuations in a search.
 
     Args:
         log_probs: The log-probabilities of all continuations.
         count: The number of continuations to find for each sentence.
+
+    Returns:
+        The library of native/search.cpp; None if torch must find them. With portable arithmetic
+        torch does on all devices, because of two equally good continuations C++ takes the first,
+        and torch may take the other one.
     """
     if IS_PORTABLE or log_probs.device.type != "cpu" or count > _MAX_NATIVE_CONTINUATIONS:
         return None
@@ -130,7 +148,10 @@ def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
 
 
 def has_triton() -> bool:
-    """Return whether Triton is installed with what it needs: a C compiler and Python's headers."""
+    """Return whether Triton is installed, with what it needs to compile kernels.
+
+    It needs a C compiler and the header files of Python.
+    """
     compilers = (os.environ.get("CC", "cc"), "gcc", "clang")
     header = Path(sysconfig.get_path("include"), "Python.h")
     return (
@@ -145,15 +166,16 @@ _HAS_TRITON = has_triton()
 
 
 def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
-    """Return whether a model can be trained on packed sentences, by torch's flash attention.
+    """Return whether a model can be trained on packed sentences, which have no padding.
 
-    Flash attention needs a GPU of the Ampere generation or newer and activations of 16 bits. It has
-    neither dropout of attention weights nor rotary positions.
+    This needs torch's flash attention, and so a GPU of the Ampere generation or newer, and
+    activations of 16 bits. Flash attention has no dropout of attention weights, and rotary
+    positions are not implemented for packed sentences.
 
     Args:
-        model: The shape of the model.
+        model: The settings of the model's shape.
         dtype: The type of its activations.
-        device: Where it is trained.
+        device: The device that trains.
     """
     return (
         device.type == "cuda"
@@ -168,12 +190,16 @@ def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
 
 
 def packed_kernel(device_type: str, head_size: int, max_length: int) -> PackedKernel:
-    """Return which kernel computes attention over packed sentences.
+    """Choose the kernel that computes attention over packed sentences, which have no padding.
 
     Args:
-        device_type: The device that computes, such as cuda.
+        device_type: The kind of device that computes, such as `cuda`.
         head_size: The number of dimensions of a head's keys.
-        max_length: A bound of the lengths of all sentences, in tokens.
+        max_length: A number of tokens that no sentence exceeds.
+
+    Returns:
+        `triton`, our kernels for short sentences, if Triton is installed; `flash`, torch's flash
+        attention; or, on CPUs, `by sentence`, a simple form for tests.
     """
     if device_type != "cuda":
         return "by sentence"

@@ -13,7 +13,7 @@ DESCRIPTION = "model.json"
 
 @dataclass(frozen=True)
 class VocabularyFile:
-    """The vocabulary of one side.
+    """The source or target vocabulary that a model was trained on.
 
     Attributes:
         size: The number of its tokens, special tokens included.
@@ -34,10 +34,10 @@ class Vocabularies:
 
 @dataclass(frozen=True)
 class Averaged:
-    """How checkpoints were averaged.
+    """How the checkpoints of a training were averaged.
 
     Attributes:
-        settings: The settings under `average` that params.yaml gives.
+        settings: The settings below `average` in params.yaml.
         updates: The update of each checkpoint, oldest first.
     """
 
@@ -71,11 +71,11 @@ class ModelDescription:
 
     @classmethod
     def read(cls, folder: Path, remedy: str = RERUN) -> Self:
-        """Read model.json in a folder.
+        """Read model.json, which describes the weights in the same folder.
 
         Args:
             folder: The folder of a model.
-            remedy: What the message says that the user should do.
+            remedy: What the message tells the user to do if the file is missing or damaged.
 
         Raises:
             UserError: The file is missing or damaged.

@@ -12,25 +12,26 @@ Count = TypeVar("Count", int, NDArray[np.int64])
 
 
 def forward_flops(model: Model, vocabulary: int, source: Count, target: Count) -> Count:
-    """Return the floating-point operations of the matrix products in a forward pass.
+    """Return how many floating-point operations a forward pass of the Transformer takes.
 
-    A product of (m x k) and (k x n) counts 2mkn. Included are the projections (also the one to the
-    vocabulary), attention scores and weighted sums; each decoder position counts attention to all
-    target positions, masked or not. Layer norms, softmax, dropout and embedding look-ups are
-    excluded (below 1% at usual sizes).
+    Counted are matrix products: the projections, also the one to the vocabulary; the scores of
+    attention; and its weighted sums. The product of an (m x k) and a (k x n) matrix counts 2mkn.
+    Each target position counts attention to all target positions, masked or not. Layer norms,
+    softmax, dropout and embedding look-ups are not counted (below 1% at usual sizes).
 
     Args:
-        model: The shape of the model.
-        vocabulary: The size of the target vocabulary.
-        source: The length of a sentence in tokens, without padding; or the lengths of many.
-        target: The length of its translation; or the lengths of many.
+        model: The settings of the model's shape.
+        vocabulary: The number of tokens in the target vocabulary.
+        source: The length of a source sentence in tokens, without padding; or an array of lengths.
+        target: The length of its translation; or an array of lengths.
 
     Returns:
         The operations of one sentence pair; or an array with those of each pair.
     """
-    # The columns of queries and values together; keys and outputs have as many.
+    # The total size of queries and values of all heads. Keys are as large as queries, and outputs
+    # as large as values, so all four together have twice this size.
     attention_width = model.heads * (model.d_k + model.d_v)
-    # Queries, keys, values and outputs: 2 operations per weight, in matrices of d_model rows.
+    # For one token: queries, keys, values and outputs, with 2 operations for each weight.
     projections = 4 * model.d_model * attention_width
     feed_forward = 2 * model.feed_forward_weights
     encoder_layer = source * (projections + feed_forward) + 2 * source * source * attention_width
@@ -48,20 +49,21 @@ def forward_flops(model: Model, vocabulary: int, source: Count, target: Count) -
 
 
 def training_flops(model: Model, vocabulary: int, source: Count, target: Count) -> Count:
-    """Return the floating-point operations of a forward and backward pass.
+    """Return how many floating-point operations a forward and a backward pass take.
 
-    The backward pass has two products for each product of the forward pass. Layers are weighted by
-    the probability that LayerDrop keeps them.
+    The backward pass has two matrix products for each product of the forward pass. With LayerDrop,
+    which skips layers at random, the expected number is returned.
 
     Args:
-        model: The shape of the model.
-        vocabulary: The size of the target vocabulary.
-        source: The length of a sentence in tokens, without padding; or the lengths of many.
-        target: The length of its translation; or the lengths of many.
+        model: The settings of the model's shape.
+        vocabulary: The number of tokens in the target vocabulary.
+        source: The length of a source sentence in tokens, without padding; or an array of lengths.
+        target: The length of its translation; or an array of lengths.
 
     Returns:
         The operations of one sentence pair; or an array with those of each pair.
     """
+    # Without a vocabulary, only the layers are left.
     layers = forward_flops(model, 0, source, target)
     projection = forward_flops(model, vocabulary, source, target) - layers
     kept_layers = np.rint(layers * (1 - model.layer_drop)).astype(np.int64)

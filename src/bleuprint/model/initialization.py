@@ -9,11 +9,17 @@ from bleuprint.config.system import Model as Settings
 
 
 def initialize(model: nn.Module, settings: Settings) -> None:
-    """Draw the weights by the scheme `settings.init`; biases are 0, norms the identity.
+    """Give a model random initial weights, by the scheme that the settings name.
 
-    Weights are drawn in the order of `model.named_parameters()`: another order would give each of
-    them other random numbers. docs/training.md describes the schemes.
+    Biases are 0. With `xavier` all weights come from Xavier's uniform distribution. With `scaled`
+    and `small`, embeddings and the output projection come from a normal distribution; with `small`,
+    the weights of the layers do, too (docs/training.md).
+
+    Args:
+        model: The model, which is changed.
+        settings: The settings of the model, with the scheme `init`.
     """
+    # In this order: in another one, each weight would get other random numbers.
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
@@ -29,14 +35,24 @@ def initialize(model: nn.Module, settings: Settings) -> None:
 
 
 def _is_in_layer(name: str) -> bool:
-    """Return whether a weight belongs to a layer, not to embeddings or the output projection."""
+    """Return whether a weight belongs to the layers, and not to embeddings or output projection."""
     return name.startswith(("encoder", "decoder"))
 
 
 def _separate_matrices(name: str, parameter: Tensor, settings: Settings) -> tuple[Tensor, ...]:
-    """Return the matrices of the paper that a parameter stores as one, as views of it.
+    """Return the weight matrices that are stored side by side in one parameter.
 
-    Xavier initialization depends on a matrix's size, so that each must be drawn by itself.
+    The range of Xavier initialization depends on the size of a matrix, so that each of them must be
+    drawn by itself.
+
+    Args:
+        name: The name of the parameter.
+        parameter: The parameter. It may contain the projections of queries, keys and values; or the
+            two halves of a gated feed-forward network.
+        settings: The settings of the model.
+
+    Returns:
+        Views of the parameter; or the parameter itself, if it is one matrix.
     """
     if name.endswith("attention.in_proj.weight"):
         query_size = settings.heads * settings.d_k

@@ -44,19 +44,20 @@ class KVCache:
     """
 
     def __init__(self, source: list[tuple[Tensor, Tensor]], mask: Tensor | None) -> None:
-        """Create the cache before the first step.
+        """Create the cache before the first step, with the keys and values of the sources.
 
         Args:
-            source: Keys (sentences, heads, source_len, key_dim) and values (sentences, heads,
-                source_len, value_dim) of the source, for each layer.
-            mask: False at the source's padding, (sentences, 1, 1, source_len); None without
-                padding.
+            source: For each decoder layer, the keys of the sources, (sentences, heads, source_len,
+                key_dim), and their values, (sentences, heads, source_len, value_dim).
+            mask: False where the sources have padding, (sentences, 1, 1, source_len); None if they
+                have none.
         """
         self.position = -1
         self._source = [(key.contiguous(), value.contiguous()) for key, value in source]
         first_key, first_value = source[0]
         sentences = first_key.size(0)
-        self._mask = None if mask is None else _bias(mask, first_key)
+        # What is added to the scores of attention to the source, so that padding gets no weight.
+        self._source_bias = None if mask is None else _mask_to_bias(mask, first_key)
         # The stored row of each sentence, (sentences,); None as long as row i is sentence i.
         self._rows: Tensor | None = None
         self._stored = sentences
@@ -68,45 +69,58 @@ class KVCache:
         self._compact_at = _MIN_ENTRIES
         # Which entries are in the history of each hypothesis, (sentences, beam, entries).
         self._history = torch.ones(sentences, 1, 0, dtype=torch.bool, device=first_key.device)
-        # The bias of the current step, (stored_sentences, heads, beam, entries); `advance` sets it.
-        self._bias = first_key
-        # The compiled attention, or None where torch computes.
+        # What is added to the scores of self-attention in the current step, (stored_sentences,
+        # heads, beam, entries), so that other hypotheses' entries get no weight. `advance` sets it.
+        self._history_bias = first_key
+        # The C++ functions that compute attention; None where torch computes it.
         self._library = native_attention(first_key, first_value)
-        # Which source positions are not padding, by stored row, (stored_sentences, source_len); the
-        # compiled attention takes it in place of a bias.
+        # Which source positions are not padding, (stored_sentences, source_len). C++ takes this in
+        # place of a bias.
         if mask is None:
             self._is_source = first_key.new_ones(sentences, first_key.size(2), dtype=torch.bool)
         else:
             self._is_source = mask[:, 0, 0].contiguous()
 
     def advance(self, hypotheses: int) -> None:
-        """Start the next step, in which each hypothesis gets one new entry."""
+        """Start the next decoding step, in which each hypothesis gets one new entry.
+
+        An entry is the key and the value of one token of one hypothesis. A hypothesis attends to
+        the entries of its own tokens, its history. This adds the new token of each hypothesis to
+        its history. Entries that no hypothesis uses any more are removed now and then.
+
+        Args:
+            hypotheses: The number of hypotheses of all sentences; each sentence has equally many.
+        """
         self.position += 1
         if self._entries >= self._compact_at:
             self._compact_entries()
-        width = hypotheses // self._sentences
-        # Of the new entries of a sentence, each hypothesis sees only its own.
-        own_entry = torch.eye(width, dtype=torch.bool, device=self._history.device)
+        beam = hypotheses // self._sentences
+        # The new entries of a sentence are one for each hypothesis, which sees only its own.
+        own_entry = torch.eye(beam, dtype=torch.bool, device=self._history.device)
         new_history = own_entry.expand(self._sentences, -1, -1)
         self._history = torch.cat((self._history, new_history), dim=2)
-        self._entries += width
+        self._entries += beam
         if self._library is not None:
-            return  # It reads the history itself.
+            return  # C++ reads the history itself and needs no bias.
         history = self._history
         if self._rows is not None:
-            # Rows not in use must attend to something, or their softmax is NaN.
+            # Finished sentences that are still stored must attend to something: a softmax over no
+            # entries is NaN.
             history_of_rows = history.new_ones(self._stored, *history.shape[1:])
             history = history_of_rows.index_copy_(0, self._rows, history)
-        self._bias = _bias(history[:, None], self._source[0][0])
+        self._history_bias = _mask_to_bias(history[:, None], self._source[0][0])
 
     def self_attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Store the keys and values of the current step's tokens, and attend to all histories.
+        """Attend from the new token of each hypothesis to its earlier tokens and itself.
+
+        The keys and values of the new tokens are stored for later steps.
 
         Args:
             layer: The number of the decoder layer, from 0.
-            query: Queries, (hypotheses, heads x key_dim).
-            key: Keys, (hypotheses, heads x key_dim).
-            value: Values, (hypotheses, heads x value_dim).
+            query: The queries of the new tokens, one for each hypothesis of each sentence,
+                (hypotheses, heads x key_dim).
+            key: The keys of the new tokens, (hypotheses, heads x key_dim).
+            value: The values of the new tokens, (hypotheses, heads x value_dim).
 
         Returns:
             The weighted sums of the values, (hypotheses, heads x value_dim).
@@ -114,42 +128,55 @@ class KVCache:
         heads = self._source[layer][0].size(1)
         if layer == len(self._target):
             self._add_layer(query, heads, key.size(1) // heads, value.size(1) // heads)
-        width = len(query) // self._sentences
-        stored_key, stored_value = self._target[layer]
-        keys = self._with_room(stored_key, width)
-        values = self._with_room(stored_value, width)
+        beam = len(query) // self._sentences
+        stored_keys, stored_values = self._target[layer]
+        keys = self._with_room(stored_keys, beam)
+        values = self._with_room(stored_values, beam)
         self._target[layer] = (keys, values)
         if self._library is not None:
+            # C++ also stores the new keys and values.
             return self._attend_natively((query, key, value), keys, values, self._history)
+        # Finished sentences may still be stored; then `_rows` are the rows of the others.
         rows = slice(None) if self._rows is None else self._rows
-        new_entries = slice(self._entries - width, self._entries)
+        new_entries = slice(self._entries - beam, self._entries)
         keys[rows, :, new_entries] = self._by_sentence(key, heads)
         values[rows, :, new_entries] = self._by_sentence(value, heads)
-        used_keys = keys[:, :, : self._entries]
-        used_values = values[:, :, : self._entries]
-        return self._attend(self._by_sentence(query, heads), used_keys, used_values, self._bias)
+        # The tensors have room for more entries than there are.
+        return self._attend(
+            self._by_sentence(query, heads),
+            keys[:, :, : self._entries],
+            values[:, :, : self._entries],
+            self._history_bias,
+        )
 
     def cross_attend(self, layer: int, query: Tensor) -> Tensor:
-        """Attend from the current step's tokens to the source.
+        """Attend from the new token of each hypothesis to the source of its sentence.
 
         Args:
             layer: The number of the decoder layer, from 0.
-            query: Queries, (hypotheses, heads x key_dim).
+            query: The queries of the new tokens, one for each hypothesis of each sentence,
+                (hypotheses, heads x key_dim).
 
         Returns:
             The weighted sums of the source's values, (hypotheses, heads x value_dim).
         """
         key, value = self._source[layer]
         if self._library is not None:
+            # There are no new keys and values to store.
             return self._attend_natively((query, None, None), key, value, self._is_source)
-        return self._attend(self._by_sentence(query, key.size(1)), key, value, self._mask)
+        heads = key.size(1)
+        return self._attend(self._by_sentence(query, heads), key, value, self._source_bias)
 
     def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "KVCache":
-        """Keep some hypotheses of some sentences; changes this cache and returns it.
+        """Keep the hypotheses that a search continues; this changes the cache and returns it.
+
+        Keys and values are not moved, which would take longer than attention itself. A hypothesis
+        gets the history of the one that it continues: which of its sentence's entries it sees. The
+        rows of finished sentences are removed only once they are more than half of all rows.
 
         Args:
-            hypotheses: The hypotheses to keep, as indices into all current hypotheses; the same
-                number for each sentence that is kept.
+            hypotheses: The hypotheses to keep, as indices into the hypotheses of all sentences.
+                Each sentence keeps equally many. An index may occur twice.
             sentences: The sentences to keep, as indices into the current sentences; None keeps
                 all.
         """
@@ -157,54 +184,64 @@ class KVCache:
             self._rows = sentences if self._rows is None else self._rows[sentences]
             self._sentences = len(sentences)
             if self._sentences < _MIN_SHARE_IN_USE * self._stored:
-                self._compact_rows(self._rows)
+                self._remove_rows_except(self._rows)
         history = self._history.flatten(0, 1)[hypotheses]
-        # At least 1: after the last sentence nothing is left to divide by.
-        width = len(hypotheses) // max(1, self._sentences)
-        self._history = history.view(self._sentences, width, self._entries)
+        # After the last sentence there are 0 sentences, by which nothing can be divided.
+        beam = len(hypotheses) // max(1, self._sentences)
+        self._history = history.view(self._sentences, beam, self._entries)
         return self
 
     def _add_layer(self, like: Tensor, heads: int, key_size: int, value_size: int) -> None:
-        """Add empty keys and values of the target for the next layer, in the type of `like`."""
+        """Add tensors for the keys and values of one more decoder layer, without entries yet.
+
+        Args:
+            like: A tensor whose type and device the new tensors get.
+            heads: The number of heads.
+            key_size: The size of a head's key.
+            value_size: The size of a head's value.
+        """
         keys = like.new_empty(self._stored, heads, 0, key_size)
         values = like.new_empty(self._stored, heads, 0, value_size)
         self._target.append((keys, values))
 
-    def _compact_rows(self, rows: Tensor) -> None:
-        """Remove stored sentences.
+    def _remove_rows_except(self, rows: Tensor) -> None:
+        """Remove the keys and values of finished sentences.
 
         Args:
-            rows: The rows of the stored sentences to keep, (sentences,); they are numbered anew
-                from 0, in this order.
+            rows: The rows of the sentences to keep, (sentences,). They get the numbers 0, 1, ... in
+                this order.
         """
         self._source = [(key[rows], value[rows]) for key, value in self._source]
-        if self._mask is not None:
-            self._mask = self._mask[rows]
+        if self._source_bias is not None:
+            self._source_bias = self._source_bias[rows]
         self._is_source = self._is_source[rows]
+        # Room for further entries is not copied.
         used = slice(self._entries)
         self._target = [(key[rows, :, used], value[rows, :, used]) for key, value in self._target]
-        self._rows = None
+        self._rows = None  # From now on, row i is sentence i.
         self._stored = len(rows)
 
     def _compact_entries(self) -> None:
-        """Keep the entries that some hypothesis of their sentence uses, in their order.
+        """Remove entries that no hypothesis uses any more, if this halves their number.
 
-        All sentences keep as many entries as the sentence that uses most. So other sentences keep
-        some entries that they do not use; their history masks them.
+        An entry is the key and the value of one token of one hypothesis. All sentences keep as many
+        entries as the sentence that uses most. So some sentences keep entries that they do not use,
+        which are in no hypothesis's history. The next check is due once the number has doubled.
         """
         is_used = self._history.any(dim=1)  # (sentences, entries)
         kept_entries = int(is_used.sum(dim=1).max())
         if kept_entries < _MIN_SHARE_IN_USE * self._entries:
             if self._rows is not None:
-                self._compact_rows(self._rows)
-            # A stable sort puts the used entries first, in their order.
+                self._remove_rows_except(self._rows)
+            # A stable sort puts the used entries first, and leaves them in their order.
             ranks = is_used.byte().argsort(dim=1, descending=True, stable=True)
             kept = ranks[:, :kept_entries]
             sentences = torch.arange(len(kept), device=kept.device)[:, None]
             compacted = []
             for key, value in self._target:
-                # Indices on both sides of a slice put their dimensions first: (sentences, kept,
-                # heads, key_dim).
+                # torch puts the dimensions of the two indices first, because a slice is between
+                # them: (sentences, entries, heads, key_dim). `transpose` puts the heads before the
+                # entries again.
                 kept_keys = key[sentences, :, kept].transpose(1, 2)
                 kept_values = value[sentences, :, kept].transpose(1, 2)
                 compacted.append((kept_keys, kept_values))
@@ -217,24 +254,27 @@ class KVCache:
         """Group queries, keys or values by sentence and head.
 
         Args:
-            x: Queries, keys or values of all hypotheses, (hypotheses, heads x key_dim).
+            x: Queries, keys or values of the hypotheses of all sentences, with the heads side by
+                side, (hypotheses, heads x key_dim).
             heads: The number of heads.
 
         Returns:
-            A view of them, (sentences, heads, beam, key_dim).
+            A view of them, (sentences, heads, beam, key_dim), where `beam` is the number of
+            hypotheses of a sentence.
         """
         return x.view(self._sentences, -1, heads, x.size(1) // heads).transpose(1, 2)
 
     def _with_room(self, stored: Tensor, new_entries: int) -> Tensor:
-        """Return stored keys or values that have room for the entries of the current step.
+        """Return stored keys or values with room for the new entries of the current step.
 
-        The tensor is returned itself if it has room, otherwise a larger copy. It has more room than
-        there are entries, so that few steps copy it.
+        A tensor has room for more entries than it contains, so that it is copied in few steps only.
+        If it has no room left, a copy with twice as much room is returned, otherwise itself.
 
         Args:
             stored: Keys or values, (stored_sentences, heads, room, key_dim), where `room` is the
-                number of entries that they can hold.
-            new_entries: How many of the current entries are not stored yet.
+                number of entries that fit into the tensor.
+            new_entries: How many entries the current step adds to each sentence, which are not
+                stored yet.
         """
         if stored.size(2) >= self._entries:
             return stored
@@ -246,27 +286,28 @@ class KVCache:
 
     def _attend_natively(
         self,
-        projected: tuple[Tensor, Tensor | None, Tensor | None],
+        new_tokens: tuple[Tensor, Tensor | None, Tensor | None],
         keys: Tensor,
         values: Tensor,
-        is_visible: Tensor,
+        mask: Tensor,
     ) -> Tensor:
-        """Attend from the current step's tokens to stored keys and values, in C++.
+        """Attend from the new token of each hypothesis to stored keys and values, by C++.
 
-        native/search.cpp computes what `_attend` computes with torch. If there are new keys and
-        values, it first copies them to the newest entries of `keys` and `values`.
+        The function `attend` in native/search.cpp does this for self-attention and for attention to
+        the source. In self-attention, it first stores the keys and values of the new tokens at the
+        end of `keys` and `values`.
 
         Args:
-            projected: Queries and new keys, (hypotheses, heads x key_dim), and new values,
-                (hypotheses, heads x value_dim). For attention to the source, keys and values are
-                None.
-            keys: The stored keys, (stored_sentences, heads, room, key_dim), where `room` is the
-                number of entries that they can hold.
-            values: The stored values, (stored_sentences, heads, room, value_dim).
-            is_visible: Which keys may be attended to. With new keys and values (self-attention),
-                the entries that each hypothesis sees, (sentences, beam, entries). Without them
-                (attention to the source), the positions that are not padding,
-                (stored_sentences, source_len).
+            new_tokens: The queries, keys and values of the new tokens, one for each hypothesis of
+                each sentence: twice (hypotheses, heads x key_dim), and (hypotheses, heads x
+                value_dim). Keys and values are None in attention to the source.
+            keys: The stored keys, (stored sentences, heads, room, key_dim). `room` positions fit
+                into the tensor; not all are in use. Finished sentences may still be stored.
+            values: The stored values, (stored sentences, heads, room, value_dim).
+            mask: True at the positions that may be attended to. In self-attention these depend on
+                the hypothesis: (sentences, hypotheses of a sentence, positions in use). In
+                attention to the source they are the positions without padding: (stored sentences,
+                source length).
 
         Returns:
             The weighted sums of the values, (hypotheses, heads x value_dim).
@@ -274,9 +315,9 @@ class KVCache:
         assert self._library is not None
         _, heads, room, key_dim = keys.shape
         value_dim = values.size(3)
-        query, new_key, new_value = projected
+        query, new_key, new_value = new_tokens
         hypotheses = query.size(0)
-        # Without `_rows`, each sentence is in the row of its number.
+        # Sentence i is stored in row i, as long as no sentence is finished.
         rows = torch.arange(self._sentences) if self._rows is None else self._rows
         weighted_sums = keys.new_empty(hypotheses, heads * value_dim)
         arguments = [
@@ -290,59 +331,59 @@ class KVCache:
             0 if new_value is None else new_value.stride(0),
             keys,
             values,
-            room,  # The entries that `keys` and `values` can hold.
+            room,
             rows,  # The row of each sentence in `keys` and `values`.
-            is_visible.contiguous(),
+            mask.contiguous(),
             self._sentences,
-            hypotheses // self._sentences,  # The beam.
+            hypotheses // self._sentences,  # The hypotheses of a sentence.
             heads,
             key_dim,
             value_dim,
-            is_visible.size(-1),  # The entries, or source positions, in use.
+            mask.size(-1),  # The positions in use.
             weighted_sums,  # Written by C++.
         ]
         self._library.attend(*native.c_arguments(*arguments))
         return weighted_sums
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-        """Attend from the current step's tokens to stored keys and values, with torch.
-
-        `keys` in the shapes are the entries of the target, or the positions of the source.
+        """Attend from the new token of each hypothesis to stored keys and values, by torch.
 
         Args:
-            query: Queries, (sentences, heads, beam, key_dim).
-            key: Keys, (stored_sentences, heads, keys, key_dim).
-            value: Values, (stored_sentences, heads, keys, value_dim).
-            bias: What is added to the scores, (stored_sentences, heads, beam or 1, keys),
-                or None.
+            query: The queries of the new tokens, (sentences, heads, hypotheses of a sentence,
+                key_dim).
+            key: The stored keys, (stored sentences, heads, keys, key_dim). Finished sentences may
+                still be stored.
+            value: The stored values, (stored sentences, heads, keys, value_dim).
+            bias: What is added to the scores of attention, -inf at keys that must get no weight,
+                (stored sentences, heads, hypotheses of a sentence or 1, keys); or None.
 
         Returns:
-            The weighted sums of the values, (hypotheses, heads x value_dim).
+            The weighted sums of the values, (hypotheses of all sentences, heads x value_dim).
         """
         if self._rows is not None:
-            # Queries of 0 for the rows not in use: copying the keys in use would take longer.
+            # Finished sentences get queries of 0, since copying the keys of the others to omit
+            # those of finished sentences would take longer.
             query_of_rows = query.new_zeros(self._stored, *query.shape[1:])
             query = query_of_rows.index_copy_(0, self._rows, query)
-        mixed = _attention(query, key, value, bias)
+        weighted_sums = _attention(query, key, value, bias)
         if self._rows is not None:
-            mixed = mixed[self._rows]
-        return mixed.transpose(1, 2).flatten(2).flatten(0, 1)
+            weighted_sums = weighted_sums[self._rows]
+        return weighted_sums.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
-def _bias(mask: Tensor, key: Tensor) -> Tensor:
-    """Convert a mask to a bias, which attention adds to its scores before the softmax.
+def _mask_to_bias(mask: Tensor, key: Tensor) -> Tensor:
+    """Turn a mask into numbers that attention adds to its scores before the softmax.
 
-    The bias is 0 where the mask is True. It is -inf elsewhere, which makes the attention weight 0.
+    They are 0 where the mask is True, and -inf elsewhere, which makes the attention weight 0.
 
     Args:
-        mask: A mask that is the same for all heads, (stored_sentences, 1, queries, keys). For
-            self-attention, `queries` are the hypotheses of a sentence; for attention to the source,
-            1, since all have the same mask.
-        key: Keys, (stored_sentences, heads, ...), which decide the type, the device and the number
-            of heads of the bias.
+        mask: True at keys that a query may attend to, (sentences, 1, queries, keys). The mask is
+            the same for all heads. `queries` is 1 if it is the same for all queries.
+        key: The keys, (sentences, heads, ...). The result gets their type, device and number of
+            heads.
 
     Returns:
-        The bias, (stored_sentences, heads, queries, keys).
+        The numbers to add, (sentences, heads, queries, keys).
     """
     bias = torch.zeros(mask.shape, dtype=key.dtype, device=key.device)
     bias = bias.masked_fill_(~mask, -torch.inf)
@@ -352,19 +393,18 @@ def _bias(mask: Tensor, key: Tensor) -> Tensor:
 def _attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
     """Compute softmax(query x key^T / sqrt(key_dim) + bias) x value (section 3.2.1).
 
-    torch's fused kernel is a third slower for few queries.
+    torch's fused kernel for this is a third slower for few queries.
 
     Args:
-        query: Queries, (stored_sentences, heads, beam, key_dim).
-        key: Keys, (stored_sentences, heads, keys, key_dim).
-        value: Values, (stored_sentences, heads, keys, value_dim).
-        bias: What is added to the scores, (stored_sentences, heads, beam or 1, keys),
-            or None.
+        query: The queries, (sentences, heads, queries, key_dim).
+        key: The keys, (sentences, heads, keys, key_dim).
+        value: The values, (sentences, heads, keys, value_dim).
+        bias: What is added to the scores, (sentences, heads, queries or 1, keys); or None.
 
     Returns:
-        The weighted sums, (stored_sentences, heads, beam, value_dim).
+        The weighted sums of the values, (sentences, heads, queries, value_dim).
     """
-    # Sentences and heads as one dimension, as batched products take them.
+    # `bmm` multiplies many pairs of matrices, here one pair for each sentence and head.
     queries = query.flatten(0, 1)
     keys = key.flatten(0, 1)
     values = value.flatten(0, 1)

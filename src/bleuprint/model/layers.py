@@ -1,7 +1,7 @@
 """The layers of the Transformer, with the paper's names: each is a plain PyTorch module.
 
 Dimensions in shapes: `rows` are the tokens of a batch (layout.py says which belong to a sentence),
-`hypotheses` those of a search; `model_dim` is the setting d_model and `ff_dim` d_ff.
+`hypotheses` those of a search; `d_model` and `d_ff` are settings of the model.
 """
 
 import math
@@ -42,12 +42,12 @@ class Embedding(nn.Embedding):
     """
 
     def __init__(self, settings: Settings, vocabulary: int) -> None:
-        """Create a matrix (vocabulary, model_dim), where `vocabulary` is a number of tokens."""
+        """Create the matrix of embeddings, with one row for each of `vocabulary` tokens."""
         super().__init__(vocabulary, settings.d_model)
         self.scale = math.sqrt(settings.d_model) if settings.scale_embeddings else None
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the embeddings of token ids (...): (..., model_dim)."""
+        """Return the embeddings of token ids: one dimension, d_model, is added to their shape."""
         embedded = super().forward(input)
         return embedded if self.scale is None else embedded * self.scale
 
@@ -56,13 +56,13 @@ class FeedForward(nn.Module):
     """Position-wise feed-forward network (section 3.3): fc2(dropout(activation(fc1(x)))).
 
     Attributes:
-        fc1: The layer from model_dim to ff_dim, or to twice ff_dim for swiglu, whose halves are the
+        fc1: The layer from d_model to d_ff, or to twice d_ff for swiglu, whose halves are the
             gate and the value.
-        fc2: The layer from ff_dim to model_dim.
+        fc2: The layer from d_ff to d_model.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create both layers for a model's settings."""
+        """Create the two linear layers."""
         super().__init__()
         self.activation = _ACTIVATIONS[settings.activation]
         hidden_size = 2 * settings.d_ff if settings.activation == "swiglu" else settings.d_ff
@@ -71,38 +71,46 @@ class FeedForward(nn.Module):
         self.dropout = settings.dropout.activation
 
     def forward(self, x: Tensor) -> Tensor:
-        """Transform each row of x (rows, model_dim) by itself: (rows, model_dim)."""
-        hidden = self.activation(self.fc1(x))  # (rows, ff_dim)
+        """Transform each token by itself.
+
+        Args:
+            x: The tokens, (rows, d_model).
+
+        Returns:
+            The transformed tokens, (rows, d_model).
+        """
+        hidden = self.activation(self.fc1(x))  # (rows, d_ff)
         hidden = dropout(hidden, self.dropout, self.training)
         output: Tensor = self.fc2(hidden)
         return output
 
 
 class LayerNorm(nn.LayerNorm):
-    """nn.LayerNorm that computes in float32 whatever the type of its input and output.
+    """nn.LayerNorm that computes in float32, also if its input and output have 16 bits.
 
-    On GPUs the conversions cost nothing: compiled layers have one kernel for them and the norm.
+    On GPUs the conversions cost nothing: torch.compile makes one kernel of them and the norm.
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalize each row: the shape and type stay."""
+        """Normalize each row; the result has the shape and the type of the input."""
         if input.device.type == "cpu":
-            # torch's kernel for CPUs takes bfloat16 with float32 weights.
+            # torch's kernel for CPUs computes in float32 by itself.
             return super().forward(input)
         return super().forward(input.float()).to(input.dtype)
 
 
 class RMSNorm(nn.RMSNorm):
-    """nn.RMSNorm that computes in float32 whatever the type of its input and output."""
+    """nn.RMSNorm that computes in float32, also if its input and output have 16 bits."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize each row: the shape and type stay."""
+        """Normalize each row; the result has the shape and the type of the input."""
+        # float32, or float64 for an input in float64.
         dtype = torch.promote_types(x.dtype, torch.float32)
         return super().forward(x.to(dtype)).to(x.dtype)
 
 
-def norm_of(settings: Settings) -> nn.Module:
-    """Return a new norm of the kind that the settings name."""
+def create_norm(settings: Settings) -> nn.Module:
+    """Create a layer norm, or an RMS norm if the settings name it."""
     if settings.normalization == "rms":
         return RMSNorm(settings.d_model, eps=1e-6)
     return LayerNorm(settings.d_model)
@@ -115,14 +123,22 @@ class ResidualConnection(nn.Module):
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the norm for a model's settings."""
+        """Create the norm."""
         super().__init__()
-        self.norm = norm_of(settings)
+        self.norm = create_norm(settings)
         self.dropout = settings.dropout.residual
         self.is_pre_norm = settings.norm == "pre"
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Add the output of a sublayer, with dropout, to its input (rows, model_dim)."""
+        """Run a sublayer with dropout, a residual connection and a norm.
+
+        Args:
+            x: The input, one row for each token, (rows, d_model).
+            sublayer: Self-attention, cross-attention or the feed-forward network.
+
+        Returns:
+            norm(x + sublayer(x)), or x + sublayer(norm(x)) with pre-norm, (rows, d_model).
+        """
         if self.is_pre_norm:
             output = sublayer(self.norm(x))
             return x + dropout(output, self.dropout, self.training)
@@ -136,7 +152,7 @@ class EncoderLayer(nn.Module):
     """An encoder layer (section 3.1): self-attention, then a feed-forward network."""
 
     def __init__(self, settings: Settings) -> None:
-        """Create the sublayers and their residual connections for a model's settings."""
+        """Create the two sublayers, and a residual connection with a norm around each."""
         super().__init__()
         self.self_attention = MultiHeadAttention(settings)
         self.feed_forward = FeedForward(settings)
@@ -147,11 +163,11 @@ class EncoderLayer(nn.Module):
         """Transform the source tokens of a batch.
 
         Args:
-            x: The source tokens, (rows, model_dim).
-            layout: Which rows belong to a sentence.
+            x: The source tokens of all sentences, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
 
         Returns:
-            The new states of the source tokens, (rows, model_dim).
+            The transformed tokens, (rows, d_model).
         """
         x = self.self_attention_residual(x, lambda y: self.self_attention(y, layout))
         output: Tensor = self.feed_forward_residual(x, self.feed_forward)
@@ -159,13 +175,13 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A decoder layer (section 3.1): self-attention, attention to the encoder, feed-forward.
+    """A decoder layer (section 3.1): self-attention, cross-attention, feed-forward network.
 
     `forward` computes all positions of known targets; `step` one position of a search.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the sublayers and their residual connections for a model's settings."""
+        """Create the three sublayers, and a residual connection with a norm around each."""
         super().__init__()
         self.self_attention = MultiHeadAttention(settings)
         self.cross_attention = MultiHeadAttention(settings)
@@ -175,16 +191,16 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = ResidualConnection(settings)
 
     def forward(self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout) -> Tensor:
-        """Transform target tokens; no position sees a later one.
+        """Transform the target tokens of a batch; no token attends to a later one.
 
         Args:
-            x: The target tokens, (rows, model_dim).
-            layout: Which of their rows belong to a sentence.
-            memory: The encoder's output, with rows of its own number, (rows, model_dim).
-            memory_layout: Which of its rows belong to a sentence.
+            x: The target tokens of all sentences, one in each row, (target rows, d_model).
+            layout: Knows which target rows belong to a sentence.
+            memory: The encoder's output, with a row for each source token, (source rows, d_model).
+            memory_layout: Knows which source rows belong to a sentence.
 
         Returns:
-            The target tokens' new states, (rows, model_dim).
+            The transformed target tokens, (target rows, d_model).
         """
         cross_attention = self.cross_attention
         key, value = cross_attention.project_key_value(memory, memory_layout)
@@ -201,12 +217,13 @@ class DecoderLayer(nn.Module):
         """Transform one new token of each hypothesis of a search, as `forward` would.
 
         Args:
-            x: The new tokens, (hypotheses, model_dim).
+            x: The new tokens, (hypotheses, d_model).
             layer: The number of this layer, from 0.
-            cache: Keys and values of the sources and of earlier tokens; the new tokens' are added.
+            cache: The keys and values of the sources and of earlier tokens. Those of the new tokens
+                are added.
 
         Returns:
-            The new tokens' states, (hypotheses, model_dim).
+            The transformed tokens, (hypotheses, d_model).
         """
         x = self.self_attention_residual(x, lambda y: self.self_attention.step(y, layer, cache))
         x = self.cross_attention_residual(
@@ -223,11 +240,20 @@ class Encoder(nn.ModuleList):
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the layers for a model's settings."""
+        """Create the encoder layers."""
         super().__init__(EncoderLayer(settings) for _ in range(settings.encoder_layers))
 
     def forward(self, x: Tensor, layout: Layout, layer_drop: float) -> Tensor:
-        """Transform source tokens (rows, model_dim) by each layer that LayerDrop does not skip."""
+        """Run the encoder layers one after the other on the source tokens of a batch.
+
+        Args:
+            x: The source tokens of all sentences, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+            layer_drop: The probability that a layer is skipped in training (LayerDrop).
+
+        Returns:
+            The transformed tokens, (rows, d_model).
+        """
         for layer in _layers_to_run(self, layer_drop):
             x = layer(x, layout)
         return x
@@ -240,7 +266,7 @@ class Decoder(nn.ModuleList):
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the layers for a model's settings."""
+        """Create the decoder layers."""
         super().__init__(DecoderLayer(settings) for _ in range(settings.decoder_layers))
 
     def forward(
@@ -251,15 +277,32 @@ class Decoder(nn.ModuleList):
         memory_layout: Layout,
         layer_drop: float,
     ) -> Tensor:
-        """Transform target tokens (rows, model_dim) by each layer that LayerDrop does not skip."""
+        """Run the decoder layers one after the other on the target tokens of a batch.
+
+        Args:
+            x: The target tokens of all sentences, one in each row, (target rows, d_model).
+            layout: Knows which target rows belong to a sentence.
+            memory: The encoder's output, with a row for each source token, (source rows, d_model).
+            memory_layout: Knows which source rows belong to a sentence.
+            layer_drop: The probability that a layer is skipped in training (LayerDrop).
+
+        Returns:
+            The transformed target tokens, (target rows, d_model).
+        """
         for layer in _layers_to_run(self, layer_drop):
             x = layer(x, layout, memory, memory_layout)
         return x
 
     def step(self, x: Tensor, cache: KVCache) -> Tensor:
-        """Transform one new token of each hypothesis of a search by each layer.
+        """Run the decoder layers on one new token of each hypothesis of a search.
 
-        The shape stays (hypotheses, model_dim).
+        Args:
+            x: The new tokens, (hypotheses, d_model).
+            cache: The keys and values of the sources and of earlier tokens. Those of the new tokens
+                are added.
+
+        Returns:
+            The transformed tokens, (hypotheses, d_model).
         """
         for number, layer in enumerate(self):
             x = cast(DecoderLayer, layer).step(x, number, cache)
@@ -267,7 +310,15 @@ class Decoder(nn.ModuleList):
 
 
 def _layers_to_run(layers: nn.ModuleList, layer_drop: float) -> Iterable[nn.Module]:
-    """Return the layers to run: in training, LayerDrop skips some (Fan et al. 2020)."""
+    """Return the layers to run: all of them, or a random part in training with LayerDrop.
+
+    LayerDrop skips each layer with a probability, so that a model does not depend on any single one
+    (Fan et al. 2020).
+
+    Args:
+        layers: The layers of an encoder or a decoder.
+        layer_drop: The probability that a layer is skipped.
+    """
     if not layer_drop or not layers.training:
         return layers
     # Drawn on the CPU whatever the model's device, so that nothing waits for an accelerator.

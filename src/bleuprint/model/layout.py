@@ -1,4 +1,4 @@
-"""How the tokens of a batch lie in the rows (rows, model_dim) that the model's layers compute on.
+"""How the tokens of a batch lie in the rows (rows, d_model) that the model's layers compute on.
 
 All layers but attention treat each token by itself, and so compute on a matrix with a row for each
 token. A layout knows which rows belong to a sentence. Only attention needs it: it splits the rows
@@ -10,8 +10,8 @@ into sentences and heads, attends within sentences, and joins the results to row
   each begins. Used for training on GPUs (backends.py says when).
 
 Dimensions in shapes: `batch` is the number of sentences, `positions` the number of positions of
-each, `rows` the number of tokens; `model_dim` is the setting d_model, `key_dim` d_k and `value_dim`
-d_v.
+each, `rows` the number of tokens; `d_model` is a setting of the model, `key_dim` is d_k and
+`value_dim` d_v.
 """
 
 import math
@@ -26,15 +26,15 @@ from bleuprint.model.rows import Size, pad_rows, unpad_rows
 
 
 class PaddedLayout(NamedTuple):
-    """Sentences of one length, with padding at their ends.
+    """How sentences that are padded to one length lie in rows, one for each position.
 
     Attributes:
         size: The number of sentences, and the number of positions of each.
         mask: False at padding, (batch, 1, 1, positions); None if nothing is masked.
-        fill: Whether `pad_rows` adds rows, so that few numbers of rows occur. oneDNN needs it;
-            compiled layers and GPUs do not.
-        recorded_weights: Where `attend` appends the weights of attention to this layout's keys,
-            (batch, heads, positions of the queries, positions); None: nowhere.
+        fill: Whether rows of zeros are added, so that batches have fewer different numbers of rows:
+            the library oneDNN compiles a kernel for each. Compiled layers and GPUs do not need it.
+        recorded_weights: A list to which `attend` appends the weights of attention to these
+            sentences, (batch, heads, query positions, positions); None records nothing.
     """
 
     size: Size
@@ -43,18 +43,26 @@ class PaddedLayout(NamedTuple):
     recorded_weights: list[Tensor] | None = None
 
     def rows(self, x: Tensor) -> Tensor:
-        """Return a batch (batch, positions, model_dim) as rows (rows, model_dim)."""
+        """Flatten a batch to a matrix with a row for each position of each sentence.
+
+        Args:
+            x: The batch, (sentences, positions, columns).
+
+        Returns:
+            The rows, (rows, columns); with rows of zeros at the end if `fill` is True.
+        """
         return pad_rows(x) if self.fill else x.flatten(0, 1)
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """Split rows into sentences and heads.
+        """Split rows into sentences and heads, as torch's attention takes them.
 
         Args:
-            rows: Queries, keys or values, (rows, heads x key_dim).
+            rows: Queries, keys or values, one row for each position of each sentence, (rows, heads
+                x key_dim).
             heads: The number of heads.
 
         Returns:
-            The same numbers, (batch, heads, positions, key_dim).
+            The same numbers as (sentences, heads, positions, key_dim).
         """
         batch = unpad_rows(rows, self.size)
         sentences, positions = self.size
@@ -72,15 +80,16 @@ class PaddedLayout(NamedTuple):
         """Compute softmax(query x key^T / sqrt(key_dim)) x value (section 3.2.1) of each head.
 
         Args:
-            query: Queries in this layout, (batch, heads, positions, key_dim).
-            key: Keys in `key_layout`, (batch, heads, key_positions, key_dim).
-            value: Values in `key_layout`, (batch, heads, key_positions, value_dim).
-            key_layout: The layout of the positions that are attended to.
-            is_causal: Whether no position sees a later one.
+            query: The queries, (sentences, heads, positions, key_dim).
+            key: The keys, (sentences, heads, key positions, key_dim).
+            value: The values, (sentences, heads, key positions, value_dim).
+            key_layout: The layout of keys and values, with the mask of their padding.
+            is_causal: Whether no position attends to a later one.
             dropout: The dropout probability of attention weights.
 
         Returns:
-            The weighted sums, their heads side by side, in rows (rows, heads x value_dim).
+            The weighted sums of the values, with heads side by side, one row for each query
+            position of each sentence, (rows, heads x value_dim).
         """
         assert isinstance(key_layout, PaddedLayout)
         if key_layout.recorded_weights is not None:
@@ -88,7 +97,7 @@ class PaddedLayout(NamedTuple):
             key_layout.recorded_weights.append(weights)
         dtype = query.dtype
         if dtype.itemsize == 2 and query.device.type == "cpu":
-            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16.
+            # torch's kernel for CPUs takes six times as long for a gradient in bfloat16.
             query = query.float()
             key = key.float()
             value = value.float()
@@ -100,12 +109,12 @@ class PaddedLayout(NamedTuple):
 
 
 class PackedLayout(NamedTuple):
-    """Sentences one after the other, without padding.
+    """How sentences of different lengths lie in rows, one after the other and without padding.
 
     Attributes:
         offsets: The row where each sentence begins, and the number of rows at the end,
-            (batch + 1,), int32.
-        max_length: A bound of the sentences' lengths in tokens.
+            (sentences + 1,), int32.
+        max_length: A number of tokens that no sentence exceeds.
     """
 
     offsets: Tensor
@@ -126,16 +135,18 @@ class PackedLayout(NamedTuple):
     ) -> Tensor:
         """Compute softmax(query x key^T / sqrt(key_dim)) x value (section 3.2.1) of each head.
 
+        A query attends to the keys of its own sentence.
+
         Args:
-            query: Queries in this layout, (rows, heads, key_dim).
-            key: Keys in `key_layout`, (key_rows, heads, key_dim).
-            value: Values in `key_layout`, (key_rows, heads, value_dim).
-            key_layout: The layout of the tokens that are attended to.
-            is_causal: Whether no position sees a later one.
+            query: The queries of all sentences, (rows, heads, key_dim).
+            key: The keys of all sentences, (key rows, heads, key_dim).
+            value: The values of all sentences, (key rows, heads, value_dim).
+            key_layout: Which rows of keys and values belong to a sentence.
+            is_causal: Whether no position attends to a later one.
             dropout: Must be 0: the kernels cannot drop attention weights.
 
         Returns:
-            The weighted sums, their heads side by side, in rows (rows, heads x value_dim).
+            The weighted sums of the values, with heads side by side, (rows, heads x value_dim).
         """
         assert isinstance(key_layout, PackedLayout)
         assert not dropout, "the kernels have no dropout of attention weights"
@@ -156,20 +167,21 @@ Layout: TypeAlias = PaddedLayout | PackedLayout
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
-    """Compute attention weights, which the fused kernel does not return.
+    """Compute the attention weights, softmax(query x key^T / sqrt(key_dim)), to show them.
+
+    The model itself uses torch's fused kernel, which does not return the weights.
 
     Args:
-        query: Queries, (batch, heads, positions, key_dim).
-        key: Keys, (batch, heads, key_positions, key_dim).
-        mask: False at keys of padding, (batch, 1, 1, key_positions); None if nothing is masked, as
-            always in causal attention, where padding follows all tokens.
-        is_causal: Whether no position sees a later one.
+        query: The queries, (sentences, heads, positions, key_dim).
+        key: The keys, (sentences, heads, key positions, key_dim).
+        mask: False at keys that are padding, (sentences, 1, 1, key positions). None if there is no
+            padding, or if attention is causal: padding follows all tokens of a sentence.
+        is_causal: Whether no position attends to a later one.
 
     Returns:
-        The weights, (batch, heads, positions, key_positions), which sum to 1 over
-            the keys; in float32 or
-        more.
+        The weights, (sentences, heads, positions, key positions). Over the keys, they sum to 1.
     """
+    # 16 bits would be too coarse to show.
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))
     if is_causal:

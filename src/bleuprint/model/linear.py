@@ -21,18 +21,27 @@ _PACKED_ROWS = 256
 
 
 class Linear(nn.Linear):
-    """nn.Linear that multiplies in the precision of its input, by the library in backends.py.
+    """nn.Linear that multiplies in the precision of its input, by the fastest library.
 
     Attributes:
-        copies: Weight and bias in 16 bits, for inputs in 16 bits (precision.py); None without.
-        packed: The weight in oneDNN's blocked layout, once `pack_weights` was called.
+        copies: Weight and bias in 16 bits, which multiply inputs in 16 bits; None if the model
+            computes in float32.
+        packed: The weight in the order of elements in which oneDNN multiplies fastest; None until
+            `pack_weights` is called.
     """
 
     copies: tuple[Tensor, Tensor | None] | None = None
     packed: Tensor | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        """Multiply input (..., inputs) by the weight and add the bias: (..., outputs)."""
+        """Return input x weight^T + bias, as nn.Linear.
+
+        Args:
+            input: The inputs, (..., in_features).
+
+        Returns:
+            The outputs, (..., out_features).
+        """
         weight, bias = self.parameters_as(input.dtype)
         packed = self.packed
         if packed is not None and not torch.is_grad_enabled() and onednn_takes(input, weight):
@@ -40,13 +49,24 @@ class Linear(nn.Linear):
         return linear(input, weight, bias)
 
     def values(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """Return weight and bias in a type, without a connection to their gradients."""
+        """Return weight and bias in a floating-point type, for which no gradients are computed.
+
+        Args:
+            dtype: float32, or the type of the copies in 16 bits.
+        """
         if self.copies is None or dtype == self.weight.dtype:
             return self.weight, self.bias
         return self.copies
 
     def parameters_as(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """Return weight and bias in a type; their gradients are added to the float32 parameters."""
+        """Return weight and bias in a floating-point type, connected to their gradients.
+
+        If these are the copies in 16 bits, their gradients are added to those of the parameters in
+        float32, which the optimizer updates.
+
+        Args:
+            dtype: float32, or the type of the copies in 16 bits.
+        """
         weight, bias = self.values(dtype)
         if weight is self.weight:
             return weight, bias
@@ -57,9 +77,13 @@ class Linear(nn.Linear):
 
 
 def pack_weights(model: nn.Module) -> None:
-    """Store the weights of a model's linear layers in oneDNN's layout as well: 10% faster.
+    """Store a copy of each linear layer's weight in the order in which oneDNN multiplies fastest.
 
-    For inference only: the packed weights do not follow later changes of the parameters.
+    This makes inference 10% faster. It is not for training: the copies do not follow later changes
+    of the weights.
+
+    Args:
+        model: The model, whose layers are changed.
     """
     for module in model.modules():
         if isinstance(module, Linear):
@@ -70,15 +94,15 @@ def pack_weights(model: nn.Module) -> None:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiply by a transposed weight and add a bias, as `functional.linear`.
+    """Return x @ weight.T + bias, as `torch.nn.functional.linear`, by oneDNN where it is faster.
 
     Args:
-        x: Inputs, (..., inputs).
-        weight: The weight, (outputs, inputs).
-        bias: The bias, (outputs,), or None.
+        x: The inputs, (..., in_features).
+        weight: The weight, (out_features, in_features).
+        bias: The bias, (out_features,), or None.
 
     Returns:
-        The outputs, (..., outputs).
+        The outputs, (..., out_features).
     """
     if not onednn_takes(x, weight):
         return functional.linear(x, weight, bias)
@@ -86,88 +110,97 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def weight_gradient(x: Tensor, gradient: Tensor) -> Tensor:
-    """Return the gradient of a weight in the product of `linear`.
+    """Return the gradient of a linear layer's weight, gradient.T @ x, by oneDNN if it is faster.
 
     Args:
-        x: The inputs, (rows, inputs).
-        gradient: The gradient of the outputs, (rows, outputs).
+        x: The inputs of the layer, (rows, in_features).
+        gradient: The gradient of its outputs, (rows, out_features).
 
     Returns:
-        The gradient of the weight, (outputs, inputs).
+        The gradient of the weight, (out_features, in_features).
     """
     if not onednn_takes_gradient(x, gradient):
         return gradient.t() @ x
+    # oneDNN transposes its second operand: (x.T @ gradient).T is the same product.
     return _onednn_product(x.t(), gradient.t()).t()
 
 
 def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Multiply by a transposed weight and add a bias, with oneDNN.
+    """Return x @ weight.T + bias, as `torch.nn.functional.linear`, by the library oneDNN.
 
     Args:
-        x: Inputs, (..., inputs).
-        weight: The weight, (outputs, inputs), either a plain tensor or in the blocked layout of
-            `pack_weights`.
-        bias: The bias, (outputs,), or None.
+        x: The inputs, (..., in_features).
+        weight: The weight, (out_features, in_features). For inference, its elements may be in the
+            order that `pack_weights` has chosen for oneDNN.
+        bias: The bias, (out_features,), or None.
 
     Returns:
-        The outputs, (..., outputs).
+        The outputs, (..., out_features).
     """
-    rows = x.reshape(-1, x.size(-1))
+    # oneDNN's operator takes a matrix, so all dimensions but the last are joined.
+    matrix = x.reshape(-1, x.size(-1))
     if torch.is_grad_enabled():
         # torch does not know the gradient of oneDNN's operator; `_OnednnLinear` defines it.
-        outputs: Tensor = _OnednnLinear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+        outputs: Tensor = _OnednnLinear.apply(matrix, weight, bias)  # type: ignore[no-untyped-call]
     else:
-        outputs = _onednn_product(rows, weight, bias)
+        outputs = _onednn_product(matrix, weight, bias)
     return outputs.view(*x.shape[:-1], weight.size(0))
 
 
 def _onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Multiply by a transposed weight and add a bias, by the operator of oneDNN.
+    """Return x @ weight.T + bias for a matrix x, by torch's private operator for oneDNN.
 
     Args:
-        x: Inputs, (rows, inputs).
-        weight: The weight, (outputs, inputs).
-        bias: The bias, (outputs,), or None.
+        x: The inputs, (rows, in_features).
+        weight: The weight, (out_features, in_features).
+        bias: The bias, (out_features,), or None.
 
     Returns:
-        The outputs, (rows, outputs).
+        The outputs, (rows, out_features).
     """
-    # The last three arguments apply no activation function to the product.
+    # The operator could also apply an activation function; the last three arguments choose none.
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return outputs
 
 
 class _Copy(torch.autograd.Function):
-    """The copy of a parameter in another type, whose gradient is the parameter's, in float32.
+    """Uses a copy of a parameter in 16 bits in place of the parameter, for autograd.
 
-    The copy exists already and is passed in, so that nothing is converted in the forward pass.
+    The copy exists already, so nothing is converted in the forward pass. The gradient of the copy
+    is added to the gradient of the parameter, in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, copy: Tensor) -> Tensor:
-        """Return the copy as a new tensor, which autograd connects to the parameter."""
+        """Return the copy as a new tensor object, which autograd connects to the parameter."""
         ctx.dtype = parameter.dtype
         return copy.view_as(copy)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradient in the parameter's type; the copy itself has none."""
+        """Return the gradient of the parameter, in its type; the argument `copy` has none."""
         return gradients[0].to(ctx.dtype), None
 
 
 class _OnednnLinear(torch.autograd.Function):
-    """`_onednn_product` with its gradients, which oneDNN computes too."""
+    """The product x @ weight.T + bias by oneDNN, for autograd."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Multiply x (rows, inputs) by a transposed weight (outputs, inputs) and add a bias."""
+        """Return x @ weight.T + bias, and keep what the gradients need in `ctx`."""
         ctx.save_for_backward(x, weight)
         return _onednn_product(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of x, weight and bias, each None where nothing needs it."""
-        # The gradient of a plain sum has stride 0, which oneDNN processes row by row.
+        """Return the gradients of x, weight and bias; None for those that are not needed.
+
+        Args:
+            ctx: The inputs that the forward pass has kept.
+            gradients: The gradient of the outputs, the only one.
+        """
+        # If the outputs were only summed, all elements of their gradient are one element in memory.
+        # oneDNN would process that row by row.
         gradient = gradients[0].contiguous()
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad

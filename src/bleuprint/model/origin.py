@@ -18,11 +18,13 @@ _SHOWN_DIGITS = 12
 def check_origin(path: Path, training: str | None, named_in: str) -> None:
     """Check that the weights in a file come from the expected training.
 
+    A training is identified by its fingerprint, a hash of everything that decides its result.
+
     Args:
-        path: A file of weights, whose header names the fingerprint of their training. A file
-            without one, such as a model from elsewhere, is accepted.
-        training: The fingerprint that is expected; None accepts any.
-        named_in: The name of the file that contains the expected fingerprint.
+        path: A file of weights. Its header contains the fingerprint of their training. A file
+            without it is accepted, since weights may come from another program.
+        training: The expected fingerprint; None accepts any.
+        named_in: The name of the file that contains the expected fingerprint, for the message.
 
     Raises:
         UserError: The weights come from another training.
@@ -40,14 +42,17 @@ def check_origin(path: Path, training: str | None, named_in: str) -> None:
 
 
 def check_bytes(path: Path, expected_sha256: str | None) -> None:
-    """Check that a file of weights has the SHA-256 in its model.json.
+    """Check that a file of weights is intact, by the SHA-256 in model.json, which describes it.
+
+    Hashing takes half a second per gigabyte (Zen 5).
 
     Args:
-        path: The file; hashing takes half a second per gigabyte (Zen 5).
-        expected_sha256: The SHA-256 in model.json; None accepts any, as for a checkpoint.
+        path: The file of weights.
+        expected_sha256: The SHA-256 in model.json. None accepts any file: there is none for the
+            checkpoints of a training.
 
     Raises:
-        DamagedFile: The SHA-256 is another one.
+        DamagedFile: The file has another SHA-256.
     """
     if expected_sha256 is not None and sha256_of(path) != expected_sha256:
         raise DamagedFile(path, f"its SHA-256 is not the one in {DESCRIPTION}")

@@ -31,22 +31,25 @@ def attend_packed(
     max_key_length: int,
     is_causal: bool,
 ) -> Tensor:
-    """Compute the attention of queries to the keys and values of their own sentence.
+    """Compute attention over packed sentences, by the kernel that suits the device.
+
+    Packed sentences are stored one after the other, without padding. A query attends to the keys of
+    its own sentence.
 
     Args:
-        query: Queries, (rows, heads, head_dim).
-        key: Keys, (key_rows, heads, head_dim).
-        value: Values, (key_rows, heads, head_dim).
-        query_offsets: The row where each sentence of queries begins, and the number of rows at the
-            end, (sentences + 1,).
-        key_offsets: The same for keys and values, with the number of their rows at the end,
-            (sentences + 1,).
-        max_query_length: A bound of the lengths of the queries' sentences.
-        max_key_length: A bound of the lengths of the keys' sentences.
-        is_causal: Whether no position sees a later one.
+        query: The queries of all sentences, (rows, heads, key_dim).
+        key: The keys of all sentences, (key rows, heads, key_dim).
+        value: The values of all sentences, (key rows, heads, key_dim).
+        query_offsets: The row where each sentence of the queries begins, and the number of rows at
+            the end, (sentences + 1,).
+        key_offsets: The row where each sentence of the keys begins, and the number of key rows at
+            the end, (sentences + 1,).
+        max_query_length: A number of queries that no sentence exceeds.
+        max_key_length: A number of keys that no sentence exceeds.
+        is_causal: Whether no position attends to a later one.
 
     Returns:
-        The weighted sums of the values, (rows, heads, head_dim).
+        The weighted sums of the values, (rows, heads, key_dim).
     """
     max_length = max(max_query_length, max_key_length)
     kernel = packed_kernel(query.device.type, query.size(-1), max_length)
@@ -73,7 +76,10 @@ def _attend_by_triton(
     max_key_length: int,
     is_causal: bool,
 ) -> Tensor:
-    """Compute `attend_packed` by our Triton kernels for short sentences."""
+    """Compute attention over packed sentences by our Triton kernels, made for short sentences.
+
+    Arguments and result are those of `attend_packed`.
+    """
     from bleuprint.model.packed_attention import packed_attention  # Loads Triton.
 
     max_length = max(max_query_length, max_key_length)
@@ -93,11 +99,14 @@ def _attend_by_flash(
     max_key_length: int,
     is_causal: bool,
 ) -> Tensor:
-    """Compute `attend_packed` by torch's flash attention."""
+    """Compute attention over packed sentences by torch's flash attention.
+
+    Arguments and result are those of `attend_packed`.
+    """
     # Loads torch's compiler, which takes a second.
     from torch.nn.attention.varlen import varlen_attn
 
-    # How many positions before and after its own a query sees; -1: all.
+    # How many positions before and after its own a query attends to; -1 means all.
     window = (-1, 0) if is_causal else (-1, -1)
     mixed = varlen_attn(
         query,
@@ -122,12 +131,16 @@ def _attend_by_sentence(
     max_key_length: int,  # noqa: ARG001
     is_causal: bool,
 ) -> Tensor:
-    """Compute `attend_packed` sentence by sentence: the reference, for tests on CPUs."""
+    """Compute attention over packed sentences one sentence at a time, for tests on CPUs.
+
+    This is the simple form with which the fast kernels are compared. Arguments and result are those
+    of `attend_packed`.
+    """
     mixed_sentences = []
     query_rows = _sentence_rows(query_offsets)
     key_rows = _sentence_rows(key_offsets)
     for rows, rows_of_keys in zip(query_rows, key_rows, strict=True):
-        # torch's attention has the heads before the positions.
+        # torch takes the heads before the positions.
         mixed = functional.scaled_dot_product_attention(
             query[rows].transpose(0, 1),
             key[rows_of_keys].transpose(0, 1),
@@ -139,7 +152,12 @@ def _attend_by_sentence(
 
 
 def _sentence_rows(offsets: Tensor) -> list[slice]:
-    """Return the rows of each sentence, from offsets (sentences + 1,)."""
+    """Return the rows of each sentence as slices.
+
+    Args:
+        offsets: The row where each sentence begins, and the number of rows at the end,
+            (sentences + 1,).
+    """
     return [slice(start, end) for start, end in pairwise(offsets.tolist())]
 
 

@@ -1,7 +1,7 @@
 """How the model learns the positions of tokens: added to embeddings, or as rotations.
 
 Dimensions in shapes: `batch` is the number of sentences, `rows` the number of packed tokens,
-`model_dim` the setting d_model.
+`d_model` the size of an embedding.
 """
 
 import math
@@ -20,11 +20,11 @@ class PositionalEncoding(nn.Module):
     (`rotate`). For them, and for models without positions, `forward` returns its input.
 
     Attributes:
-        weight: The learned encodings, (max_positions, model_dim); only for learned encodings.
+        weight: The learned encodings, (max_positions, d_model); only for learned encodings.
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the encoding that `settings.positional_encoding` names."""
+        """Create the encoding that the settings name: sinusoidal, learned, rotary or none."""
         super().__init__()
         self.name = settings.positional_encoding
         self.d_model = settings.d_model
@@ -34,10 +34,13 @@ class PositionalEncoding(nn.Module):
     def forward(self, embedded: Tensor, positions: range | Tensor) -> Tensor:
         """Add the encodings of positions to embeddings.
 
+        Rotary encodings are not added: attention rotates its queries and keys instead.
+
         Args:
-            embedded: Embeddings, (batch, positions, model_dim) or, packed, (rows, model_dim).
-            positions: The position of each column, as a range; or of each packed row,
-                as a tensor (rows,).
+            embedded: The embeddings of padded sentences, (sentences, length, d_model); or of
+                sentences one after the other, without padding, (tokens, d_model).
+            positions: The positions of the tokens: a range for padded sentences; a tensor (tokens,)
+                without padding.
 
         Returns:
             The sum, in the shape of `embedded`.
@@ -51,9 +54,13 @@ class PositionalEncoding(nn.Module):
         return embedded
 
     def _learned_encodings(self, positions: range | Tensor) -> Tensor:
-        """Return the learned encoding of each position: (positions, model_dim)."""
+        """Return the learned encodings of positions, (positions, d_model).
+
+        Args:
+            positions: A range or a tensor of positions, from 0.
+        """
         if isinstance(positions, range):
-            # A slice is a view; a look-up would copy the rows.
+            # A slice copies nothing, unlike a look-up of each position.
             return self.weight[positions.start : positions.stop]
         return functional.embedding(positions, self.weight)
 
@@ -66,29 +73,29 @@ def sinusoidal_positions(positions: Tensor, d_model: int) -> Tensor:
         d_model: The number of dimensions, which is even.
 
     Returns:
-        The encodings, (positions, model_dim), in float32.
+        The encodings, (positions, d_model), in float32.
     """
     even_dimensions = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float32)
     # 10000^(-2i / d_model), computed as a power of e.
     frequencies = torch.exp(even_dimensions * (-math.log(10000.0) / d_model))
     angles = positions[:, None].float() * frequencies
-    # Stacked in a new last dimension and flattened, sines and cosines alternate.
+    # Stacking puts each sine next to its cosine; flattening makes them alternate.
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def rotate(x: Tensor, first_position: int) -> Tensor:
     """Rotate queries or keys by their positions (rotary encoding, Su et al. 2021).
 
-    Dimensions 2i and 2i + 1 are the real and imaginary part of a complex number, which is
-    multiplied by exp(j position 10000^(-2i / head_dim)).
+    Dimensions 2i and 2i + 1 are the real and imaginary part of a complex number, which is rotated
+    by an angle: the position times 10000^(-2i / key_dim). Then the product of a query and a key
+    depends on the distance of their positions.
 
     Args:
-        x: Queries or keys, (..., positions, head_dim).
-        first_position: The position of the first query or key.
+        x: The queries or keys of successive positions, (..., positions, key_dim).
+        first_position: The position of the first of them.
 
     Returns:
-        The rotated queries or keys, (..., positions, head_dim), in the type of `x`; computed in
-        float32.
+        The rotated queries or keys, in the shape and type of `x`; computed in float32.
     """
     positions = torch.arange(first_position, first_position + x.size(-2), device=x.device)
     sinusoids = sinusoidal_positions(positions, x.size(-1))
@@ -99,6 +106,6 @@ def rotate(x: Tensor, first_position: int) -> Tensor:
     imaginary = precise[..., 1::2]
     rotated_real = real * cosines - imaginary * sines
     rotated_imaginary = real * sines + imaginary * cosines
-    # Stacked in a new last dimension and flattened, real and imaginary parts alternate.
+    # Stacking puts each real part next to its imaginary part; flattening makes them alternate.
     rotated = torch.stack((rotated_real, rotated_imaginary), -1)
     return rotated.flatten(-2).to(x.dtype)

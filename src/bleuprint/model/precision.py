@@ -14,15 +14,16 @@ _TF32_CAPABILITY = 8
 
 
 def check_precision(setting: str, precision: str, device: torch.device) -> None:
-    """Check that a device has units for a precision.
+    """Check that a GPU or CPU has hardware for a precision, which would otherwise be slow.
 
     Args:
-        setting: The setting in the message, such as decode.precision.
-        precision: Its value.
+        setting: The setting that the message names, such as `decode.precision`.
+        precision: The value of the setting, such as `bfloat16`.
         device: The device that computes.
 
     Raises:
-        UserError: The device has no such units, and BLEUPRINT_EMULATE=1 is not set.
+        UserError: The device has no such hardware, and the environment variable BLEUPRINT_EMULATE=1
+            is not set.
     """
     if _has_units(precision, device) or environment.is_emulating():
         return
@@ -34,17 +35,30 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
 
 
 def _has_units(precision: str, device: torch.device) -> bool:
-    """Return whether a device computes in a precision without emulating it."""
+    """Return whether a GPU or CPU has hardware for a precision.
+
+    Args:
+        precision: `float32`, `tf32`, `bfloat16` or `float16`.
+        device: The device.
+    """
     is_gpu = device.type == "cuda"
     if precision == "bfloat16":
-        return torch.cuda.is_bf16_supported(False) if is_gpu else processor.THIS.has_bfloat16
+        if is_gpu:
+            return torch.cuda.is_bf16_supported(including_emulation=False)
+        return processor.THIS.has_bfloat16
     if precision == "tf32":
         return is_gpu and torch.cuda.get_device_properties(device).major >= _TF32_CAPABILITY
+    # Every device has float32, and every GPU float16.
     return is_gpu or precision == "float32"
 
 
 def _missing_units(precision: str, device: torch.device) -> str:
-    """Return why a device does not suit a precision, and what to set, as the end of a message."""
+    """Return the end of a message: why a device does not suit a precision, and what to set.
+
+    Args:
+        precision: The precision that the device has no hardware for.
+        device: The device.
+    """
     if device.type == "cuda":
         alternative = "float16 for training, float32 for decoding"
         if precision == "tf32":
@@ -56,16 +70,17 @@ def _missing_units(precision: str, device: torch.device) -> str:
 
 
 def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
-    """Make linear layers multiply by their part of a copy of all weights.
+    """Make linear layers multiply inputs in 16 bits by a copy of their weights in 16 bits.
 
     Args:
-        model: The model, whose parameters are views of `weights`.
-        weights: All weights as one vector, in float32.
-        copy: The same vector in 16 bits.
+        model: The model, whose parameters are parts of `weights`. Its layers are changed.
+        weights: All weights of the model as one vector, in float32.
+        copy: A copy of this vector in 16 bits.
     """
 
     def view_of_copy(parameter: Tensor) -> Tensor:
         """Return the part of the copy that belongs to a parameter, in the parameter's shape."""
+        # Where the parameter begins in the vector of all weights.
         offset = parameter.storage_offset() - weights.storage_offset()
         return copy[offset : offset + parameter.numel()].view_as(parameter)
 
@@ -76,7 +91,14 @@ def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
 
 
 def round_to_bfloat16(model: nn.Module) -> None:
-    """Give linear layers weights in bfloat16, for inference; tied embeddings stay float32."""
+    """Make linear layers multiply by weights in bfloat16, for inference.
+
+    The parameters stay in float32. So embeddings stay exact, even if the output projection has the
+    same weights.
+
+    Args:
+        model: The model, whose layers are changed.
+    """
     for module in model.modules():
         if isinstance(module, Linear):
             bias = None if module.bias is None else module.bias.detach().bfloat16()

@@ -17,32 +17,34 @@ ROW_STEP = 64
 
 
 def pad_rows(x: Tensor) -> Tensor:
-    """Flatten a batch to rows, and append rows of zeros so that few numbers of rows occur.
+    """Flatten a batch to a matrix of rows, and append rows of zeros up to a round number.
 
-    oneDNN compiles a kernel for each new shape, which takes as long as several products, and keeps
-    it. Numbers with few significant bits are few: up to 128 rows are rounded up to multiples of 16,
-    more rows by less than 2%.
+    The library oneDNN compiles a kernel for each number of rows, which takes as long as several
+    products. So the number is rounded up: to a multiple of 16 if it is below 128; otherwise to a
+    number with 7 significant bits, which adds less than 2%.
 
     Args:
         x: A batch, (sentences, positions, columns).
 
     Returns:
-        Its rows, (rows, columns), at least one for each position of each sentence.
+        The rows, one for each position of each sentence, and rows of zeros, (rows, columns).
     """
     rows = x.flatten(0, -2)
-    row_multiple = max(_ROW_MULTIPLE, 1 << max(0, len(rows).bit_length() - _ROW_BITS))
-    # The negative remainder: how many rows are missing to the next multiple.
+    insignificant_bits = max(0, len(rows).bit_length() - _ROW_BITS)
+    row_multiple = max(_ROW_MULTIPLE, 2**insignificant_bits)
+    # The remainder of a negative number: how many rows are missing to the next multiple.
     missing_rows = -len(rows) % row_multiple
     if not missing_rows:
         return rows
+    # `pad` takes two numbers for each dimension, from the last one on: columns, then rows.
     return functional.pad(rows, (0, 0, 0, missing_rows))
 
 
 def unpad_rows(rows: Tensor, size: Size) -> Tensor:
-    """Return the batch that `pad_rows` made rows of.
+    """Undo `pad_rows`: drop the added rows, and group the others by sentence.
 
     Args:
-        rows: Rows, (rows, columns).
+        rows: One row for each position of each sentence, and added rows, (rows, columns).
         size: The number of sentences, and the number of positions of each.
 
     Returns:
@@ -53,18 +55,19 @@ def unpad_rows(rows: Tensor, size: Size) -> Tensor:
 
 
 def aligned_rows(matrix: Tensor) -> Tensor:
-    """Return a weight together with what follows it in memory, up to a multiple of ROW_STEP rows.
+    """Return a weight with more rows, up to a multiple of 64, without copying it.
 
-    GPU kernels take up to twice as long for products whose sizes are not multiples of 8 or 64. The
-    additional rows are whatever follows in memory (0 in the optimizer's vector of all weights), so
-    the results that belong to them must not be used.
+    GPUs take up to twice as long for products whose sizes are not multiples of 8 or 64. The
+    additional rows are whatever follows the weight in memory. (In the optimizer, where all weights
+    are one vector, that is 0.) So results that come from these rows must not be used.
 
     Args:
-        matrix: A matrix, or a vector, whose elements are the rows.
+        matrix: A weight matrix; or a bias vector, whose elements count as rows.
 
     Returns:
-        A view with more rows; the matrix itself if its memory ends before.
+        A view with more rows; the matrix itself if not enough memory follows it.
     """
+    # Rounded up to a multiple.
     row_count = (len(matrix) + ROW_STEP - 1) // ROW_STEP * ROW_STEP
     elements_in_memory = matrix.untyped_storage().size() // matrix.itemsize
     available_elements = elements_in_memory - matrix.storage_offset()

@@ -6,7 +6,7 @@ library computes a product or an attention is chosen in backends.py.
 
 Dimensions in shapes: `batch` is the number of sentences, `source_len` and `target_len` their
 positions, `rows` all tokens of a batch, `hypotheses` those of a search, `vocabulary` the tokens of
-the target vocabulary, `model_dim` the setting d_model. Masks are False at padding.
+the target vocabulary, `d_model` the size of a hidden state. Masks are False at padding.
 """
 
 from typing import NamedTuple, cast
@@ -21,7 +21,14 @@ from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.layers import Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, norm_of
+from bleuprint.model.layers import (
+    Decoder,
+    DecoderLayer,
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    create_norm,
+)
 from bleuprint.model.layout import Layout, PackedLayout, PaddedLayout
 from bleuprint.model.linear import Linear
 from bleuprint.model.positions import PositionalEncoding
@@ -68,9 +75,10 @@ class Transformer(nn.Module):
         weights in checkpoints have the modules' names and order.
 
         Args:
-            settings: The shape of the model.
-            source_vocabulary: The number of source tokens.
-            target_vocabulary: The number of target tokens; the same if `tie_embeddings` is "all".
+            settings: The settings of the model's shape.
+            source_vocabulary: The number of tokens in the source vocabulary.
+            target_vocabulary: The number of tokens in the target vocabulary. If `tie_embeddings` is
+                "all", it must be the same number.
         """
         super().__init__()
         self.settings = settings
@@ -83,9 +91,9 @@ class Transformer(nn.Module):
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
         is_pre_norm = settings.norm == "pre"
-        # Pre-norm layers leave their sums without a norm.
-        self.encoder_norm = norm_of(settings) if is_pre_norm else nn.Identity()
-        self.decoder_norm = norm_of(settings) if is_pre_norm else nn.Identity()
+        # With pre-norm, the output of the last layer is a sum without a norm.
+        self.encoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
+        self.decoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
         self.source_positions = PositionalEncoding(settings)
         self.target_positions = PositionalEncoding(settings)
         if settings.tie_embeddings in ("all", "decoder"):
@@ -99,11 +107,11 @@ class Transformer(nn.Module):
         """Compute the logits of the next token at each target position.
 
         Args:
-            source: Source ids, (batch, source_len), with EOS.
-            target: Target ids, (batch, target_len), with BOS.
+            source: The ids of the source sentences, with EOS, (batch, source_len).
+            target: The ids of the target sentences, with BOS, (batch, target_len).
 
         Returns:
-            The logits, (batch, target_len, vocabulary).
+            The logits of all tokens of the target vocabulary, (batch, target_len, vocabulary).
         """
         memory, mask = self.encode(source)
         logits: Tensor = self.projection(self.decode(target, memory, mask))
@@ -115,56 +123,73 @@ class Transformer(nn.Module):
         """Encode source sentences.
 
         Args:
-            source: Source ids, (batch, source_len), with EOS.
-            has_padding: Whether `source` contains PAD; None reads the tensor, for which the CPU
-                waits until an accelerator has computed it.
+            source: The ids of the source sentences, with EOS, (batch, source_len).
+            has_padding: Whether `source` contains PAD. If it is None, this is read from the tensor,
+                for which the CPU waits until a GPU has computed it.
 
         Returns:
-            The encoder's output ("memory"), (batch, source_len, model_dim), and its mask, (batch,
-            1, 1, source_len), or None if there is no padding.
+            The encoder's output ("memory"), (batch, source_len, d_model); and a mask that is False
+            at padding, (batch, 1, 1, source_len), or None if there is no padding.
         """
         mask = _padding_mask(source, has_padding)
         memory = self._encode_padded(source, self._padded_layout(source, mask))
         return memory, mask
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
-        """Decode known target sentences; no position sees a later one.
+        """Run the decoder on known target sentences; no position attends to a later one.
 
         Args:
-            target: Target ids, (batch, target_len), with BOS.
-            memory: The encoder's output, (batch, source_len, model_dim).
-            mask: Its mask, (batch, 1, 1, source_len), or None.
+            target: The ids of the target sentences, with BOS, (batch, target_len).
+            memory: The encoder's output, (batch, source_len, d_model).
+            mask: False at padding of the sources, (batch, 1, 1, source_len); None without padding.
 
         Returns:
-            The hidden states that the projection turns into logits, (batch, target_len, model_dim).
+            The hidden states that the projection turns into logits, (batch, target_len, d_model).
         """
         layout = self._padded_layout(target)
         memory_layout = self._padded_layout(memory, mask)
         return self._decode_padded(target, layout, memory, memory_layout)
 
     def label_states(self, batch: Batch) -> Tensor:
-        """Return the hidden states of a padded batch that predict its labels, (labels, model_dim).
+        """Return the hidden states that predict the labels of a padded batch.
 
-        Positions of padding have no label, so that the projection skips them.
+        The labels are the tokens that follow each target position. Padding has no label, so the
+        loss need not project its hidden states to the vocabulary.
+
+        Args:
+            batch: Source and target sentences, padded to one length, with their labels.
+
+        Returns:
+            The hidden states, (labels, d_model).
         """
         memory, mask = self.encode(batch.source, batch.has_padding)
         hidden = self.decode(batch.target, memory, mask)
         return hidden.flatten(0, 1).index_select(0, batch.label_positions)
 
     def packed_hidden_states(self, batch: PackedBatch) -> Tensor:
-        """Return the hidden states of all target positions of a packed batch, (rows, model_dim)."""
-        layout = PackedLayout(batch.source.offsets, batch.longest)
+        """Return the hidden states of all target positions of a packed batch.
+
+        Args:
+            batch: Source and target sentences one after the other, without padding.
+
+        Returns:
+            The hidden states, one row for each target token, (rows, d_model).
+        """
+        source_layout = PackedLayout(batch.source.offsets, batch.longest)
         target_layout = PackedLayout(batch.target.offsets, batch.longest)
         source = self._embed_source(batch.source.ids, batch.source.positions)
         target = self._embed_target(batch.target.ids, batch.target.positions)
-        memory = self._encode_rows(source, layout)
-        return self._decode_rows(target, target_layout, memory, layout)
+        memory = self._encode_rows(source, source_layout)
+        return self._decode_rows(target, target_layout, memory, source_layout)
 
     def init_cache(self, source: Tensor) -> KVCache:
-        """Encode source sentences for a search.
+        """Encode source sentences for a search, and prepare its key-value cache.
+
+        Each decoder layer's keys and values of the source are the same in all steps of the search,
+        so they are computed once.
 
         Args:
-            source: Source ids, (batch, source_len), with EOS.
+            source: The ids of the source sentences, with EOS, (batch, source_len).
 
         Returns:
             The cache before the first target token, with the keys and values of the sources.
@@ -181,16 +206,16 @@ class Transformer(nn.Module):
         """Compute the logits of the next token of each hypothesis of a search.
 
         Args:
-            tokens: The ids of each hypothesis's last token, (hypotheses,).
-            cache: Keys and values of earlier tokens; it is changed.
+            tokens: The id of each hypothesis's last token, (hypotheses,).
+            cache: The keys and values of the tokens before; those of `tokens` are added.
 
         Returns:
-            The logits, (hypotheses, vocabulary), -inf for PAD and BOS, and the cache, which
-            includes `tokens`.
+            The logits, (hypotheses, vocabulary), which are -inf for PAD and BOS; and the cache.
         """
         cache.advance(len(tokens))
+        # All these tokens have the same position: each hypothesis is a sentence of one position.
         positions = range(cache.position, cache.position + 1)
-        embedded = self._embed_target(tokens[:, None], positions)[:, 0]  # (hypotheses, model_dim)
+        embedded = self._embed_target(tokens[:, None], positions)[:, 0]  # (hypotheses, d_model)
         hidden = self.decoder_norm(self.decoder.step(embedded, cache))
         return self._next_token_logits(hidden), cache
 
@@ -198,7 +223,7 @@ class Transformer(nn.Module):
         """Return the log-probabilities of the next token.
 
         Args:
-            hidden: Hidden states of the last tokens, (hypotheses, model_dim).
+            hidden: The hidden states of the last tokens, (hypotheses, d_model).
 
         Returns:
             The log-probabilities, (hypotheses, vocabulary).
@@ -207,18 +232,21 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
-        """Return the attention weights of `forward`; in evaluation mode only.
+        """Run encoder and decoder, and return the attention weights of all layers.
+
+        The model must be in evaluation mode.
 
         Args:
-            source: Source ids, (batch, source_len), with EOS.
-            target: Target ids, (batch, target_len), with BOS.
+            source: The ids of the source sentences, with EOS, (batch, source_len).
+            target: The ids of the target sentences, with BOS, (batch, target_len).
         """
         assert not self.training, "attention weights do not include dropout"
-        weights = AttentionWeights([], [], [])
-        mask = _padding_mask(source, None)
+        # Layouts append the weights of each layer to these lists.
+        weights = AttentionWeights(encoder=[], decoder=[], cross=[])
+        mask = _padding_mask(source, has_padding=None)
         source_layout = self._padded_layout(source, mask, weights.encoder)
         memory = self._encode_padded(source, source_layout)
-        target_layout = self._padded_layout(target, None, weights.decoder)
+        target_layout = self._padded_layout(target, recorded_weights=weights.decoder)
         memory_layout = self._padded_layout(memory, mask, weights.cross)
         self._decode_padded(target, target_layout, memory, memory_layout)
         return weights
@@ -239,7 +267,15 @@ class Transformer(nn.Module):
         return self.projection.weight.device
 
     def _encode_padded(self, source: Tensor, layout: PaddedLayout) -> Tensor:
-        """Encode source ids (batch, source_len): the memory (batch, source_len, model_dim)."""
+        """Run the encoder on padded source sentences.
+
+        Args:
+            source: The ids of the source sentences, (batch, source_len).
+            layout: Turns them into rows, one for each position, and knows their padding.
+
+        Returns:
+            The encoder's output, (batch, source_len, d_model).
+        """
         embedded = self._embed_source(source, range(source.size(1)))
         rows = self._encode_rows(layout.rows(embedded), layout)
         return unpad_rows(rows, layout.size)
@@ -247,21 +283,49 @@ class Transformer(nn.Module):
     def _decode_padded(
         self, target: Tensor, layout: PaddedLayout, memory: Tensor, memory_layout: PaddedLayout
     ) -> Tensor:
-        """Return the hidden states (batch, target_len, model_dim) of padded target ids."""
+        """Run the decoder on padded target sentences.
+
+        Args:
+            target: The ids of the target sentences, (batch, target_len).
+            layout: Turns them into rows, one for each position.
+            memory: The encoder's output, (batch, source_len, d_model).
+            memory_layout: Turns the encoder's output into rows, and knows its padding.
+
+        Returns:
+            The hidden states, (batch, target_len, d_model).
+        """
         embedded = self._embed_target(target, range(target.size(1)))
         memory_rows = memory_layout.rows(memory)
         rows = self._decode_rows(layout.rows(embedded), layout, memory_rows, memory_layout)
         return unpad_rows(rows, layout.size)
 
     def _encode_rows(self, x: Tensor, layout: Layout) -> Tensor:
-        """Run the encoder on embedded source tokens (rows, model_dim): (rows, model_dim)."""
+        """Run the encoder on the embedded source tokens of a batch.
+
+        Args:
+            x: The embedded tokens of all sentences, one in each row, (rows, d_model).
+            layout: Knows which rows belong to a sentence.
+
+        Returns:
+            The encoder's output, (rows, d_model).
+        """
         output: Tensor = self.encoder_norm(self.encoder(x, layout, self.layer_drop))
         return output
 
     def _decode_rows(
         self, x: Tensor, layout: Layout, memory: Tensor, memory_layout: Layout
     ) -> Tensor:
-        """Run the decoder on target tokens and on the memory, both as rows (rows, model_dim)."""
+        """Run the decoder on the embedded target tokens of a batch.
+
+        Args:
+            x: The embedded tokens of all sentences, one in each row, (target rows, d_model).
+            layout: Knows which target rows belong to a sentence.
+            memory: The encoder's output, with a row for each source token, (source rows, d_model).
+            memory_layout: Knows which source rows belong to a sentence.
+
+        Returns:
+            The hidden states of the target tokens, (target rows, d_model).
+        """
         hidden = self.decoder(x, layout, memory, memory_layout, self.layer_drop)
         output: Tensor = self.decoder_norm(hidden)
         return output
@@ -272,7 +336,7 @@ class Transformer(nn.Module):
         They are -inf for PAD and BOS, which no output contains.
 
         Args:
-            hidden: Hidden states of the last tokens, (hypotheses, model_dim).
+            hidden: The hidden states of the last tokens, (hypotheses, d_model).
 
         Returns:
             The logits, (hypotheses, vocabulary).
@@ -288,17 +352,25 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         recorded_weights: list[Tensor] | None = None,
     ) -> PaddedLayout:
-        """Return the layout of padded sentences x (batch, target_len, ...)."""
+        """Return how padded sentences lie in the rows that the layers compute on.
+
+        Args:
+            x: Padded sentences, whose first dimensions are (sentences, positions).
+            mask: False at padding, (sentences, 1, 1, positions); None if nothing is masked.
+            recorded_weights: A list to which attention to these sentences appends its weights; None
+                records nothing.
+        """
         size = (x.size(0), x.size(1))
+        # The library oneDNN compiles a kernel for each number of rows, so fewer are better.
         needs_few_shapes = x.device.type == "cpu" and not self.is_compiled
         return PaddedLayout(size, mask, needs_few_shapes, recorded_weights)
 
     def _embed_source(self, ids: Tensor, positions: range | Tensor) -> Tensor:
-        """Embed source tokens, as `_embed`."""
+        """Embed source tokens and encode their positions (see `_embed`)."""
         return self._embed(self.source_embedding, self.source_positions, ids, positions)
 
     def _embed_target(self, ids: Tensor, positions: range | Tensor) -> Tensor:
-        """Embed target tokens, as `_embed`."""
+        """Embed target tokens and encode their positions (see `_embed`)."""
         return self._embed(self.target_embedding, self.target_positions, ids, positions)
 
     def _embed(
@@ -308,17 +380,18 @@ class Transformer(nn.Module):
         ids: Tensor,
         positions: range | Tensor,
     ) -> Tensor:
-        """Embed tokens and encode their positions (sections 3.4 and 3.5).
+        """Embed tokens and encode their positions, with dropout (sections 3.4 and 3.5).
 
         Args:
-            embedding: The embeddings of one side.
-            positional_encoding: The positional encoding of the same side.
-            ids: Token ids: padded, (batch, target_len), or packed, (rows,).
-            positions: Their positions: of the columns, as a range; or of packed
-                rows, (rows,).
+            embedding: The embeddings of source or target tokens.
+            positional_encoding: The positional encoding of source or target tokens.
+            ids: The token ids of padded sentences, (sentences, length); or of sentences one after
+                the other, without padding, (tokens,).
+            positions: The positions of the tokens: a range for padded sentences; a tensor (tokens,)
+                without padding.
 
         Returns:
-            The embeddings, with dropout, (batch, target_len, model_dim) or (rows, model_dim).
+            The embedded tokens, (sentences, length, d_model) or (tokens, d_model).
 
         Raises:
             UserError: A position is beyond `max_positions`.
@@ -336,17 +409,20 @@ class Transformer(nn.Module):
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Return the number of trained weights; shared ones count once."""
+    """Return the number of weights that are trained; those of tied embeddings count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _padding_mask(ids: Tensor, has_padding: bool | None) -> Tensor | None:
-    """Return the attention mask of token ids; None if the ids contain no PAD.
+    """Return the mask that keeps attention from padding; None if there is no padding.
 
-    The mask of ids (batch, source_len) is (batch, 1, 1, source_len), and False at PAD.
+    Args:
+        ids: The token ids of padded sentences, (sentences, length).
+        has_padding: Whether the ids contain PAD. If it is None, this is read from the tensor, for
+            which the CPU waits until a GPU has computed it.
 
-    `has_padding`: whether there is PAD; None reads the tensor, for which the CPU waits until an
-    accelerator has computed it.
+    Returns:
+        False at PAD, (sentences, 1, 1, length): the same for all heads and all queries.
     """
     is_token = ids != PAD
     if has_padding is None:

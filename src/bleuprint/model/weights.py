@@ -25,7 +25,14 @@ WEIGHTS = "model.safetensors"
 
 
 def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerprint: str) -> None:
-    """Write model.json: the model's settings, its vocabularies, the training's fingerprint."""
+    """Write model.json, which describes the weights in the same folder.
+
+    Args:
+        folder: The folder to write into.
+        model: The settings of the model's shape.
+        corpus: The corpus of the training. The sizes and hashes of its vocabularies are written.
+        fingerprint: The fingerprint of the training, which identifies it.
+    """
     vocabularies = Vocabularies(
         source=_describe_vocabulary(corpus, corpus.source),
         target=_describe_vocabulary(corpus, corpus.target),
@@ -39,11 +46,14 @@ def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerpr
 
 
 def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
-    """Load the model in a folder, in evaluation mode.
+    """Load a trained model, for translation, after checking that its files are intact.
 
     Args:
-        folder: A folder with model.json and model.safetensors.
+        folder: A folder with model.safetensors, the weights, and model.json, which describes them.
         corpus: The corpus whose text the model is to translate.
+
+    Returns:
+        The model in evaluation mode.
 
     Raises:
         UserError: A file is missing or damaged, or the corpus has other vocabularies than the model
@@ -62,11 +72,14 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
 
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tensor]:
-    """Return the tensors in a file by name.
+    """Read the weights in a file, after checking that they are those of an expected model.
 
     Args:
-        path: A safetensors file.
-        shapes: The name and the shape that each weight must have.
+        path: A file in the format safetensors.
+        shapes: The shape that each weight must have, by its name.
+
+    Returns:
+        The weights, by name.
 
     Raises:
         UserError: The file is missing or damaged, or has other names or shapes.
@@ -83,12 +96,17 @@ def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tenso
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights by name; a shared one once, under its first name."""
+    """Return the weights of a model by name; tied weights occur once, by their first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Copy tensors into a model, by the names of `named_weights`, all of which they must have."""
+    """Copy tensors into the weights of a model.
+
+    Args:
+        model: The model, which is changed.
+        tensors: A tensor for each name that `named_weights` returns.
+    """
     weights = named_weights(model)
     assert weights.keys() == tensors.keys(), "weights do not belong to this model"
     for name, tensor in tensors.items():
@@ -96,7 +114,7 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 def _describe_vocabulary(corpus: BinaryCorpus, language: str) -> VocabularyFile:
-    """Return the size and the SHA-256 of a language's vocabulary."""
+    """Return the size of a language's vocabulary, and the SHA-256 of its file."""
     return VocabularyFile(
         size=len(corpus.segmentation(language).vocabulary),
         sha256=sha256_of(_vocabulary_file(corpus, language)),
@@ -104,14 +122,20 @@ def _describe_vocabulary(corpus: BinaryCorpus, language: str) -> VocabularyFile:
 
 
 def _check_vocabularies(folder: Path, vocabularies: Vocabularies, corpus: BinaryCorpus) -> None:
-    """Check that a corpus has the vocabularies that the model in a folder was trained on.
+    """Check that a corpus has the vocabularies that a model was trained on.
+
+    Args:
+        folder: The folder of the model, for messages.
+        vocabularies: The vocabularies that its model.json names.
+        corpus: The corpus whose text the model is to translate.
 
     Raises:
-        UserError: A vocabulary is another one, or model.json contradicts itself.
+        UserError: The corpus has another vocabulary, or model.json contradicts itself: the
+            vocabulary with its SHA-256 has another size than it says.
     """
     sides = [(vocabularies.source, corpus.source), (vocabularies.target, corpus.target)]
-    # Both files before any size: reading a vocabulary makes the corpus check all its files, whose
-    # message would be about them.
+    # Both hashes before any size: for the size, the corpus reads its vocabulary and checks all its
+    # files first. If one is wrong, its message would not mention the model.
     for expected, language in sides:
         path = _vocabulary_file(corpus, language)
         if sha256_of(path) != expected.sha256:

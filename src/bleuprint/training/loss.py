@@ -97,7 +97,7 @@ def linear_cross_entropy(
     target distribution is not subtracted.
 
     Args:
-        hidden: Hidden states, one row for each label, (labels, model_dim).
+        hidden: Hidden states, one row for each label, (labels, d_model).
         projection: The projection from hidden states to the logits of the vocabulary.
         labels: The tokens to predict, (labels,). On GPUs, labels that are PAD do not count.
         smoothing: The probability that label smoothing takes from the label, such as 0.1.
@@ -146,9 +146,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
         Args:
             ctx: Keeps the gradients for the backward pass.
-            hidden: Hidden states, one row for each label, (labels, model_dim).
+            hidden: Hidden states, one row for each label, (labels, d_model).
             weight: The weight of the projection in float32, which gets a gradient,
-                (vocabulary, model_dim).
+                (vocabulary, d_model).
             bias: The bias of the projection in float32, which gets a gradient, or None.
             values: Weight and bias in the type of the hidden states, with which they are
                 multiplied.
