@@ -141,17 +141,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         """Return the loss, and keep the gradients of hidden states, weight and bias in `ctx`.
 
-        The labels are processed in blocks, so that the logits of a block stay in the cache (CPU),
-        or do not fill the memory (GPU). Each block adds to the loss and to the gradients.
+        Logits are computed for a block of labels at once, so that they do not fill the memory.
 
         Args:
             ctx: Keeps the gradients for the backward pass.
             hidden: Hidden states, one row for each label, (labels, d_model).
-            weight: The weight of the projection in float32, which gets a gradient,
-                (vocabulary, d_model).
-            bias: The bias of the projection in float32, which gets a gradient, or None.
-            values: Weight and bias in the type of the hidden states, with which they are
-                multiplied.
+            weight: The weight of the projection in float32, (vocabulary, d_model).
+            bias: The bias of the projection in float32, or None.
+            values: Weight and bias in the type of the hidden states, for the product.
             labels: The tokens to predict, (labels,).
             smoothing: The probability that label smoothing takes from the label.
             smoothing_target: Which tokens get this probability.
@@ -163,25 +160,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
             ctx.hidden = torch.empty_like(hidden)
             ctx.weight = torch.zeros_like(weight)
             ctx.bias = None if bias is None else torch.zeros_like(bias)
-        vocabulary_size = weight.size(0)
+        vocabulary_size = len(weight)
         distribution = _target_distribution(vocabulary_size, smoothing, smoothing_target)
         weight_values, bias_values = values
-        block_bytes = _BLOCK_BYTES["cpu"]
         if hidden.device.type != "cpu":
-            block_bytes = _BLOCK_BYTES["gpu"]
-            # GPUs multiply faster if the number of rows is a multiple of 64. So some rows after the
-            # weight in its memory are multiplied as well, which gives columns of logits beyond the
-            # vocabulary. They are not used.
+            # More rows, up to a multiple of 64, are faster. Their logits are not used.
             weight_values = aligned_rows(weight_values)
             bias_values = None if bias_values is None else aligned_rows(bias_values)
-        block_rows = max(1, block_bytes // (vocabulary_size * hidden.itemsize))
-        for start in range(0, len(labels), block_rows):
-            end = min(start + block_rows, len(labels))
+        block_size = _labels_in_block(vocabulary_size, hidden)
+        for start in range(0, len(labels), block_size):
+            end = min(start + block_size, len(labels))
             # Rows of zeros are added, as oneDNN prefers some numbers of rows. They are not used.
             hidden_block = pad_rows(hidden[start:end])
-            logits = linear(hidden_block, weight_values, bias_values)
             loss, gradient = _loss_and_gradient(
-                logits,
+                linear(hidden_block, weight_values, bias_values),
                 labels[start:end],
                 vocabulary_size,
                 distribution,
@@ -218,6 +210,17 @@ class _LinearCrossEntropy(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _labels_in_block(vocabulary_size: int, hidden: Tensor) -> int:
+    """Return for how many labels logits are computed at once.
+
+    Args:
+        vocabulary_size: The number of logits of a label.
+        hidden: Hidden states, whose device and type the logits have.
+    """
+    block_bytes = _BLOCK_BYTES["cpu" if hidden.device.type == "cpu" else "gpu"]
+    return max(1, block_bytes // (vocabulary_size * hidden.itemsize))
 
 
 def _loss_and_gradient(

@@ -71,30 +71,17 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
 ):
     """Compute the cross-entropy of one row of logits, and overwrite the logits with the gradient.
 
-    A first loop over the row computes the loss, a second one the gradient. The first one keeps the
-    sum of exponentials relative to the highest logit so far, so that nothing overflows ("online
-    softmax").
-
-    Args:
-        logits: A pointer to the logits of all rows.
-        labels: A pointer to the labels of all rows.
-        losses: A pointer to the losses of all rows, to which the loss is written.
-        stride: The number of elements from one row of logits to the next.
-        columns: The number of columns of the logits.
-        size: The number of tokens in the vocabulary; further columns are not used.
-        other_probability: The probability that a token other than the label and PAD should have.
-        label_probability: The probability that the label should have.
-        pad_probability: The probability that PAD should have.
-        pad: The id of PAD. A row with this label does not count.
-        block: The number of columns that are read at once.
+    `logits`, `labels` and `losses` point to all rows, which are `stride` logits apart. The first
+    `size` of their `columns` belong to the vocabulary; `block` columns are read at once. The first
+    loop computes the loss, the second one the gradient. The sum of exponentials is relative to the
+    highest logit so far, so that nothing overflows ("online softmax").
     """
     row = tl.program_id(0)
     label = tl.load(labels + row)
     # In 64 bits: the logits may have more than 2^31 elements.
     logits += row.to(tl.int64) * stride
     if label != pad:
-        # Read before the loops. The threads of a program do not wait for each other between the
-        # loops, so some may already overwrite these logits with their gradient.
+        # Read now: after the first loop, threads that are ahead overwrite logits by the gradient.
         label_logit = tl.load(logits + label).to(tl.float32)
         pad_logit = tl.load(logits + pad).to(tl.float32)
         highest = -float("inf")
@@ -105,7 +92,6 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
             in_vocabulary = column < size
             x = tl.load(logits + column, mask=in_vocabulary, other=-float("inf")).to(tl.float32)
             higher = tl.maximum(highest, tl.max(x, 0))
-            # The sum so far is relative to `highest`; the factor makes it relative to `higher`.
             denominator = denominator * tl.exp(highest - higher) + tl.sum(tl.exp(x - higher), 0)
             logit_sum += tl.sum(tl.where(in_vocabulary, x, 0.0), 0)
             highest = higher
@@ -126,7 +112,7 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
             tl.store(logits + column, stored, mask=column < columns)
     else:  # The label is PAD: the row does not count.
         tl.store(losses + row, 0.0)
+        zeros = tl.zeros([block], logits.dtype.element_ty)
         for start in range(0, columns, block):
             column = start + tl.arange(0, block)
-            zeros = tl.zeros([block], logits.dtype.element_ty)
             tl.store(logits + column, zeros, mask=column < columns)
