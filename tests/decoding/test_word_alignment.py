@@ -154,7 +154,7 @@ def test_a_token_attends_to_the_word_with_the_largest_mean_weight_in_the_last_la
     model = model_with_cross_attention([first_layer, last_layer])
     aligner = WordAligner(model, word_corpus.binary, systems.decode())
 
-    assert aligner.attended([4, 5, 6, EOS], [7]) == [attended]
+    assert aligner.most_attended([4, 5, 6, EOS], [7]) == [attended]
 
 
 @pytest.fixture(scope="module")

@@ -63,11 +63,10 @@ class AttentionMap:
         return means
 
     def as_json(self) -> dict[str, Any]:
-        """Return the map as JSON values.
+        """Return the map as an object for a JSON file.
 
-        Returns:
-            rows, columns, the numbers of layers and heads, and the weights in the order of the
-            array: base64 of one byte for each weight.
+        The weights, which are numbers from 0 to 1, are rounded to a byte each (0 to 255). The bytes
+        are written as text in base64, in the order of the array.
         """
         layers, heads, _, _ = self.weights.shape
         levels = np.rint(self.weights * _MAX_LEVEL).astype(np.uint8)
@@ -82,11 +81,11 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class SentenceAttention:
-    """The attention maps of a sentence of a test set.
+    """The attention maps of one sentence of a test set.
 
     Attributes:
-        line: The line of the sentence, from 1.
-        maps: Its maps by the names of ATTENTION_KINDS.
+        line: The line of the sentence in the test set, from 1.
+        maps: The maps by the kind of attention: `cross`, `encoder` and `decoder`.
     """
 
     line: int
@@ -96,19 +95,22 @@ class SentenceAttention:
 def compute_attention_maps(
     model: "Transformer", corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
 ) -> dict[str, AttentionMap]:
-    """Compute the attention maps of a sentence and its translation.
+    """Compute how a model attends from token to token while it translates a sentence.
 
     Args:
         model: The model.
-        corpus: The corpus, for the text of tokens.
+        corpus: The corpus, whose vocabularies give the text of tokens.
         source: The token ids of the source, with EOS.
         tokens: The token ids of the translation, without EOS.
 
     Returns:
-        The maps by the names of ATTENTION_KINDS.
+        The attention maps by the kind of attention: `cross`, from the decoder to the source;
+        `encoder` and `decoder`, self-attention.
     """
     import torch  # Slow to import, and not needed to read attention.json.
 
+    # At each position, the decoder reads an input token and predicts the next token, so inputs
+    # begin with BOS and outputs end with EOS.
     inputs = [BOS, *tokens]
     weights = model.attention_weights(
         torch.tensor([source], device=model.device), torch.tensor([inputs], device=model.device)
@@ -120,7 +122,10 @@ def compute_attention_maps(
     output_tokens = [target_vocabulary[token] for token in (*tokens, EOS)]
 
     def as_array(layers: list["Tensor"]) -> Weights:
-        """Join the weights of layers, each (1, heads, rows, columns), in a first dimension."""
+        """Return the weights of all layers as one array, (layers, heads, rows, columns).
+
+        Each layer has the shape (1, heads, rows, columns), for the one sentence.
+        """
         array: Weights = torch.cat(layers).float().cpu().numpy()
         return array
 
@@ -132,10 +137,10 @@ def compute_attention_maps(
 
 
 def select_sentences(lengths: Lengths) -> list[int]:
-    """Select the sentences of a test set whose maps are stored: the same for all systems.
+    """Select the sentences of a test set whose attention the report shows.
 
-    The first sentences of preferred length are selected. If there are too few of them, sentences
-    whose length is closest to the preferred length are added.
+    They are the same for all systems: the first two with 6 to 14 source tokens. If there are fewer,
+    sentences whose length is closest to that are added.
 
     Args:
         lengths: The source lengths of all sentences in tokens, EOS included.
@@ -148,13 +153,19 @@ def select_sentences(lengths: Lengths) -> list[int]:
     too_many = token_counts - _MAX_PREFERRED
     # The distance to the preferred lengths; 0 for a sentence of preferred length.
     distances = np.maximum(np.maximum(too_few, too_many), 0)
+    # A stable sort leaves equally close sentences in the order of the test set.
     closest_first: list[int] = np.argsort(distances, kind="stable").tolist()
     suitable = [row for row in closest_first if 0 < token_counts[row] <= _MAX_TOKENS]
     return sorted(suitable[:_STORED_SENTENCES])
 
 
 def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]) -> None:
-    """Write attention.json: for each test set, the line of each sentence and its maps."""
+    """Write the attention maps of some sentences of each test set to attention.json.
+
+    Args:
+        path: The file to write.
+        tests: The sentences of each test set, by its name.
+    """
     content = {}
     for test, sentences in tests.items():
         entries = []
@@ -168,7 +179,14 @@ def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]
 
 
 def read_attention(path: Path, test: str) -> list[SentenceAttention]:
-    """Read the sentences of a test set from attention.json.
+    """Read the attention maps of a test set from attention.json.
+
+    Args:
+        path: The file.
+        test: The name of the test set.
+
+    Returns:
+        The maps of each stored sentence.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -210,7 +228,14 @@ class _SentenceRecord:
 
 
 def _map_of_record(record: _MapRecord) -> AttentionMap:
-    """Return the map that was written, with weights rounded to 1/255."""
+    """Return the attention map that an entry of attention.json describes.
+
+    In the file, the weights are bytes from 0 to 255, written as text in base64; here they are
+    numbers from 0 to 1 again.
+
+    Args:
+        record: The entry.
+    """
     levels = np.frombuffer(base64.b64decode(record.weights), np.uint8)
     shape = (record.layers, record.heads, len(record.rows), len(record.columns))
     weights: Weights = (levels.reshape(shape) / np.float32(_MAX_LEVEL)).astype(np.float32)

@@ -39,15 +39,15 @@ class CopiedTranslations:
         return read_record(cls, path)
 
     def check(self, path: Path, settings: Settings, run: Run) -> None:
-        """Check that the files were copied that params.yaml names.
+        """Check that the files that were copied are those that params.yaml names now.
 
         Args:
-            path: The path of this record.
+            path: The path of this record, for the message.
             settings: The settings of the experiment.
-            run: The system on a corpus, with any seed.
+            run: The names of the external system and the corpus, and any seed.
 
         Raises:
-            UserError: Other files were copied.
+            UserError: Other files were copied, or params.yaml has changed since.
         """
         system = settings.external_systems_on(run.corpus)[run.system]
         for test, file in system.translations.items():
@@ -61,12 +61,15 @@ class CopiedTranslations:
 
 
 def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None:
-    """Copy the files of an external system, and write their names and hashes.
+    """Copy the translations of an external system into its results, after checking them.
+
+    An external system is one that this program has not trained. params.yaml names a file with its
+    translations for each test set. The names and hashes of these files are written as well.
 
     Args:
         settings: The settings of the experiment.
-        run: The system on a corpus, with the first seed.
-        root: The project's folder.
+        run: The names of the external system and the corpus, and the first seed.
+        root: The folder of the project.
 
     Raises:
         UserError: A file is missing, has another hash than params.yaml says, is not UTF-8, or has
@@ -93,15 +96,15 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
 
 
 def read_translations(file: TranslationFile, run: Run, test: str, root: Path) -> list[str]:
-    r"""Return the lines of an external system's translations.
+    r"""Read the translations of a test set by an external system, one on each line.
 
-    A byte order mark, and a \r at the end of lines, are removed.
+    A byte order mark at the start, and \r at the end of lines, are removed.
 
     Args:
-        file: The file, as in params.yaml.
-        run: The system on a corpus, for messages.
-        test: The test set, for messages.
-        root: The project's folder.
+        file: The path of the file and its SHA-256, as in params.yaml.
+        run: The names of the external system and the corpus, for messages.
+        test: The name of the test set, for messages.
+        root: The folder of the project.
 
     Raises:
         UserError: The file is missing, has another hash than params.yaml says, or is not UTF-8.
@@ -121,5 +124,11 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
 
 
 def place_of_file(run: Run, test: str, root: Path) -> Location:
-    """Return where params.yaml names the file of an external system's translations."""
+    """Return the line of params.yaml that names the translations of an external system.
+
+    Args:
+        run: The names of the external system and the corpus.
+        test: The name of the test set.
+        root: The folder of the project.
+    """
     return place_of_setting(["external", run.system, run.corpus, TRANSLATIONS, test], root)

@@ -35,13 +35,13 @@ def convert(
     output: Path,
     precision: Precision = "float32",
 ) -> None:
-    """Write a model as a CTranslate2 folder.
+    """Write a model in the format of CTranslate2, a fast library for translation.
 
     Args:
         model: The model.
-        vocabularies: Its source and target vocabulary.
+        vocabularies: The source and the target vocabulary of the model.
         output: The folder to write.
-        precision: The precision of the weights.
+        precision: The precision of the written weights, `float32` or `int8`.
 
     Raises:
         UserError: CTranslate2 is not installed, or does not support the model's shape.
@@ -52,7 +52,7 @@ def convert(
         raise UserError("CTranslate2 is not installed; run: pip install ctranslate2") from None
     _check_shape(model.settings)
     spec = _empty_spec(specs, model.settings)
-    _fill(spec, model)
+    _copy_model(spec, model)
     source_vocabulary, target_vocabulary = vocabularies
     spec.register_source_vocabulary(source_vocabulary.tokens)
     spec.register_target_vocabulary(target_vocabulary.tokens)
@@ -69,10 +69,13 @@ def convert(
 
 
 def _check_shape(settings: Settings) -> None:
-    """Check that CTranslate2 supports a model's shape.
+    """Check that CTranslate2 supports a model of this shape.
+
+    Args:
+        settings: The settings of the model's shape.
 
     Raises:
-        UserError: It does not.
+        UserError: The sizes of the heads or the activation function are not supported.
     """
     key_size = settings.d_k * settings.heads
     value_size = settings.d_v * settings.heads
@@ -86,7 +89,12 @@ def _check_shape(settings: Settings) -> None:
 
 
 def _empty_spec(specs: Any, settings: Settings) -> Any:
-    """Return a CTranslate2 specification of a model's shape, without weights."""
+    """Create CTranslate2's description of a model, a "specification", without weights.
+
+    Args:
+        specs: The module `ctranslate2.specs`, which is imported only if it is needed.
+        settings: The settings of the model's shape.
+    """
     options = {
         "pre_norm": settings.norm == "pre",
         "activation": specs.common_spec.Activation[_ACTIVATIONS[settings.activation]],
@@ -101,8 +109,8 @@ def _empty_spec(specs: Any, settings: Settings) -> Any:
     )
 
 
-def _fill(spec: Any, model: Transformer) -> None:
-    """Copy a model's weights into a specification."""
+def _copy_model(spec: Any, model: Transformer) -> None:
+    """Copy all weights of a model into CTranslate2's specification of it."""
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
     _fill_positions(spec.encoder, model.settings, model.source_positions)
@@ -130,15 +138,26 @@ def _fill(spec: Any, model: Transformer) -> None:
 
 
 def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding) -> None:
-    """Copy the position vectors of the encoder or decoder, and whether embeddings are scaled."""
+    """Copy the positional encodings of encoder or decoder, and whether embeddings are scaled.
+
+    Args:
+        spec: CTranslate2's specification of the encoder or the decoder.
+        settings: The settings of the model's shape.
+        encoding: The positional encoding of the encoder or the decoder.
+    """
     spec.scale_embeddings = settings.scale_embeddings
-    # The specifications of models with rotary encodings have no position vectors.
+    # With rotary encodings, nothing is added to embeddings, and the specification has no such part.
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _array(_position_vectors(settings, encoding))
 
 
 def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch.Tensor:
-    """Return the vector that is added at each position: (max_positions, d_model)."""
+    """Return the vector that is added to the embedding at each position, (positions, d_model).
+
+    Args:
+        settings: The settings of the model's shape, with `max_positions`.
+        encoding: The positional encoding of the model, with its learned vectors, if any.
+    """
     if settings.positional_encoding == "learned":
         return encoding.weight
     if settings.positional_encoding == "sinusoidal":
@@ -147,7 +166,12 @@ def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch
 
 
 def _fill_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
-    """Copy the sublayers that encoder and decoder layers share."""
+    """Copy the two sublayers that both encoder and decoder layers have.
+
+    Args:
+        spec: CTranslate2's specification of the layer.
+        layer: The layer of the model.
+    """
     _fill_attention(spec.self_attention, layer.self_attention, layer.self_attention_residual)
     _fill_feed_forward(spec.ffn, layer)
 
@@ -155,8 +179,13 @@ def _fill_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
 def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: ResidualConnection) -> None:
     """Copy the weights of an attention sublayer and of its norm.
 
-    CTranslate2 has one linear layer for the queries, keys and values of self-attention. For
-    attention to the encoder's output it has one for queries, and one for keys and values.
+    In the model, one linear layer projects queries, keys and values. In CTranslate2 that is so for
+    self-attention; cross-attention has one for queries, and one for keys and values.
+
+    Args:
+        spec: CTranslate2's specification of the attention.
+        attention: The attention of the model.
+        residual: The residual connection around it, with its norm.
     """
     query_size = attention.qkv_sizes[0]
     head_size = query_size // attention.heads
@@ -166,20 +195,32 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: Residual
         _fill_linear(input_specs[0], attention.in_proj)
     else:
         query_spec, key_value_spec = input_specs
-        _fill_linear(query_spec, attention.in_proj, slice(None, query_size))
-        _fill_linear(key_value_spec, attention.in_proj, slice(query_size, None))
+        queries = slice(None, query_size)
+        keys_and_values = slice(query_size, None)
+        _fill_linear(query_spec, attention.in_proj, queries)
+        _fill_linear(key_value_spec, attention.in_proj, keys_and_values)
     _fill_linear(output_spec, attention.out_proj)
     _fill_norm(spec.layer_norm, residual.norm)
 
 
 def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
-    """Copy the weights of a layer's feed-forward network and of its norm."""
+    """Copy the weights of a layer's feed-forward network and of its norm.
+
+    A gated network (swiglu) multiplies two parts: the gate, which goes through the activation
+    function, and the value. The model stores both in one linear layer, CTranslate2 in two.
+
+    Args:
+        spec: CTranslate2's specification of the feed-forward network.
+        layer: The layer of the model.
+    """
     feed_forward = layer.feed_forward
-    # Only gated networks (swiglu) have the second part, whose output is not activated.
-    if hasattr(spec, "linear_0_noact"):
+    is_gated = hasattr(spec, "linear_0_noact")
+    if is_gated:
         gate_size = feed_forward.fc1.out_features // 2
-        _fill_linear(spec.linear_0, feed_forward.fc1, slice(None, gate_size))
-        _fill_linear(spec.linear_0_noact, feed_forward.fc1, slice(gate_size, None))
+        gate = slice(None, gate_size)
+        value = slice(gate_size, None)
+        _fill_linear(spec.linear_0, feed_forward.fc1, gate)
+        _fill_linear(spec.linear_0_noact, feed_forward.fc1, value)
     else:
         _fill_linear(spec.linear_0, feed_forward.fc1)
     _fill_linear(spec.linear_1, feed_forward.fc2)
@@ -187,14 +228,23 @@ def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
 
 
 def _fill_linear(spec: Any, linear: nn.Linear, outputs: slice = slice(None)) -> None:
-    """Copy the weight and bias of a linear layer, or those of some of its outputs."""
+    """Copy the weight and bias of a linear layer.
+
+    Args:
+        spec: CTranslate2's specification of the layer.
+        linear: The layer of the model.
+        outputs: Which outputs of the layer to copy; without it, all.
+    """
     spec.weight = _array(linear.weight[outputs])
     if linear.bias is not None:
         spec.bias = _array(linear.bias[outputs])
 
 
 def _fill_norm(spec: Any, norm: nn.Module) -> None:
-    """Copy the weights of a norm; only LayerNorm has a bias."""
+    """Copy the weights of a layer norm, or of an RMS norm, which has no bias.
+
+    CTranslate2 calls the weight gamma and the bias beta.
+    """
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     spec.gamma = _array(norm.weight)
     if isinstance(norm, nn.LayerNorm):

@@ -31,22 +31,24 @@ Sources = Sequence[Sentence] | Sentences
 
 
 class Engine:
-    """Beam search, or sampling, in batches of sentences of similar length.
+    """Translates many sentences by beam search or sampling, in batches of similar length.
 
     Attributes:
         decode: The settings of the search.
-        max_source_length: The maximum length of a source in tokens, EOS included.
+        max_source_length: The maximum length of a source sentence in tokens, EOS included.
     """
 
     def __init__(
         self, model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None
     ) -> None:
-        """Create an engine; `create_engine` prepares the model first.
+        """Create an engine for a model that is ready to translate.
+
+        `create_engine` prepares a model first, such as for the precision in the settings.
 
         Args:
-            model: The model that translates.
+            model: The model that translates, or an ensemble.
             decode: The settings of the search.
-            sampler: Draws outputs, instead of beam search.
+            sampler: Gives random numbers to draw translations; None for beam search.
         """
         self.decode = decode
         self.max_source_length = model.settings.max_positions
@@ -58,20 +60,21 @@ class Engine:
     ) -> NBest:
         """Translate sentences.
 
+        An empty sentence, which consists of EOS alone, gets one empty translation.
+
         Args:
-            sources: The token ids of each sentence, with EOS. A sentence without other tokens has
-                one output, which is empty.
-            lengths: Their lengths, EOS included.
-            best: How many outputs to return for each sentence.
+            sources: The token ids of each source sentence, with EOS.
+            lengths: The number of tokens of each source sentence, EOS included.
+            best: How many translations to return for each sentence.
             progress: The title of a progress bar; None shows none.
 
         Returns:
-            The best outputs of each sentence, in the order of the sentences.
+            The best translations of each sentence, in the order of the sentences.
         """
         empty_output = Hypothesis(tokens=[], score=0.0, log_prob=0.0)
         outputs: NBest = [[empty_output] for _ in lengths]
         bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
-        rows = np.flatnonzero(lengths > 1)  # The others have only EOS.
+        rows = np.flatnonzero(lengths > 1)  # The sentences that are not empty.
         bar.advance(len(lengths) - len(rows))
         for batch, batch_outputs in self._search_batches(sources, lengths, rows, best):
             for row, hypotheses in zip(batch, batch_outputs, strict=True):
@@ -82,24 +85,35 @@ class Engine:
     def _search_batches(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
-        """Yield the rows and the outputs of each batch of the sentences `rows`, longest first."""
+        """Divide sentences into batches of similar length, and translate them, longest first.
+
+        Args:
+            sources: The token ids of all source sentences, with EOS.
+            lengths: The number of tokens of all source sentences, EOS included.
+            rows: The sentences to translate, as indices into `sources`.
+            best: How many translations to return for each sentence.
+
+        Yields:
+            For each batch, its sentences, as indices into `sources`, and their translations.
+        """
         device = self._model.device
         sampler = self._sampler
-        # For all sentences of the text, so that a sentence's numbers do not depend on batches.
+        # Each sentence of the text has its own random numbers, so that its translation does not
+        # depend on batches.
         randoms = sampler.randoms(len(lengths)) if sampler else []
         longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, longest_first, self._batch_tokens(lengths))
 
         @torch.inference_mode()
         def search_batch(batch: Indices) -> NBest:
-            """Return the outputs of the sentences in one batch."""
+            """Return the translations of the sentences in one batch."""
             batch_rows = batch.tolist()
             ids = pad([sources[row] for row in batch_rows]).to(device)
             limits = max_output_lengths(lengths[batch], self.decode, self.max_source_length)
             max_lengths = torch.from_numpy(limits).to(device)
             step = self._model.step
             state = self._model.init_cache(ids)
-            # mypy cannot know that the state is of the kind that the step takes.
+            # mypy cannot know that `state` has the type that `step` takes.
             if sampler is None:
                 return beam_search(
                     step,  # type: ignore[arg-type]
@@ -126,7 +140,11 @@ class Engine:
     def _batch_tokens(self, lengths: Lengths) -> int:
         """Return how many source positions a batch may have.
 
-        So few that each thread gets as many batches as the others, all of about the same size.
+        There is a limit for the memory. Below it, the number is chosen so that all threads get
+        equally many batches of about the same size, and so finish at the same time.
+
+        Args:
+            lengths: The number of tokens of all source sentences.
         """
         longest = int(lengths.max(initial=1))
         total = int(lengths.sum())
@@ -134,23 +152,32 @@ class Engine:
         threads = _batches_at_once(self._model.device)
         batches_per_thread = math.ceil(max(1, total) / (max_positions * threads))
         mean_positions = math.ceil(total / (batches_per_thread * threads))
-        # A batch ends before the sentence that exceeds the limit; without room for one more, there
-        # would be more batches than planned.
+        # A batch ends before the sentence that would exceed its limit, and so has fewer positions.
+        # With room for one more sentence, there are not more batches than planned.
         return min(max_positions, mean_positions + longest)
 
 
 def _batches_at_once(device: torch.device) -> int:
-    """Return how many batches are searched at once: one for each thread; one on a GPU."""
+    """Return how many batches are translated at once: on CPUs, one for each thread; on a GPU, 1."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 def _map_in_threads(
     search_batch: Callable[[Indices], NBest], batches: Sequence[Indices], device: torch.device
 ) -> Iterator[NBest]:
-    """Yield the outputs of each batch, in order; on CPUs, batches are searched in parallel.
+    """Translate batches, on CPUs several at once in threads.
 
-    Matrix products of few rows gain little from a second thread; a second batch uses all of it. So
-    each batch has one thread of torch, or more where there are fewer batches than threads.
+    The matrix products of a batch gain little from a second thread, but a second batch uses the
+    thread fully. So each batch is computed by one thread of torch, or by several if there are fewer
+    batches than threads.
+
+    Args:
+        search_batch: Translates the sentences in one batch.
+        batches: The batches.
+        device: The device that computes.
+
+    Yields:
+        The translations of each batch, in the order of the batches.
     """
     threads = _batches_at_once(device)
     workers = min(threads, len(batches))
@@ -169,5 +196,5 @@ def _map_in_threads(
             yield from pool.map(search_batch, batches)
         finally:
             pool.shutdown(cancel_futures=True)
-            # The pool's setting applies to threads started later, too.
+            # What the threads of the pool set also applies to threads that are started later.
             torch.set_num_threads(threads)

@@ -27,17 +27,26 @@ class EnsembleCache:
         self.caches = caches
 
     def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleCache":
-        """Keep some hypotheses of some sentences, as `KVCache.reorder`."""
+        """Keep the hypotheses that a search continues, in the cache of each model.
+
+        Args:
+            hypotheses: The hypotheses to keep, as indices into the current hypotheses of all
+                sentences.
+            sentences: The sentences to keep, as indices into the current sentences; None keeps
+                all.
+        """
         return EnsembleCache([cache.reorder(hypotheses, sentences) for cache in self.caches])
 
 
 class Ensemble:
-    """Models of one training, whose probabilities of the next token are averaged.
+    """Several checkpoints of one training that translate together like one model.
+
+    The probability of the next token is the mean of the models' probabilities.
 
     Attributes:
         models: The models, oldest first.
-        settings: The shape of each model.
-        projection: The newest model's projection to the vocabulary, for its size.
+        settings: The settings of each model's shape.
+        projection: The newest model's projection to the vocabulary, which tells its size.
     """
 
     def __init__(self, models: Sequence[Transformer]) -> None:
@@ -56,18 +65,22 @@ class Ensemble:
         return Ensemble([model.to(device) for model in self.models])
 
     def init_cache(self, source: Tensor) -> EnsembleCache:
-        """Encode source ids (batch, source_len), and return the caches before the first step."""
+        """Encode source sentences by each model, and prepare the key-value caches of a search.
+
+        Args:
+            source: The ids of the source sentences, with EOS, (sentences, source length).
+        """
         return EnsembleCache([model.init_cache(source) for model in self.models])
 
     def step(self, tokens: Tensor, cache: EnsembleCache) -> tuple[Tensor, EnsembleCache]:
         """Compute the log-probabilities of the next token of each hypothesis of a search.
 
         Args:
-            tokens: The ids of each hypothesis's last token, (hypotheses,).
-            cache: Keys and values of earlier tokens; it is changed.
+            tokens: The id of each hypothesis's last token, (hypotheses,).
+            cache: The keys and values of the tokens before; those of `tokens` are added.
 
         Returns:
-            The log-probabilities, (hypotheses, vocabulary), and the cache, which includes `tokens`.
+            The log-probabilities, (hypotheses, vocabulary), and the cache.
         """
         model_log_probs = []
         model_caches = []
@@ -82,15 +95,16 @@ ModelOrEnsemble = Transformer | Ensemble
 
 
 def load_model_or_ensemble(folder: Path, corpus: BinaryCorpus) -> ModelOrEnsemble:
-    """Load what the stage average wrote: one model, or an ensemble.
+    """Load a model, or the models of an ensemble, whichever a folder contains.
 
     Args:
-        folder: The folder of the model. That of an ensemble has a folder for each checkpoint, named
-            by its update.
+        folder: The folder that the stage `average` wrote. The folder of an ensemble contains a
+            folder for each of its checkpoints, named by its update.
         corpus: The corpus whose text is to be translated.
 
     Raises:
-        UserError: See `load_model`.
+        UserError: A file is missing or damaged, or the corpus has other vocabularies than the model
+            was trained on.
     """
     averaged = ModelDescription.read(folder).averaged
     if averaged is None or not averaged.is_ensemble:
@@ -104,7 +118,15 @@ def models_of(decoder: ModelOrEnsemble) -> Sequence[Transformer]:
 
 
 def label_log_probs(decoder: ModelOrEnsemble, batch: Batch) -> Tensor:
-    """Return the log-probability of each label of a batch, (labels,), in the order of labels."""
+    """Compute the log-probability that a model gives to each target token of a batch.
+
+    Args:
+        decoder: The model, or an ensemble.
+        batch: Source and target sentences, padded to one length. Its labels are the target tokens.
+
+    Returns:
+        The log-probabilities, in the order of the labels, (labels,).
+    """
     model_log_probs = []
     for model in models_of(decoder):
         log_probs = model.log_probs(model.label_states(batch))  # (labels, vocabulary)
@@ -113,7 +135,11 @@ def label_log_probs(decoder: ModelOrEnsemble, batch: Batch) -> Tensor:
 
 
 def _log_mean(log_probs: list[Tensor]) -> Tensor:
-    """Return the logarithm of the mean of probabilities, from their logarithms."""
+    """Return the logarithm of the mean of several models' probabilities.
+
+    Args:
+        log_probs: The logarithms of the probabilities, one tensor for each model.
+    """
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))

@@ -17,15 +17,16 @@ _BATCH_TOKENS = 4096
 
 
 def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
-    """Compute the loss of a set's references.
+    """Compute the loss of a model on the reference translations of a test set.
 
     Args:
         model: The model.
         corpus: The binarized corpus.
-        name: The name of the set, such as test.news.
+        name: The name of the set in the corpus, such as `test.news`.
 
     Returns:
-        The loss; None if a sentence is longer than the model's `max_positions`.
+        The loss in nats, summed over the tokens of the references, and their number. None if a
+        sentence is longer than the model's `max_positions`.
     """
     pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
     if _lengths(pairs.source + pairs.target).max(initial=0) > model.settings.max_positions:
@@ -33,7 +34,7 @@ def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> R
     log_probs = []
     for sentence_log_probs in token_log_probs(model, pairs.source, pairs.target):
         log_probs += sentence_log_probs
-    # The exact sum, whatever the order of its terms.
+    # `fsum` rounds once, so the order of the terms does not matter.
     return {"nats": -math.fsum(log_probs), "tokens": len(log_probs)}
 
 
@@ -41,7 +42,7 @@ def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> R
 def token_log_probs(
     model: ModelOrEnsemble, sources: Sequence[Sentence], targets: Sequence[Sentence]
 ) -> list[list[float]]:
-    """Compute the log-probability of each token of given translations.
+    """Compute the log-probability that a model gives to each token of existing translations.
 
     Args:
         model: The model.
@@ -49,12 +50,12 @@ def token_log_probs(
         targets: The token ids of their translations, with EOS.
 
     Returns:
-        The log-probabilities of each translation's tokens, EOS included.
+        For each translation, the log-probabilities of its tokens, EOS included.
     """
     source_lengths = _lengths(sources)
     target_lengths = _lengths(targets)
     longest = int(max(source_lengths.max(initial=1), target_lengths.max(initial=1)))
-    # By source length, then by target length, so that batches have little padding.
+    # Sorted by source length, then by target length, so that batches have little padding.
     order = np.lexsort((target_lengths, source_lengths))
     batch_tokens = max(_BATCH_TOKENS, longest)
     log_probs: list[list[float]] = [[] for _ in sources]

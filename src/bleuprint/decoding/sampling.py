@@ -28,25 +28,31 @@ from bleuprint.decoding.beam_search import (
 
 
 class Sampler:
-    """The random numbers of a text: each sentence has its own.
+    """Gives each sentence of a text its own random numbers, for sampling its translation.
 
-    They depend on the seed and the sentence's number in the text, not on batches or threads.
+    They depend only on the seed and the sentence's number in the text, so that translations do not
+    depend on how sentences are grouped into batches.
 
     Attributes:
-        top_k: How many tokens to draw from; None draws from all.
+        top_k: From how many of the most probable tokens to draw the next; None draws from all.
     """
 
     def __init__(self, seed: str, top_k: int | None) -> None:
-        """Start at the first sentence of a text."""
+        """Start at the first sentence of a text.
+
+        Args:
+            seed: Any text, from which the random numbers are computed.
+            top_k: From how many of the most probable tokens to draw; None draws from all.
+        """
         self.top_k = top_k
         self._seed = seed
-        self._sentences = 0
+        self._next_sentence = 0
 
     def randoms(self, count: int) -> list[Random]:
         """Return a random number generator for each of the next `count` sentences of the text."""
-        numbers = range(self._sentences, self._sentences + count)
-        self._sentences += count
-        return [Random(f"{self._seed} {number}") for number in numbers]
+        first = self._next_sentence
+        self._next_sentence += count
+        return [Random(f"{self._seed} {number}") for number in range(first, first + count)]
 
 
 @torch.inference_mode()
@@ -59,19 +65,21 @@ def sample(
     top_k: int | None,
     randoms: Sequence[Random],
 ) -> NBest:
-    """Draw one output for each sentence; forbidden tokens have probability 0.
+    """Translate sentences by sampling: each next token is drawn with the model's probability.
+
+    Tokens that the settings forbid, such as the end of a short output, are not drawn.
 
     Args:
-        step: One step of the decoder.
-        state: The decoder's state before the first step.
-        max_lengths: The maximum output lengths, (sentences,), EOS included.
+        step: One step of the decoder: from the last token of each output to the logits of the next.
+        state: The decoder's state before the first step, such as a key-value cache.
+        max_lengths: The maximum output length of each sentence, EOS included, (sentences,).
         special: The ids of special tokens.
         settings: The settings of the search, such as the limits of outputs.
-        top_k: How many tokens to draw from; None draws from all.
-        randoms: The random number generator of each sentence; each token takes one number.
+        top_k: From how many of the most probable tokens to draw; None draws from all.
+        randoms: A random number generator for each sentence; each token takes one number.
 
     Returns:
-        One output for each sentence. Its `log_prob` is the model's, from all tokens.
+        For each sentence, a list of one output.
 
     Raises:
         UserError: The model returns NaN.
@@ -86,7 +94,7 @@ def sample(
         logits, state = step(outputs[:, -1], state)
         log_probs = checked_log_probs(logits)
         is_at_limit = max_lengths[sentences] == length
-        # The functions of beam search take hypotheses as a second dimension; there is one.
+        # Functions of beam search take a second dimension, the hypotheses of a sentence: here one.
         beam_log_probs = log_probs[:, None]
         is_cut = would_continue(beam_log_probs, is_at_limit, special.eos)[:, 0].tolist()
         mask_forbidden(beam_log_probs, outputs[:, None], is_at_limit, special, settings)
@@ -94,7 +102,6 @@ def sample(
         tokens = _draw(log_probs, numbers, top_k)
         token_log_probs = log_probs.gather(1, tokens[:, None])[:, 0]
         output_log_probs = output_log_probs + token_log_probs
-
         is_end = tokens == special.eos
         penalty = length_penalty(length, settings)
         for row in is_end.nonzero().flatten().tolist():
@@ -102,7 +109,6 @@ def sample(
             log_prob = float(output_log_probs[row])
             hypothesis = Hypothesis(output, log_prob / penalty, log_prob, is_cut[row])
             finished[int(sentences[row])] = [hypothesis]
-
         running = (~is_end).nonzero().flatten()
         kept_sentences = running if len(running) < len(is_end) else None
         state = state.reorder(running, kept_sentences)
@@ -113,15 +119,15 @@ def sample(
 
 
 def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Tensor:
-    """Return the tokens that random numbers select.
+    """Draw the next token of each sentence by a random number.
 
-    The interval from 0 to 1 is divided into a part for each token, as long as its probability; a
-    number selects the token whose part it falls into.
+    The interval from 0 to 1 is divided into a part for each token, as long as its probability. A
+    number draws the token whose part it falls into.
 
     Args:
         log_probs: Log-probabilities of the next token, (sentences, vocabulary).
         numbers: A random number from 0 to 1 for each sentence.
-        top_k: How many tokens to draw from; None draws from all.
+        top_k: From how many of the most probable tokens to draw; None draws from all.
 
     Returns:
         The tokens, (sentences,).
@@ -129,12 +135,12 @@ def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Ten
     top_tokens = None
     if top_k is not None and top_k < log_probs.size(1):
         log_probs, top_tokens = log_probs.topk(top_k)
-    # Where each token's part ends. Doubles: float32 loses rare tokens at the end of the sum.
+    # Where each token's part ends. In float64, since float32 loses rare tokens in the sum.
     ends = log_probs.double().exp().cumsum(-1)
-    # The parts of allowed tokens sum to less than 1; numbers are scaled to their sum.
+    # The parts of the allowed tokens may sum to less than 1, so the numbers are scaled to the sum.
     places = torch.tensor(numbers, dtype=ends.dtype, device=ends.device)[:, None] * ends[:, -1:]
-    # A token of probability 0 has a part of length 0, which ends where the one before it ends.
-    # `right` searches behind equal ends, so that it is never selected.
+    # The part of a token with probability 0 ends where the part before it ends. With `right`, the
+    # search goes past equal ends, so that such a token is never drawn.
     choices = torch.searchsorted(ends, places, right=True).clamp_(max=log_probs.size(1) - 1)
     if top_tokens is not None:
         choices = top_tokens.gather(1, choices)

@@ -36,15 +36,19 @@ _TEST_PREFIX = "test."
 def translate_tests(
     corpus_folder: Path, model_folder: Path, decode: Decode, results: Path, tokens: Path
 ) -> None:
-    """Translate every test set of a corpus.
+    """Translate all test sets of a corpus with a trained model.
+
+    The folder `results` gets these files:
+
+    - hypotheses/test.NAME.LANGUAGE: the translations of each test set
+    - hypotheses/attention.json: attention maps of a few sentences, if `decode.attention` is set
+    - translation.json: the model, the settings, and the losses of the references
 
     Args:
-        corpus_folder: The binarized corpus.
-        model_folder: The averaged model.
+        corpus_folder: The folder of the binarized corpus.
+        model_folder: The folder of the averaged model.
         decode: The settings of the search.
-        results: The folder for the outputs: the translations (hypotheses/test.NAME.LANGUAGE), with
-            `decode.attention` also where the model looked (hypotheses/attention.json), and their
-            provenance with the losses of the references (translation.json).
+        results: The folder of the results of one run, .../SYSTEM/CORPUS/SEED.
         tokens: The folder of the tokenized text.
 
     Raises:
@@ -67,16 +71,13 @@ def translate_tests(
             system, corpus_name, seed = results.parts[-3:]
             title = f"translate {system} {corpus_name} {seed} {set_name}"
             best = best_translations(engine, corpus, set_name, progress=title)
-            outputs = []
-            for line, hypothesis in enumerate(best, 1):
-                outputs.append(hypothesis.tokens)
-                if hypothesis.is_cut:
-                    cut_lines.setdefault(_test_name(set_name), []).append(line)
+            outputs = [hypothesis.tokens for hypothesis in best]
+            cut_lines_of_set = _cut_lines(best)
+            if cut_lines_of_set:
+                cut_lines[_test_name(set_name)] = cut_lines_of_set
             source_file = tokens / f"{set_name}.{corpus.source}"
             lines = _detokenize(corpus, aligner, set_name, outputs, source_file)
-            # Each line ends in \n. Bytes: text mode would end it as the operating system does.
-            content = "\n".join([*lines, ""]).encode()
-            (unfinished / f"{set_name}.{corpus.target}").write_bytes(content)
+            _write_lines(unfinished / f"{set_name}.{corpus.target}", lines)
             if decode.attention:
                 maps = _map_few_sentences(newest_model, corpus, set_name, outputs)
                 attention[_test_name(set_name)] = maps
@@ -84,26 +85,48 @@ def translate_tests(
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
         if decode.attention:
             write_attention(unfinished / ATTENTION_FILE, attention)
-    record = TranslationRecord(
+    TranslationRecord(
         model=fingerprint,
         averaged=averaged,
         decode=to_json_value(decode),
         hypotheses=hashes,
         losses=losses,
         cut=cut_lines,
-    )
-    record.write(results / TRANSLATION)
+    ).write(results / TRANSLATION)
+
+
+def _write_lines(path: Path, lines: list[str]) -> None:
+    r"""Write lines that end in \n on every operating system."""
+    # As bytes: in text mode, Windows would end them in \r\n.
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+
+
+def _cut_lines(translations: list[Hypothesis]) -> list[int]:
+    """Return the lines, from 1, whose translations were cut at their maximum length."""
+    lines = []
+    for line, hypothesis in enumerate(translations, 1):
+        if hypothesis.is_cut:
+            lines.append(line)
+    return lines
 
 
 def _reference_losses(
     model: ModelOrEnsemble, corpus: BinaryCorpus, set_names: list[str]
 ) -> dict[str, ReferenceLoss | None]:
-    """Return the loss of the references of each test set, by its name in params.yaml.
+    """Compute the loss of a model on the reference translations of each test set.
+
+    Args:
+        model: The model.
+        corpus: The binarized corpus.
+        set_names: The names of the test sets in the corpus, such as `test.news`.
+
+    Returns:
+        The losses by the names of the test sets in params.yaml, such as `news`.
 
     Raises:
-        UserError: A file of a set is damaged.
+        UserError: A file of a test set is damaged.
     """
-    # All files first: a damaged one is reported at once, not after minutes.
+    # All files are checked first, so that a damaged one is reported at once and not after minutes.
     for set_name in set_names:
         corpus.verify(set_name)
     losses = {}
@@ -113,15 +136,18 @@ def _reference_losses(
 
 
 def _test_name(set_name: str) -> str:
-    """Return the name of a test set in params.yaml: news for test.news."""
+    """Return the name of a test set in params.yaml: `news` for `test.news` in a corpus."""
     return set_name.removeprefix(_TEST_PREFIX)
 
 
 def _read_provenance(model_folder: Path) -> tuple[str, Averaged]:
-    """Return the fingerprint of the training that a model comes from, and how it was averaged.
+    """Return from which training a model comes, by its fingerprint, and how it was averaged.
+
+    Args:
+        model_folder: The folder of the averaged model, with model.json, which names both.
 
     Raises:
-        DamagedFile: The model's description does not tell it.
+        DamagedFile: model.json does not name them.
     """
     description = ModelDescription.read(model_folder)
     if description.fingerprint is None or description.averaged is None:
@@ -137,17 +163,18 @@ def _detokenize(
     outputs: list[list[int]],
     source_file: Path,
 ) -> list[str]:
-    """Return the text of a set's translations.
+    """Turn the token ids of translations into text.
 
     Args:
         corpus: The binarized corpus.
-        aligner: Finds the source words that replace UNK, with `replace_unk`.
-        set_name: The name of the set.
-        outputs: The token ids of the translations.
-        source_file: The file of the tokenized sources.
+        aligner: Turns token ids into words. With the setting `replace_unk`, it replaces UNK by a
+            word of the source.
+        set_name: The name of the test set, such as `test.news`.
+        outputs: The token ids of each translation.
+        source_file: The tokenized source sentences.
 
     Raises:
-        UserError: The file of the sources has another number of lines than the set.
+        UserError: `source_file` has another number of lines than the test set.
     """
     source = corpus.side(set_name, corpus.source)
     line_count = count_lines(source_file)
@@ -158,7 +185,7 @@ def _detokenize(
         ids = source[row]
         source_words = corpus.source_words(line)
         output_words = aligner.output_words(ids.tolist(), source_words, outputs[row])
-        # Which language the translation is in depends on the source's tag.
+        # The target language may differ from sentence to sentence: a tag in the source names it.
         detokenize = corpus.detokenizer(ids)
         lines.append(detokenize(output_words))
     return lines
@@ -167,7 +194,14 @@ def _detokenize(
 def _map_few_sentences(
     model: Transformer, corpus: BinaryCorpus, set_name: str, outputs: list[list[int]]
 ) -> list[SentenceAttention]:
-    """Return the attention maps of the few sentences of a set that the report shows."""
+    """Compute the attention maps of the few sentences of a test set that the report shows.
+
+    Args:
+        model: The model.
+        corpus: The binarized corpus.
+        set_name: The name of the test set, such as `test.news`.
+        outputs: The token ids of each translation.
+    """
     source = corpus.side(set_name, corpus.source)
     sentences = []
     for row in select_sentences(source.lengths):
@@ -177,18 +211,21 @@ def _map_few_sentences(
 
 
 def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None) -> Engine:
-    """Prepare a model for searching.
+    """Prepare a model for translating sentences.
+
+    Its weights are rounded to `decode.precision`, and stored as the libraries multiply fastest.
 
     Args:
-        model: Trained weights, in float32; they are rounded to `decode.precision`.
+        model: A trained model, in float32, or an ensemble.
         decode: The settings of the search.
-        sampler: Draws outputs, instead of beam search.
+        sampler: Gives random numbers to draw translations; None for beam search.
 
     Returns:
         The engine, which translates sentences.
 
     Raises:
-        UserError: The beam is wider than the vocabulary, or the machine lacks the precision.
+        UserError: The beam is wider than the vocabulary, or the machine has no hardware for the
+            precision.
     """
     vocabulary = model.projection.out_features
     if decode.beam > vocabulary:
@@ -207,12 +244,12 @@ def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | Non
 def best_translations(
     engine: Engine, corpus: BinaryCorpus, set_name: str, progress: str | None = None
 ) -> list[Hypothesis]:
-    """Return the best translation of each sentence of a set, in its order.
+    """Translate a test set, and return the best translation of each sentence.
 
     Args:
         engine: The engine that translates.
         corpus: The binarized corpus.
-        set_name: The name of the set, such as test.news.
+        set_name: The name of the test set, such as `test.news`.
         progress: The title of a progress bar; None shows none.
 
     Raises:

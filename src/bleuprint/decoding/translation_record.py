@@ -20,10 +20,10 @@ _SHOWN_DIGITS = 12
 
 
 class ReferenceLoss(TypedDict):
-    """The loss of a set's references.
+    """The loss of a model on the reference translations of a test set.
 
     Attributes:
-        nats: Their negative log-likelihood.
+        nats: The negative log-likelihood of the references, the sum over their tokens.
         tokens: The number of their tokens, EOS included.
     """
 
@@ -33,17 +33,17 @@ class ReferenceLoss(TypedDict):
 
 @dataclass(frozen=True)
 class TranslationRecord:
-    """The content of translation.json.
+    """The content of translation.json: which model translated the test sets, with which settings.
 
     Attributes:
-        model: The fingerprint of the model's training.
+        model: The fingerprint of the model's training, a hash that identifies it.
         averaged: The settings of the average, and the updates of its checkpoints.
         decode: The settings of the search.
         hypotheses: The SHA-256 of each file of translations, by its name.
-        losses: The loss of the references, by test set; None if a sentence is too long for the
-            model.
-        cut: The lines, from 1, whose translations the maximum length cut, by test set. The file has
-            no `cut` if no translation was cut.
+        losses: The loss of the model on the references, by test set; None if a sentence is too long
+            for the model.
+        cut: By test set, the lines, from 1, whose translations were cut at their maximum length.
+            The file has no `cut` if no translation was cut.
     """
 
     model: str
@@ -77,22 +77,22 @@ class TranslationRecord:
     def check(
         self, path: Path, system: System, hypotheses: Path, fingerprint: str, training: Path
     ) -> None:
-        """Check that a system translated a file, with its present settings.
+        """Check that translations come from the present training and settings of a system.
 
         Args:
-            path: The path of this record.
-            system: The system's settings in params.yaml.
-            hypotheses: The file of translations.
-            fingerprint: The fingerprint of the system's training.
+            path: The path of this record, .../SYSTEM/CORPUS/SEED/translation.json.
+            system: The settings of the system in params.yaml.
+            hypotheses: The file of the translations.
+            fingerprint: The fingerprint of the system's training, a hash that identifies it.
             training: The file that contains this fingerprint, for the message.
 
         Raises:
             UserError: The translations come from another training or other settings, or their file
-                has changed.
+                has changed since.
         """
-        # The record is in .../SYSTEM/CORPUS/SEED/translation.json.
         system_corpus_seed = "-".join(path.parts[-4:-1])
-        # After `dvc commit --force`, dvc repro takes outdated translations for up to date.
+        # `dvc repro` alone does nothing if DVC takes outdated translations for up to date, as after
+        # `dvc commit --force`.
         remedy = (
             "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
             f"translate@{system_corpus_seed}, then dvc repro"
@@ -116,7 +116,12 @@ class TranslationRecord:
 
 
 def _named_settings(average: Mapping[str, Any], decode: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an average and a search by the names that messages give them."""
+    """Return the settings of an average and of a search by their names in messages.
+
+    Args:
+        average: The settings below `average` in params.yaml.
+        decode: The settings below `decode`. The beam, for example, is named `decode.beam`.
+    """
     settings: dict[str, Any] = {"average": average}
     for name, value in decode.items():
         settings[f"decode.{name}"] = value

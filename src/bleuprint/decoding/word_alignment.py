@@ -23,13 +23,13 @@ from bleuprint.text.fields import join_fields
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """The alignment of a sentence and its translation.
+    """Which words of a sentence and its translation belong together.
 
     Attributes:
-        source: The tokenizer's words of the source.
-        target: The tokenizer's words of the translation.
-        links: The links between them: a number of a source word and one of a target word, both from
-            0.
+        source: The words of the source, as the tokenizer splits it.
+        target: The words of the translation.
+        links: The pairs of words that belong together: the number of a source word and the number
+            of a target word, both from 0.
     """
 
     source: list[str]
@@ -37,42 +37,51 @@ class WordAlignment:
     links: list[tuple[int, int]]
 
     def __str__(self) -> str:
-        """SOURCE ||| TARGET ||| links in Pharaoh's format; words have no ||| (see text.fields)."""
+        """Return a line with the source, the target and the links, separated by |||.
+
+        Links are written as in Pharaoh's format, such as 0-0 1-2.
+        """
         links = " ".join(f"{source}-{target}" for source, target in self.links)
         return join_fields(" ".join(self.source), " ".join(self.target), links)
 
 
 class WordAligner:
-    """Finds the source words of outputs; of an ensemble's outputs by its newest model's weights.
+    """Finds the source word of each word of a translation, by the model's attention.
 
-    A source may begin with a tag, which names the target language; it is never found.
+    It is the word that the decoder attends to most. An ensemble is represented by its newest model.
+    A source may begin with a tag, which names the target language; no word is aligned with it.
     """
 
     def __init__(self, decoder: ModelOrEnsemble, corpus: BinaryCorpus, decode: Decode) -> None:
         """Create an aligner.
 
         Args:
-            decoder: The model that translated.
-            corpus: The corpus, for words and vocabularies.
-            decode: The settings of the search; with `replace_unk`, UNK is replaced.
+            decoder: The model that translates, or an ensemble.
+            corpus: The corpus, whose vocabularies tell how words are split into tokens.
+            decode: The settings of the search. With `replace_unk`, unknown words of a translation
+                are replaced by source words.
         """
-        self._model = models_of(decoder)[-1]
+        self._model = models_of(decoder)[-1]  # The newest model.
         self._corpus = corpus
         self._decode = decode
 
-    def attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
-        """Find the source token that each output token attends to most.
+    def most_attended(self, source: Sequence[int], tokens: Sequence[int]) -> list[int]:
+        """Find the source token that each token of a translation attends to most.
+
+        The weights are those of the last decoder layer, averaged over its heads.
 
         Args:
-            source: The token ids of the source, with its tag and EOS.
-            tokens: The token ids of the output, without EOS.
+            source: The token ids of the source. It may begin with a tag for the target language,
+                and ends with EOS. Neither is chosen.
+            tokens: The token ids of the translation, without EOS.
 
         Returns:
-            The number of a source token for each of `tokens`, from 0 after the tag.
+            For each of `tokens`, the number of a source token; the first after the tag is 0.
         """
         maps = compute_attention_maps(self._model, self._corpus, source, tokens)
         last_layer = maps["cross"].means[-1]
-        # Without the rows of the output's EOS, and without the columns of tag and EOS.
+        # Rows are tokens of the translation, without EOS; columns are tokens of the source, without
+        # tag and EOS.
         first_word = self._corpus.sentence_start(source)
         weights = last_layer[: len(tokens), first_word : len(source) - 1]
         source_tokens: list[int] = weights.argmax(axis=1).tolist()
@@ -81,41 +90,46 @@ class WordAligner:
     def output_words(
         self, source: Sequence[int], words: Sequence[str], tokens: Sequence[int]
     ) -> list[str]:
-        """Return the words of an output.
+        """Turn the token ids of a translation into words.
 
-        With the setting `replace_unk`, each UNK is replaced by the source word that it attends to
-        most.
+        With the setting `replace_unk`, UNK, the token of unknown words, is replaced by the source
+        word that it attends to most.
 
         Args:
-            source: The token ids of the source, with its tag and EOS.
-            words: The words of the source. With `replace_unk` each of them is one token.
-            tokens: The token ids of the output, without EOS.
+            source: The token ids of the source, with EOS, and with a tag for the target language if
+                the corpus has tags.
+            words: The words of the source. With `replace_unk`, each of them is one token.
+            tokens: The token ids of the translation, without EOS.
         """
         output = self._corpus.segmentation(self._corpus.target).decode(tokens)
         has_source_words = self._source_token_count(source) > 0
         if not (self._decode.replace_unk and UNK in tokens and has_source_words):
             return output
-        # `decode` leaves these special tokens out; each other token is a word.
-        word_tokens = []
-        for token, source_token in zip(tokens, self.attended(source, tokens), strict=True):
-            if token not in (PAD, BOS, EOS):
-                word_tokens.append((token, source_token))
+        output_words = iter(output)
         replaced = []
-        for word, (token, source_token) in zip(output, word_tokens, strict=True):
-            replaced.append(words[source_token] if token == UNK else word)
+        most_attended = self.most_attended(source, tokens)
+        for token, source_token in zip(tokens, most_attended, strict=True):
+            if token in (PAD, BOS, EOS):
+                continue  # `decode` gives no word for these; each other token is a word.
+            word = next(output_words)
+            if token == UNK:
+                word = words[source_token]
+            replaced.append(word)
         return replaced
 
     def align(
         self, words: list[str], pieces: Sequence[tuple[list[int], list[int]]]
     ) -> WordAlignment:
-        """Align a sentence and its translation.
+        """Align the words of a sentence and its translation.
 
-        Two words are linked if any of their tokens are (Garg et al. 2019, section 5.2).
+        Each token of the translation is linked to the source token that it attends to most. Two
+        words are linked if any of their tokens are (Garg et al. 2019, section 5.2).
 
         Args:
             words: The words of the sentence.
-            pieces: The pieces that the sentence was translated in, in their order: the token ids of
-                each source, with its tag and EOS, and those of its translation, without EOS.
+            pieces: The parts in which the sentence was translated, in their order; a long sentence
+                has several. Each is the token ids of a part of the source, with EOS and a tag if
+                the corpus has tags, and the token ids of its translation, without EOS.
         """
         corpus = self._corpus
         source_ids: list[int] = []
@@ -133,10 +147,11 @@ class WordAligner:
             first_token = next_piece
             output = words_of_output(corpus.segmentation(corpus.target), tokens)
             if output.words and piece_word_of_token:
-                attended = self.attended(source, tokens)
-                for source_token, word in zip(attended, output.word_of_token, strict=True):
-                    links.add((piece_word_of_token[source_token], len(target_words) + word))
-            # Target words are counted over all pieces; the links above need the count before.
+                most_attended = self.most_attended(source, tokens)
+                for source_token, word in zip(most_attended, output.word_of_token, strict=True):
+                    source_word = piece_word_of_token[source_token]
+                    # Words are numbered over all pieces: those of earlier pieces come first.
+                    links.add((source_word, len(target_words) + word))
             if self._decode.replace_unk:
                 piece_words = [words[number] for number in piece_word_of_token]
                 target_words += self.output_words(source, piece_words, tokens)
@@ -145,7 +160,7 @@ class WordAligner:
         return WordAlignment(words, target_words, sorted(links))
 
     def _source_token_count(self, source: Sequence[int]) -> int:
-        """Return the number of a source's tokens without its tag and EOS."""
+        """Return how many tokens a source has, without EOS and a tag for the target language."""
         return len(source) - self._corpus.sentence_start(source) - 1
 
 
@@ -164,44 +179,44 @@ class OutputWords(NamedTuple):
 def words_of_source_tokens(
     segmentation: Segmentation, words: Iterable[str], ids: list[int]
 ) -> list[int]:
-    """Return which word each source token belongs to.
+    """Find the word that each token of a source sentence belongs to.
 
     Args:
-        segmentation: How words are split into tokens.
-        words: The words of the source.
-        ids: The words' token ids, without EOS.
+        segmentation: Splits words into tokens.
+        words: The words of the sentence.
+        ids: The token ids of the sentence, without EOS.
 
     Returns:
-        The number of its word, from 0, for each token.
+        For each token, the number of its word, from 0.
     """
-    # Without the EOS that `encode` adds.
+    # Each word is split alone. `encode` adds EOS, which does not count.
     token_counts = [len(segmentation.encode([word])) - 1 for word in words]
     if sum(token_counts) == len(ids):
         word_of_token = []
         for word, token_count in enumerate(token_counts):
             word_of_token += [word] * token_count
         return word_of_token
-    # SentencePiece may split a word of a line otherwise than the word alone. Then a token's word is
-    # found by counting the words that ended before the token.
-    # EOS tells `ends_word` where the last word ends; its own entry is removed.
+    # SentencePiece may split a word in a sentence differently than the word alone. Then a token's
+    # word is found by counting the words that ended before the token. EOS is added for a moment,
+    # since `ends_word` looks at the token after each token.
     is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
     ended_before = is_word_end.cumsum() - is_word_end
     last_word = len(token_counts) - 1
-    limited: list[int] = np.minimum(ended_before, last_word).tolist()
-    return limited
+    word_of_token_by_ends: list[int] = np.minimum(ended_before, last_word).tolist()
+    return word_of_token_by_ends
 
 
 def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> OutputWords:
-    """Return the words of an output, and which word each token belongs to.
+    """Join the tokens of a translation to words, and find the word that each token belongs to.
 
     Args:
-        segmentation: How words are split into tokens.
-        tokens: The token ids of the output, without EOS.
+        segmentation: Splits words into tokens, and joins them again.
+        tokens: The token ids of the translation, without EOS.
     """
     words: list[str] = []
     word_of_token: list[int] = []
-    word_tokens: list[int] = []
-    # EOS tells `ends_word` where the last word ends; its own entry is removed.
+    word_tokens: list[int] = []  # The tokens of the current word so far.
+    # EOS is added for a moment, since `ends_word` looks at the token after each token.
     is_word_end = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
     for position, token in enumerate(tokens):
         word_tokens.append(token)
@@ -209,8 +224,8 @@ def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> Output
             word_of_token += [len(words)] * len(word_tokens)
             words += segmentation.decode(word_tokens)
             word_tokens = []
-    # A SentencePiece piece that is a space decodes to no word: it belongs to the next word, or to
-    # the last one.
+    # A token of SentencePiece that is a space gives no word. It got the number of the next word; if
+    # there is none, it belongs to the last word.
     last_word = len(words) - 1
     for position, word in enumerate(word_of_token):
         word_of_token[position] = min(word, last_word)
