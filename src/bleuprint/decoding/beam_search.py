@@ -380,11 +380,11 @@ class _FinishedOutputs:
 
         Args:
             sentences: The number of sentences.
-            best: How many outputs to keep for each.
+            best: How many outputs to keep for each sentence.
             settings: The settings of the search.
         """
         self.best: NBest = [[] for _ in range(sentences)]
-        # How many outputs of each sentence ended, kept or not.
+        # How many outputs of each sentence have ended, whether they are among the best or not.
         self._ended = [0] * sentences
         self._kept = best
         self._settings = settings

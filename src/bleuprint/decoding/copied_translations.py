@@ -31,7 +31,7 @@ class CopiedTranslations:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read translation.json.
+        """Read translation.json, which names the files of an external system that were copied.
 
         Raises:
             UserError: The file is missing or damaged.

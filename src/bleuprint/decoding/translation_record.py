@@ -55,7 +55,7 @@ class TranslationRecord:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read translation.json.
+        """Read translation.json, which names the model and the settings that translated.
 
         Raises:
             UserError: The file is missing or damaged.
@@ -63,9 +63,10 @@ class TranslationRecord:
         return read_record(cls, path)
 
     def write(self, path: Path) -> None:
-        """Write translation.json."""
+        """Write translation.json, which names the model and the settings that translated."""
         content = dataclasses.asdict(self)
         if not self.cut:
+            # As in files of earlier versions.
             del content["cut"]
         write_json(path, content)
 

@@ -33,16 +33,17 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Create the projections for a model's settings."""
+        """Create the projections: of queries, keys and values together, and of the output."""
         super().__init__()
         self.heads = settings.heads
         key_size = settings.heads * settings.d_k
         value_size = settings.heads * settings.d_v
-        self.qkv_sizes = [key_size, key_size, value_size]
+        self.qkv_sizes = [key_size, key_size, value_size]  # Queries have the size of keys.
         self.in_proj = Linear(settings.d_model, sum(self.qkv_sizes), bias=settings.bias)
         self.out_proj = Linear(value_size, settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
         self.is_rotary = settings.positional_encoding == "rotary"
+        # All kernels divide by sqrt(d_k). The factor undoes it if the settings want no such scale.
         self.query_scale = 1.0 if settings.scale_attention else math.sqrt(settings.d_k)
 
     def forward(self, x: Tensor, layout: Layout, is_causal: bool = False) -> Tensor:

@@ -248,7 +248,10 @@ def training_seconds(
 
 
 def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
-    """Return the mean number of sentence pairs of an update."""
+    """Return the mean number of sentence pairs in an update.
+
+    The settings give the size of an update in target tokens or in sentence pairs.
+    """
     if train.tokens_per_update is not None:
         return train.tokens_per_update / text.target_length
     assert train.sentences_per_update is not None

@@ -55,7 +55,10 @@ class CheckpointsRecord:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read checkpoints.json in a folder of exported checkpoints.
+        """Read checkpoints.json, which names the training of exported checkpoints.
+
+        Args:
+            folder: The folder of the exported checkpoints.
 
         Raises:
             UserError: The file is damaged.
@@ -158,7 +161,7 @@ class TrainingFacts:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read training.json.
+        """Read training.json, which contains what a training counted, such as its updates.
 
         Raises:
             UserError: The file is damaged or lacks a field.
@@ -214,9 +217,17 @@ class Curves:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Read curves.json; None if there is no such file.
+        """Read curves.json, the learning curves of a training.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The curves; None if there is no such file.
 
         Raises:
             UserError: The file is damaged.
         """
-        return read_record(cls, path) if path.exists() else None
+        if not path.exists():
+            return None
+        return read_record(cls, path)

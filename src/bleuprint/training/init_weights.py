@@ -58,7 +58,7 @@ class InitFiles:
     weights: Path
 
     def description(self) -> ModelDescription:
-        """Read model.json.
+        """Read model.json, which describes the weights in the same folder.
 
         Raises:
             UserError: The file is missing or damaged.
@@ -306,7 +306,7 @@ def _check_release_checksums(files: Sequence[Path]) -> None:
 
 
 def _checksum_folder(path: Path) -> Path | None:
-    """Return the nearest folder above a path that contains SHA256SUMS, if any."""
+    """Return the nearest folder above a path that contains a file SHA256SUMS; None without one."""
     for folder in path.parents:
         if (folder / CHECKSUM_FILE).is_file():
             return folder

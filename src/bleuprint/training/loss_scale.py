@@ -28,7 +28,11 @@ class LossScale:
     """
 
     def __init__(self, device: torch.device) -> None:
-        """Create the initial scale on a device."""
+        """Start with a scale of 65,536.
+
+        Args:
+            device: The device of the model.
+        """
         self.state = {
             "loss_scale": torch.full((), _INITIAL_SCALE, device=device),
             "scaled_updates": torch.zeros((), device=device),

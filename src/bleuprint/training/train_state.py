@@ -132,7 +132,11 @@ class TrainState:
         return sum(validation["update"] > update for validation in self.validations)
 
     def _validation_at(self, update: int) -> dict[str, float]:
-        """Return the validation of an update, which has been validated."""
+        """Return the validation after an update.
+
+        Raises:
+            KeyError: The update has not been validated.
+        """
         for validation in self.validations:
             if validation["update"] == update:
                 return validation
