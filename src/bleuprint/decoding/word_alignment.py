@@ -105,16 +105,14 @@ class WordAligner:
         has_source_words = self._source_token_count(source) > 0
         if not (self._decode.replace_unk and UNK in tokens and has_source_words):
             return output
-        output_words = iter(output)
+        # The tokens that are words of the output: `decode` omits these special tokens.
+        word_tokens = []
+        for token, source_token in zip(tokens, self.most_attended(source, tokens), strict=True):
+            if token not in (PAD, BOS, EOS):
+                word_tokens.append((token, source_token))
         replaced = []
-        most_attended = self.most_attended(source, tokens)
-        for token, source_token in zip(tokens, most_attended, strict=True):
-            if token in (PAD, BOS, EOS):
-                continue  # `decode` gives no word for these; each other token is a word.
-            word = next(output_words)
-            if token == UNK:
-                word = words[source_token]
-            replaced.append(word)
+        for word, (token, source_token) in zip(output, word_tokens, strict=True):
+            replaced.append(words[source_token] if token == UNK else word)
         return replaced
 
     def align(
