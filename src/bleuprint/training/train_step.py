@@ -182,13 +182,7 @@ class TrainStep:
         loss = self._group.all_reduce(losses.sum())
         loss_scale = self.optimizer.loss_scale
         scale = norm if loss_scale is None else loss_scale.value
-        figures = torch.stack((loss, norm.double(), scale.double()))
-        # On a GPU, the copy has only been ordered now; the event tells when it has arrived.
-        figures = figures.to("cpu", non_blocking=True)
-        arrived = None
-        if self._group.device.type == "cuda":
-            arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            arrived.record()
+        figures, arrived = self._start_copy(torch.stack((loss, norm.double(), scale.double())))
         return PendingUpdate(
             number=number,
             plan=local.update,
@@ -198,6 +192,22 @@ class TrainStep:
             figures=figures,
             arrived=arrived,
         )
+
+    def _start_copy(self, figures: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+        """Start to copy a tensor from the GPU to the CPU, without waiting for it.
+
+        Args:
+            figures: The tensor. On CPUs it is returned itself.
+
+        Returns:
+            The copy, and the event of the GPU after which it can be read; None on CPUs.
+        """
+        copy = figures.to("cpu", non_blocking=True)
+        if self._group.device.type != "cuda":
+            return copy, None
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record()
+        return copy, arrived
 
     def free(self) -> None:
         """Free memory after a batch did not fit into it: gradients, CUDA graphs and unused blocks.
@@ -345,7 +355,8 @@ class TrainStep:
         total_loss = torch.zeros((), dtype=torch.float64, device=self._group.device)
         for part_index, part in enumerate(batch):
             if isinstance(part, PackedBatch) and self._is_launch_bound(part):
-                # Sums over processes cannot begin within a CUDA graph; they begin after it.
+                # A CUDA graph launches all kernels at once. Sums over processes cannot begin within
+                # it; they begin after it.
                 total_loss += self._graphs(part, tokens)
                 continue
             is_last_part = part_index == len(batch) - 1
