@@ -58,15 +58,18 @@ class KVCache:
         sentences = first_key.size(0)
         # What is added to the scores of attention to the source, so that padding gets no weight.
         self._source_bias = None if mask is None else _mask_to_bias(mask, first_key)
-        # The stored row of each sentence, (sentences,); None as long as row i is sentence i.
-        self._rows: Tensor | None = None
-        self._stored = sentences
+        # The sentences that are still decoded; and all whose keys and values are stored, since
+        # those of finished sentences are not removed at once.
         self._sentences = sentences
-        # Keys (stored_sentences, heads, entries or more, key_dim) and values of the target, by
-        # layer; a layer's first step adds them.
+        self._stored_sentences = sentences
+        # In which row of the stored tensors each sentence is, (sentences,); None as long as
+        # sentence i is in row i.
+        self._rows: Tensor | None = None
+        # The keys and values of the target for each layer; its first step adds them. An entry is
+        # the key and the value of one token of one hypothesis.
         self._target: list[tuple[Tensor, Tensor]] = []
-        self._entries = 0
-        self._compact_at = _MIN_ENTRIES
+        self._entries = 0  # The number of entries of each sentence.
+        self._next_check = _MIN_ENTRIES  # With so many, those that are not used are removed.
         # Which entries are in the history of each hypothesis, (sentences, beam, entries).
         self._history = torch.ones(sentences, 1, 0, dtype=torch.bool, device=first_key.device)
         # What is added to the scores of self-attention in the current step, (stored_sentences,
@@ -92,7 +95,7 @@ class KVCache:
             hypotheses: The number of hypotheses of all sentences; each sentence has equally many.
         """
         self.position += 1
-        if self._entries >= self._compact_at:
+        if self._entries >= self._next_check:
             self._compact_entries()
         beam = hypotheses // self._sentences
         # The new entries of a sentence are one for each hypothesis, which sees only its own.
@@ -106,7 +109,7 @@ class KVCache:
         if self._rows is not None:
             # Finished sentences that are still stored must attend to something: a softmax over no
             # entries is NaN.
-            history_of_rows = history.new_ones(self._stored, *history.shape[1:])
+            history_of_rows = history.new_ones(self._stored_sentences, *history.shape[1:])
             history = history_of_rows.index_copy_(0, self._rows, history)
         self._history_bias = _mask_to_bias(history[:, None], self._source[0][0])
 
@@ -127,6 +130,7 @@ class KVCache:
         """
         heads = self._source[layer][0].size(1)
         if layer == len(self._target):
+            # It is the first step. New tensors get the type and the device of the query.
             self._add_layer(query, heads, key.size(1) // heads, value.size(1) // heads)
         beam = len(query) // self._sentences
         stored_keys, stored_values = self._target[layer]
@@ -183,7 +187,7 @@ class KVCache:
         if sentences is not None:
             self._rows = sentences if self._rows is None else self._rows[sentences]
             self._sentences = len(sentences)
-            if self._sentences < _MIN_SHARE_IN_USE * self._stored:
+            if self._sentences < _MIN_SHARE_IN_USE * self._stored_sentences:
                 self._remove_rows_except(self._rows)
         history = self._history.flatten(0, 1)[hypotheses]
         # After the last sentence there are 0 sentences, by which nothing can be divided.
@@ -200,8 +204,8 @@ class KVCache:
             key_size: The size of a head's key.
             value_size: The size of a head's value.
         """
-        keys = like.new_empty(self._stored, heads, 0, key_size)
-        values = like.new_empty(self._stored, heads, 0, value_size)
+        keys = like.new_empty(self._stored_sentences, heads, 0, key_size)
+        values = like.new_empty(self._stored_sentences, heads, 0, value_size)
         self._target.append((keys, values))
 
     def _remove_rows_except(self, rows: Tensor) -> None:
@@ -219,36 +223,44 @@ class KVCache:
         used = slice(self._entries)
         self._target = [(key[rows, :, used], value[rows, :, used]) for key, value in self._target]
         self._rows = None  # From now on, row i is sentence i.
-        self._stored = len(rows)
+        self._stored_sentences = len(rows)
 
     def _compact_entries(self) -> None:
         """Remove entries that no hypothesis uses any more, if this halves their number.
 
         An entry is the key and the value of one token of one hypothesis. All sentences keep as many
-        entries as the sentence that uses most. So some sentences keep entries that they do not use,
-        which are in no hypothesis's history. The next check is due once the number has doubled.
+        entries as the sentence that uses most. The next check is due once there are twice as many.
         """
         is_used = self._history.any(dim=1)  # (sentences, entries)
-        kept_entries = int(is_used.sum(dim=1).max())
-        if kept_entries < _MIN_SHARE_IN_USE * self._entries:
-            if self._rows is not None:
-                self._remove_rows_except(self._rows)
-            # A stable sort puts the used entries first, and leaves them in their order.
-            ranks = is_used.byte().argsort(dim=1, descending=True, stable=True)
-            kept = ranks[:, :kept_entries]
-            sentences = torch.arange(len(kept), device=kept.device)[:, None]
-            compacted = []
-            for key, value in self._target:
-                # torch puts the dimensions of the two indices first, because a slice is between
-                # them: (sentences, entries, heads, key_dim). `transpose` puts the heads before the
-                # entries again.
-                kept_keys = key[sentences, :, kept].transpose(1, 2)
-                kept_values = value[sentences, :, kept].transpose(1, 2)
-                compacted.append((kept_keys, kept_values))
-            self._target = compacted
-            self._history = self._history[sentences, :, kept].transpose(1, 2)
-            self._entries = kept_entries
-        self._compact_at = max(_MIN_ENTRIES, 2 * kept_entries)
+        used_entries = int(is_used.sum(dim=1).max())
+        if used_entries < _MIN_SHARE_IN_USE * self._entries:
+            self._keep_entries(is_used, used_entries)
+        self._next_check = max(_MIN_ENTRIES, 2 * used_entries)
+
+    def _keep_entries(self, is_used: Tensor, count: int) -> None:
+        """Keep the entries that are used, in their order, and remove others.
+
+        Args:
+            is_used: Which entries some hypothesis of their sentence uses, (sentences, entries).
+            count: The number of entries to keep of each sentence: as many as the sentence that uses
+                most. Other sentences also keep some that are in no hypothesis's history.
+        """
+        if self._rows is not None:
+            self._remove_rows_except(self._rows)
+        # A stable sort puts the used entries first, and leaves them in their order.
+        used_first = is_used.byte().argsort(dim=1, descending=True, stable=True)
+        kept = used_first[:, :count]
+        sentences = torch.arange(len(kept), device=kept.device)[:, None]
+        target = []
+        for key, value in self._target:
+            # With a slice between two indices, torch puts the dimensions of the indices first:
+            # (sentences, entries, heads, key_dim). `transpose` puts the heads before the entries.
+            kept_keys = key[sentences, :, kept].transpose(1, 2)
+            kept_values = value[sentences, :, kept].transpose(1, 2)
+            target.append((kept_keys, kept_values))
+        self._target = target
+        self._history = self._history[sentences, :, kept].transpose(1, 2)
+        self._entries = count
 
     def _by_sentence(self, x: Tensor, heads: int) -> Tensor:
         """Group queries, keys or values by sentence and head.
@@ -363,7 +375,7 @@ class KVCache:
         if self._rows is not None:
             # Finished sentences get queries of 0, since copying the keys of the others to omit
             # those of finished sentences would take longer.
-            query_of_rows = query.new_zeros(self._stored, *query.shape[1:])
+            query_of_rows = query.new_zeros(self._stored_sentences, *query.shape[1:])
             query = query_of_rows.index_copy_(0, self._rows, query)
         weighted_sums = _attention(query, key, value, bias)
         if self._rows is not None:
