@@ -105,7 +105,8 @@ class WordAligner:
         has_source_words = self._source_token_count(source) > 0
         if not (self._decode.replace_unk and UNK in tokens and has_source_words):
             return output
-        # The tokens that are words of the output: `decode` omits these special tokens.
+        # The tokens that are words of the output, each with the source token that it attends to
+        # most. `decode` gives no words for the other special tokens.
         word_tokens = []
         for token, source_token in zip(tokens, self.most_attended(source, tokens), strict=True):
             if token not in (PAD, BOS, EOS):
@@ -138,24 +139,48 @@ class WordAligner:
         )
         target_words: list[str] = []
         links: set[tuple[int, int]] = set()
-        first_token = 0
+        first_token = 0  # The source tokens of this piece are from `first_token` to `next_piece`.
         for source, tokens in pieces:
             next_piece = first_token + self._source_token_count(source)
             piece_word_of_token = word_of_token[first_token:next_piece]
             first_token = next_piece
             output = words_of_output(corpus.segmentation(corpus.target), tokens)
-            if output.words and piece_word_of_token:
-                most_attended = self.most_attended(source, tokens)
-                for source_token, word in zip(most_attended, output.word_of_token, strict=True):
-                    source_word = piece_word_of_token[source_token]
-                    # Words are numbered over all pieces: those of earlier pieces come first.
-                    links.add((source_word, len(target_words) + word))
+            for source_word, word in self._links(source, tokens, piece_word_of_token, output):
+                # Words of the translation are numbered over all pieces.
+                links.add((source_word, len(target_words) + word))
             if self._decode.replace_unk:
                 piece_words = [words[number] for number in piece_word_of_token]
                 target_words += self.output_words(source, piece_words, tokens)
             else:
                 target_words += output.words
         return WordAlignment(words, target_words, sorted(links))
+
+    def _links(
+        self,
+        source: Sequence[int],
+        tokens: Sequence[int],
+        word_of_source_token: list[int],
+        output: "OutputWords",
+    ) -> list[tuple[int, int]]:
+        """Return which words of a source and its translation are linked by their tokens.
+
+        Args:
+            source: The token ids of the source, with EOS and a tag if the corpus has tags.
+            tokens: The token ids of the translation, without EOS.
+            word_of_source_token: The number of its word for each token of the source.
+            output: The words of the translation, and the number of its word for each token.
+
+        Returns:
+            Pairs of a source word and a word of the translation, by their numbers. A pair may occur
+            several times.
+        """
+        if not output.words or not word_of_source_token:
+            return []
+        links = []
+        most_attended = self.most_attended(source, tokens)
+        for source_token, word in zip(most_attended, output.word_of_token, strict=True):
+            links.append((word_of_source_token[source_token], word))
+        return links
 
     def _source_token_count(self, source: Sequence[int]) -> int:
         """Return how many tokens a source has, without EOS and a tag for the target language."""
