@@ -421,7 +421,7 @@ class Trainer:
         """Remove the checkpoints that the settings do not keep, on rank 0 only.
 
         Args:
-            is_finished: Whether the training is finished: then the last checkpoint is kept.
+            is_finished: Whether the training is finished.
         """
         if self._group.is_main:
             ranking = self.state.ranking(self._settings.validation_metric)
@@ -444,6 +444,7 @@ class Trainer:
             self._load_first_weights()
             return
         path = checkpoint.checkpoint_path(self._folder, update)
+        # If one process raises an error, all do.
         with self._group.raise_together():
             if not path.exists():
                 raise UserError(
