@@ -123,7 +123,7 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     line = PARAMS[: PARAMS.index("      max_updates: 10\n")].count("\n") + 2
     place = f"params.yaml:{line}: systems.base.train.init_from.folder: "
     assert error.startswith(f"bleuprint: error: {place}")
-    assert error.endswith("/nope: no such folder, but init_from of base names it\n")
+    assert error.endswith("/nope does not exist, but init_from of base names it\n")
 
 
 def run_here(project, monkeypatch, *arguments):

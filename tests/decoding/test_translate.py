@@ -271,7 +271,9 @@ def test_tokens_with_another_number_of_lines_than_the_binarized_corpus_are_refus
             corpus.root / "binary", stored, DECODE, tmp_path / "results", tokens
         )
 
-    message = f"{path}: has {line_count + 1} lines, not {line_count}; run: make reproduce"
+    message = (
+        f"{path} has {line_count + 1} lines, but the test set has {line_count}; run: make reproduce"
+    )
     assert str(raised.value).startswith(message)
     assert not (tmp_path / "results" / "hypotheses").exists()
 

@@ -108,5 +108,7 @@ def test_a_machine_without_it_is_refused(monkeypatch):
     with pytest.raises(UserError, match=r"systems.micro.arithmetic portable.* not by 2"):
         check_portable("micro", 2)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    with pytest.raises(UserError, match=r"x86-64 processor with AVX2.*DEFAULT.*: set native"):
+    with pytest.raises(
+        UserError, match=r"x86-64 processor with AVX2.*DEFAULT.*\. Set arithmetic: native"
+    ):
         check_portable("micro")

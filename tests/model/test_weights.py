@@ -80,7 +80,9 @@ def test_weights_of_another_model_are_refused(tmp_path, words):
         if "more" not in foreign:
             foreign["source_embedding.weight"] = foreign["source_embedding.weight"][1:].copy()
         save_file(foreign, folder / WEIGHTS)
-        with pytest.raises(UserError, match=r"not the weights of the model that \S+model\.json"):
+        with pytest.raises(
+            UserError, match=r"not contain the weights of the model that \S+model\.json"
+        ):
             load_model(folder, corpus)
 
 
@@ -130,7 +132,8 @@ def test_weights_of_another_training_are_refused(tmp_path, words):
     with pytest.raises(UserError) as raised:
         load_model(folder, corpus)
     assert str(raised.value) == (
-        f"{folder / WEIGHTS}: weights of another training (g...) than model.json names (f...)"
+        f"{folder / WEIGHTS} contains weights of another training (g...) than model.json names "
+        "(f...)"
     )
 
 

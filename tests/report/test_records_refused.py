@@ -59,7 +59,7 @@ def test_translations_and_their_scores_put_in_place_of_others(copy):
     good, bad = (root / Run(name, "news-en-de", 1).results_folder for name in ("small", "tiny"))
     shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
     shutil.copy(good / "scores.json", bad)
-    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
+    with pytest.raises(UserError, match=r"tiny/.*first\.de has changed since it was translated"):
         collect(settings, root)
 
 

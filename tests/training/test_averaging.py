@@ -243,7 +243,7 @@ def test_a_checkpoint_of_another_training_is_not_averaged(tmp_path):
         average_checkpoints(folder, Average(last=2), tmp_path / "averaged")
 
     assert str(raised.value) == (
-        f"{other}: weights of another training (f2...) than checkpoints.json names (f1...)"
+        f"{other} contains weights of another training (f2...) than checkpoints.json names (f1...)"
     )
 
 

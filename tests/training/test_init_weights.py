@@ -330,7 +330,7 @@ def test_a_start_whose_weights_have_changed_is_refused(project_model):
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     weights.write_bytes(b"x")
 
-    message = r"model.safetensors: its SHA-256 is not the one in train.init_from, but "
+    message = r"model.safetensors has SHA-256 [0-9a-f]{64}, which is not the one in train.init_from"
     with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder=str(project_model), sha256=sha256), RUN)
 
@@ -339,12 +339,12 @@ def test_a_start_whose_weights_have_changed_is_refused(project_model):
 @pytest.mark.parametrize(
     ("init_from", "message"),
     [
-        (InitFrom(folder="none"), "none: no such folder, but init_from of micro names it"),
+        (InitFrom(folder="none"), "none does not exist, but init_from of micro names it"),
         (
             InitFrom(folder="their/models"),
-            "no model.safetensors or UPDATE.safetensors with model.json",
+            "does not contain weights (model.safetensors or UPDATE.safetensors) and model.json",
         ),
-        (InitFrom(system="base", corpus="own"), "starts/micro/1/weights: no such folder"),
+        (InitFrom(system="base", corpus="own"), "starts/micro/1/weights does not exist"),
     ],
     ids=["no folder", "no model in the folder", "no model of the system"],
 )
@@ -378,7 +378,7 @@ def recorded_runs(tmp_path, corpora, monkeypatch):
 
 @pytest.mark.usefixtures("recorded_runs")
 def test_a_start_without_its_folder_is_refused():
-    with pytest.raises(UserError, match=r"start: no such folder, but init_from of small"):
+    with pytest.raises(UserError, match=r"start does not exist, but init_from of small"):
         add_weight_hashes(runs_with_a_start())
 
 
@@ -394,7 +394,7 @@ def test_the_message_of_a_missing_start_names_its_line_in_params_yaml():
     ]
     Path("params.yaml").write_text("\n".join(lines) + "\n")
 
-    message = r"^params.yaml:6: systems.small.train.init_from.folder: .*start: no such folder"
+    message = r"^params.yaml:6: systems.small.train.init_from.folder: .*start does not exist"
     with pytest.raises(UserError, match=message):
         add_weight_hashes(runs_with_a_start())
 
@@ -406,7 +406,7 @@ def test_the_message_of_a_missing_start_names_its_line_in_params_yaml():
 def test_a_damaged_record_contains_no_hash_of_a_missing_start(damaged_record):
     Path("reports/resolved.json").write_text(damaged_record)
 
-    with pytest.raises(UserError, match=r"start: no such folder"):
+    with pytest.raises(UserError, match=r"start does not exist"):
         add_weight_hashes(runs_with_a_start())
 
 

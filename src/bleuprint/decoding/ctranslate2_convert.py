@@ -80,7 +80,7 @@ def _check_shape(settings: Settings) -> None:
     key_size = settings.d_k * settings.heads
     value_size = settings.d_v * settings.heads
     if key_size != settings.d_model or value_size != settings.d_model:
-        raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
+        raise UserError("CTranslate2 requires model.d_k and model.d_v to be d_model / heads")
     if settings.activation not in _ACTIVATIONS:
         raise UserError(
             f"CTranslate2 does not support model.activation {settings.activation}; it supports "

@@ -179,7 +179,9 @@ def _detokenize(
     source = corpus.side(set_name, corpus.source)
     line_count = count_lines(source_file)
     if line_count != len(source):
-        raise UserError(f"{source_file}: has {line_count} lines, not {len(source)}; {RERUN}")
+        raise UserError(
+            f"{source_file} has {line_count} lines, but the test set has {len(source)}; {RERUN}"
+        )
     lines = []
     for row, line in enumerate(read_lines(source_file)):
         ids = source[row]

@@ -113,7 +113,7 @@ class TranslationRecord:
                     f"{expected_value}; {remedy}"
                 )
         if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
-            raise UserError(f"{hypotheses}: has changed since it was translated; {remedy}")
+            raise UserError(f"{hypotheses} has changed since it was translated; {remedy}")
 
 
 def _named_settings(average: Mapping[str, Any], decode: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,12 +92,12 @@ def check_portable(system: str, processes: int = 1) -> None:
 
     setting = f"systems.{system}.arithmetic portable"
     if processes > 1:
-        raise UserError(f"{setting}: is computed by one process, not by {processes}: set native")
+        raise UserError(f"{setting} needs one process, not {processes}. Set arithmetic: native")
     capability = cpu.get_cpu_capability()
     if capability != "AVX2":
         raise UserError(
-            f"{setting}: needs an x86-64 processor with AVX2, and torch uses {capability} on this "
-            f"{platform.machine()}: set native"
+            f"{setting} needs an x86-64 processor with AVX2, but torch uses {capability} on this "
+            f"{platform.machine()}. Set arithmetic: native"
         )
     deviation = describe_deviation()
     if deviation is None:

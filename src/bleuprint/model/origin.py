@@ -36,7 +36,7 @@ def check_origin(path: Path, training: str | None, named_in: str) -> None:
     if training is None or found_training is None or found_training == training:
         return
     raise UserError(
-        f"{path}: weights of another training ({found_training[:_SHOWN_DIGITS]}...) than "
+        f"{path} contains weights of another training ({found_training[:_SHOWN_DIGITS]}...) than "
         f"{named_in} names ({training[:_SHOWN_DIGITS]}...)"
     )
 

@@ -90,7 +90,8 @@ def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tenso
     found_shapes = {name: [*tensor.shape] for name, tensor in tensors.items()}
     if found_shapes != shapes:
         raise UserError(
-            f"{path}: not the weights of the model that {path.with_name(DESCRIPTION)} describes"
+            f"{path} does not contain the weights of the model that {path.with_name(DESCRIPTION)} "
+            "describes"
         )
     return tensors
 
@@ -139,7 +140,7 @@ def _check_vocabularies(folder: Path, vocabularies: Vocabularies, corpus: Binary
     for expected, language in sides:
         path = _vocabulary_file(corpus, language)
         if sha256_of(path) != expected.sha256:
-            raise UserError(f"{folder}: trained on another vocabulary than {path}")
+            raise UserError(f"{folder}: the model was trained on another vocabulary than {path}")
     for expected, language in sides:
         if len(corpus.segmentation(language).vocabulary) != expected.size:
             path = _vocabulary_file(corpus, language)

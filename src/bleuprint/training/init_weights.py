@@ -145,7 +145,10 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
     weights = _newest_weights(model_folder)
     description = model_folder / DESCRIPTION
     if weights is None or not description.is_file():
-        raise UserError(f"{model_folder}: no {_WEIGHTS} or UPDATE.safetensors with {DESCRIPTION}")
+        raise UserError(
+            f"{model_folder} does not contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
+            f"{DESCRIPTION}"
+        )
     name = " ".join(init_from.parent or [str(init_from.folder)])
     files = InitFiles(name, weights)
     for side in ("source", "target"):
@@ -158,7 +161,7 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
         sha256 = sha256_of(weights)
         if sha256 != init_from.sha256:
             raise UserError(
-                f"{weights}: its SHA-256 is not the one in train.init_from, but {sha256}"
+                f"{weights} has SHA-256 {sha256}, which is not the one in train.init_from"
             )
     return files
 
@@ -177,7 +180,7 @@ def _model_folder(folder: Path, run: Run) -> Path:
         UserError: The folder does not exist, or the release contains several models.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder, but init_from of {run.system} names it")
+        raise UserError(f"{folder} does not exist, but init_from of {run.system} names it")
     models = sorted(folder.glob("models/*/*/*/averaged"))
     if len(models) > 1:
         raise UserError(
