@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from random import Random
 
 import numpy as np
 import torch
@@ -96,46 +98,65 @@ class Engine:
         Yields:
             For each batch, its sentences, as indices into `sources`, and their translations.
         """
-        device = self._model.device
-        sampler = self._sampler
         # Each sentence of the text has its own random numbers, so that its translation does not
         # depend on batches.
-        randoms = sampler.randoms(len(lengths)) if sampler else []
+        randoms = self._sampler.randoms(len(lengths)) if self._sampler else []
         longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, longest_first, self._batch_tokens(lengths))
+        search_batch = partial(
+            self._search_batch,
+            sources=sources,
+            lengths=lengths,
+            best=best,
+            randoms=randoms,
+        )
+        batch_outputs = _map_in_threads(search_batch, batches, self._model.device)
+        for batch, outputs in zip(batches, batch_outputs, strict=True):
+            yield batch.tolist(), outputs
 
-        @torch.inference_mode()
-        def search_batch(batch: Indices) -> NBest:
-            """Return the translations of the sentences in one batch."""
-            batch_rows = batch.tolist()
-            ids = pad([sources[row] for row in batch_rows]).to(device)
-            limits = max_output_lengths(lengths[batch], self.decode, self.max_source_length)
-            max_lengths = torch.from_numpy(limits).to(device)
-            step = self._model.step
-            state = self._model.init_cache(ids)
-            # mypy cannot know that `state` has the type that `step` takes.
-            if sampler is None:
-                return beam_search(
-                    step,  # type: ignore[arg-type]
-                    state,
-                    max_lengths,
-                    SPECIAL_TOKENS,
-                    self.decode,
-                    best,
-                )
-            return sample(
+    @torch.inference_mode()
+    def _search_batch(
+        self,
+        batch: Indices,
+        sources: Sources,
+        lengths: Lengths,
+        best: int,
+        randoms: Sequence[Random],
+    ) -> NBest:
+        """Translate the sentences in one batch, by beam search or by sampling.
+
+        Args:
+            batch: The sentences of the batch, as indices into `sources`.
+            sources: The token ids of all source sentences, with EOS.
+            lengths: The number of tokens of all source sentences, EOS included.
+            best: How many translations beam search returns for each sentence.
+            randoms: For sampling, the random number generators of all sentences.
+        """
+        batch_rows = batch.tolist()
+        ids = pad([sources[row] for row in batch_rows]).to(self._model.device)
+        limits = max_output_lengths(lengths[batch], self.decode, self.max_source_length)
+        max_lengths = torch.from_numpy(limits).to(self._model.device)
+        step = self._model.step
+        state = self._model.init_cache(ids)
+        # mypy cannot know that `state` has the type that `step` takes.
+        if self._sampler is None:
+            return beam_search(
                 step,  # type: ignore[arg-type]
                 state,
                 max_lengths,
                 SPECIAL_TOKENS,
                 self.decode,
-                sampler.top_k,
-                [randoms[row] for row in batch_rows],
+                best,
             )
-
-        batch_outputs = _map_in_threads(search_batch, batches, device)
-        for batch, outputs in zip(batches, batch_outputs, strict=True):
-            yield batch.tolist(), outputs
+        return sample(
+            step,  # type: ignore[arg-type]
+            state,
+            max_lengths,
+            SPECIAL_TOKENS,
+            self.decode,
+            self._sampler.top_k,
+            [randoms[row] for row in batch_rows],
+        )
 
     def _batch_tokens(self, lengths: Lengths) -> int:
         """Return how many source positions a batch may have.
@@ -148,6 +169,7 @@ class Engine:
         """
         longest = int(lengths.max(initial=1))
         total = int(lengths.sum())
+        # The limit for the memory. A batch has room for the longest sentence in any case.
         max_positions = max(BATCH_TOKENS // self.decode.beam, longest)
         threads = _batches_at_once(self._model.device)
         batches_per_thread = math.ceil(max(1, total) / (max_positions * threads))

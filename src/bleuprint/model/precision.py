@@ -44,7 +44,7 @@ def _has_units(precision: str, device: torch.device) -> bool:
     is_gpu = device.type == "cuda"
     if precision == "bfloat16":
         if is_gpu:
-            return torch.cuda.is_bf16_supported(including_emulation=False)
+            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
         return processor.THIS.has_bfloat16
     if precision == "tf32":
         return is_gpu and torch.cuda.get_device_properties(device).major >= _TF32_CAPABILITY

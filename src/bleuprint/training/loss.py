@@ -358,7 +358,7 @@ def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistrib
         labels: The tokens to predict, (labels, 1).
         distribution: The probabilities that the model should give to the tokens.
     """
-    other, label, pad = distribution
+    other, label, pad = distribution  # `other` is 0 without label smoothing.
     loss = -(label - other) * log_probabilities.gather(1, labels).sum()
     if other:
         loss -= other * log_probabilities.sum() + (pad - other) * log_probabilities[:, PAD].sum()
@@ -380,7 +380,8 @@ def _gradient(
     """
     other, label, pad = distribution
     gradient = log_probabilities.exp_()
-    # As if all tokens should have the probability `other`; PAD and the label are corrected.
+    # As if all tokens should have the probability `other`, which is 0 without label smoothing. Then
+    # PAD and the label are corrected.
     if other:
         gradient -= other
         gradient[:, PAD] -= pad - other

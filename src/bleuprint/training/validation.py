@@ -28,7 +28,8 @@ def _without_compiling(model: Transformer) -> AbstractContextManager[None]:
     """
     if not model.is_compiled:
         return nullcontext()
-    return torch.compiler.set_stance("force_eager")
+    eager: AbstractContextManager[None] = torch.compiler.set_stance("force_eager")
+    return eager
 
 
 class Validator:
