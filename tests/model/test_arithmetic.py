@@ -105,7 +105,9 @@ def test_a_machine_without_it_is_refused(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     monkeypatch.setattr(arithmetic, "describe_deviation", lambda: None)
     check_portable("micro")
-    with pytest.raises(UserError, match=r"systems.micro.arithmetic portable.* not by 2"):
+    with pytest.raises(
+        UserError, match=r"systems.micro.arithmetic portable needs one process, not 2"
+    ):
         check_portable("micro", 2)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
     with pytest.raises(

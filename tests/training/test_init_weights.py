@@ -269,7 +269,12 @@ def test_each_start_gives_a_training_another_fingerprint(tmp_path, corpora):
             "model.json is damaged: field model is missing",
         ),
         ("model.json", b"{", b"[", "model.json is damaged: "),
-        ("model.safetensors", b"projection.bias", b"projection.bios", "not the weights of the mod"),
+        (
+            "model.safetensors",
+            b"projection.bias",
+            b"projection.bios",
+            "not contain the weights of the mod",
+        ),
     ],
 )
 def test_a_damaged_or_foreign_start_is_refused_in_one_line(
