@@ -19,7 +19,7 @@ def fast():
     """Fewer samples of significance tests, each chart drawn once: equal data give equal charts."""
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
-        patch.setattr(curves, "_chart", drawn_once)
+        patch.setattr(curves, "_quantity_chart", drawn_once)
         yield
 
 
@@ -30,13 +30,13 @@ def all_samples(monkeypatch):
 
 
 _DRAWN: dict[bytes, Markup] = {}
-_chart = curves._chart
+_quantity_chart = curves._quantity_chart
 
 
 def drawn_once(*chart):
     key = pickle.dumps(chart)
     if key not in _DRAWN:
-        _DRAWN[key] = _chart(*chart)
+        _DRAWN[key] = _quantity_chart(*chart)
     return _DRAWN[key]
 
 

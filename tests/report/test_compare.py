@@ -16,11 +16,11 @@ import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import frame
 from bleuprint.report.compare import (
-    compare_sides,
+    compare_systems,
     p_values_by_metric,
     score_texts,
-    sentence_bleu_changes,
 )
+from bleuprint.report.compared_sentences import sentence_bleu_changes
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.records import collect
@@ -288,12 +288,12 @@ def test_revisions_with_other_references_have_no_p(side, references):
 
 def test_seeds_that_one_side_lacks_are_left_out(side):
     one, both = side({1: 30.0}, revision="main"), side({2: 90.0, 1: 31.0})
-    *_, scores, note, _ = compare_sides(one, both, sentences=0)
+    *_, scores, note, _ = compare_systems(one, both, sentences=0)
     (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
     assert row[3:6] == ["30.0", "31.0", "+1.0"]
     assert note.startswith("Seeds: 1. p: ")
     with pytest.raises(UserError, match=r"^tiny@main and tiny: no seed in common$"):
-        list(compare_sides(one, side({2: 90.0}), sentences=0))
+        list(compare_systems(one, side({2: 90.0}), sentences=0))
 
 
 @pytest.mark.parametrize(

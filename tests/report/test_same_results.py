@@ -81,11 +81,11 @@ def test_a_signature_and_versions_are_named_by_what_differs(records):
     result, _ = differing(records, other)
     assert result.first_differing_stage == "score"
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
-    versions, machine = result.environment(portable=True)
+    versions, machine = result.environment(is_portable=True)
     assert versions == "torch 2.0.0 and torch 2.1.0"
     assert machine == "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads"
     native = f"{machine}: native arithmetic rounds differently on each"
-    assert list(result.environment(portable=False)) == [versions, native]
+    assert list(result.environment(is_portable=False)) == [versions, native]
 
 
 def test_other_versions_of_the_scorer_are_named(records):
@@ -98,7 +98,7 @@ def test_a_machine_that_one_side_does_not_know_is_no_cause(records):
     unknown = dict.fromkeys(MACHINE)
     other = edited(records, hypotheses_sha256="cd" * 32, **unknown)
     result, _ = differing(records, other)
-    assert list(result.environment(portable=False)) == []
+    assert list(result.environment(is_portable=False)) == []
 
 
 def test_code_is_a_cause_if_neither_settings_nor_data_are(records):

@@ -2,7 +2,7 @@
 
 `compare` parses the arguments and yields what the command prints: the settings that differ, a table
 of scores with p-values, and the sentences that improved or worsened most. compared_systems.py reads
-the scores of both sides.
+the scores of both systems, and compared_sentences.py ranks the sentences.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.report import frame
+from bleuprint.report.compared_sentences import sentence_comparison
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair, SystemScores
 from bleuprint.report.paired import (
     MetricKey,
@@ -39,19 +40,17 @@ from bleuprint.scoring.human_agreement import (
     human_agreement,
 )
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.sacrebleu_metrics import sentence_bleu
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
-from bleuprint.text.unicode import replace_unprintable
 
 
 @dataclass(frozen=True)
 class _Argument:
-    """What an argument of the command names; each part may be empty.
+    """An argument of the command, `SYSTEM, CORPUS@REVISION`; each part may be empty.
 
     Attributes:
         system: The name of the system.
         corpus: The name of the corpus.
-        revision: The Git revision; empty for the working tree.
+        revision: The Git revision of the report; empty for the report of the working tree.
     """
 
     system: str
@@ -62,20 +61,22 @@ class _Argument:
 def compare(
     first: str, second: str, corpus: str | None = None, sentences: int = 10
 ) -> Iterator[str | Table]:
-    """Yield the lines and tables that compare two systems.
+    """Yield the lines and tables that `bleuprint compare` prints: how two systems differ.
+
+    The systems may be those of one report, or of the reports of two Git revisions. If neither
+    argument names a system, all systems that both reports contain are compared, one after another.
 
     Args:
-        first: The first side: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be `SYSTEM, CORPUS`,
-            as tables name rows. A system or corpus that is not named is that of the other side; if
-            no side names a system, all systems that both reports have are compared. Without a
-            revision, the working tree is compared.
-        second: The second side, in the same form.
-        corpus: The only corpus to compare, if neither side names one. With a corpus, sentences are
-            shown, too.
+        first: The first system: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be
+            `SYSTEM, CORPUS`, as tables name rows. A system or corpus that is missing is taken from
+            the other argument. Without a revision, the report of the working tree is read.
+        second: The second system, in the same form.
+        corpus: The only corpus to compare, if neither argument names one. With a corpus, sentences
+            are shown, too.
         sentences: How many improved and how many worsened sentences are shown.
 
     Raises:
-        UserError: A side does not exist, or the sides cannot be compared.
+        UserError: A system, corpus or report does not exist, or the systems cannot be compared.
     """
     if first == second == "@":
         raise UserError("both sides are the working tree: is a variable not set?")
@@ -91,32 +92,45 @@ def compare(
     system_pairs = _system_pairs(first_argument, second_argument, first_settings, second_settings)
     if not system_pairs:
         raise UserError(f"{first} and {second}: no system of the same name")
-    for first_system, second_system in system_pairs:
-        first_side = ReportedSystem(
-            first_system,
+    for first_name, second_name in system_pairs:
+        first_system = ReportedSystem(
+            first_name,
             first_corpus,
             first_argument.revision,
             first_settings,
             first_records,
             on_different_corpora=first_corpus != second_corpus,
         )
-        second_side = ReportedSystem(
-            second_system,
+        second_system = ReportedSystem(
+            second_name,
             second_corpus,
             second_argument.revision,
             second_settings,
             second_records,
             on_different_corpora=first_corpus != second_corpus,
         )
-        yield from compare_sides(first_side, second_side, sentences)
+        yield from compare_systems(first_system, second_system, sentences)
 
 
 def _system_pairs(
     first: _Argument, second: _Argument, first_settings: Settings, second_settings: Settings
 ) -> list[tuple[str, str]]:
-    """Return which systems are compared: those that are named, or all that both reports have."""
+    """Return the names of the systems to compare, in pairs.
+
+    If an argument of the command names a system, there is one pair, and an argument that names
+    none means the same system. Otherwise each system that both reports contain is compared with
+    itself, for example with its older version.
+
+    Args:
+        first: The first argument of the command.
+        second: The second argument of the command.
+        first_settings: The settings of the report that the first argument names.
+        second_settings: The settings of the report that the second argument names.
+    """
     if first.system or second.system:
-        return [(first.system or second.system, second.system or first.system)]
+        first_name = first.system or second.system
+        second_name = second.system or first.system
+        return [(first_name, second_name)]
     pairs = []
     for name in first_settings.trained_systems:
         if name in second_settings.trained_systems:
@@ -125,7 +139,11 @@ def _system_pairs(
 
 
 def _parse_argument(text: str) -> _Argument:
-    """Return what an argument of the command names."""
+    """Parse an argument of the command, such as `base`, `base, wmt14@v1.0` or `@v1.0`.
+
+    Raises:
+        UserError: The argument is empty, or lacks the revision after the @.
+    """
     row_name, at_sign, revision = text.partition("@")
     system, _, corpus = row_name.partition(",")
     if not system and not at_sign:
@@ -136,7 +154,11 @@ def _parse_argument(text: str) -> _Argument:
 
 
 def _open_report(revision: str) -> tuple[Settings, frame.Records]:
-    """Return the settings and records of a revision; an empty one is the working tree."""
+    """Read the settings and results of a committed report, and check that they belong together.
+
+    Args:
+        revision: The Git revision of the report; empty for the report of the working tree.
+    """
     if not revision:
         settings = load_settings()
         records = frame.load()
@@ -150,18 +172,21 @@ def _open_report(revision: str) -> tuple[Settings, frame.Records]:
         return settings, records
 
 
-def compare_sides(
+def compare_systems(
     first: ReportedSystem, second: ReportedSystem, sentences: int
 ) -> Iterator[str | Table]:
-    """Yield what differs between two sides: settings, scores and sentences.
+    """Yield how two systems differ, as lines and tables: in settings, scores and sentences.
+
+    Only seeds and test sets that both systems have are compared. Sentences are shown for a single
+    corpus, and only from the working tree, since Git stores no translations.
 
     Args:
-        first: The first side.
-        second: The second side.
+        first: The first system, with its report.
+        second: The second system, with its report.
         sentences: How many improved and how many worsened sentences are shown.
 
     Raises:
-        UserError: Both sides are the same, or have no seed or test set in common.
+        UserError: Both systems are the same, or have no seed or test set in common.
     """
     names = f"{first} and {second}"
     if str(first) == str(second):
@@ -172,81 +197,103 @@ def compare_sides(
     pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
         raise UserError(f"{names}: no test set in common")
-    corpora: dict[str, None] = {}
+    common_corpora: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
     if not first.on_different_corpora:
-        corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
+        common_corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
     are_trained = all(pair.are_trained for pair in pairs)
-    first_settings = _deciding_settings(first, corpora, are_trained)
-    second_settings = _deciding_settings(second, corpora, are_trained)
+    first_settings = _deciding_settings(first, common_corpora, are_trained)
+    second_settings = _deciding_settings(second, common_corpora, are_trained)
     are_same_results = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
     if first_settings == second_settings and are_same_results:
         yield f"{names}: nothing differs: settings, translations, scores"
         return
     yield names
-    yield from _differing_settings(first_settings, second_settings, [str(first), str(second)])
+    yield from _settings_comparison(first_settings, second_settings, [str(first), str(second)])
     yield from _score_comparison(first, second, pairs, seeds)
     yield ""
-    are_files_here = not first.revision and not second.revision
-    if first.corpus and are_files_here:
+    if first.corpus and _are_in_working_tree(first, second):
         for pair in pairs:
             if pair.have_same_lines:
-                yield from _sentence_comparison(first, second, pair, sentences)
+                yield from sentence_comparison(first, second, pair, sentences)
+
+
+def _are_in_working_tree(first: ReportedSystem, second: ReportedSystem) -> bool:
+    """Return whether both reports are those of the working tree, where their files can be read."""
+    return not first.revision and not second.revision
 
 
 def _pair_scores(
     first: Mapping[tuple[str, str], SystemScores], second: Mapping[tuple[str, str], SystemScores]
 ) -> list[ScoresPair]:
-    """Return the scores of both sides on each test set that both have."""
+    """Return the scores of two systems on each test set that both translate.
+
+    Args:
+        first: The scores of the first system, by corpus and test set.
+        second: The scores of the second system, by corpus and test set.
+    """
     return [ScoresPair(first[key], second[key]) for key in first if key in second]
 
 
 def _deciding_settings(
-    side: ReportedSystem, corpora: Iterable[str], are_trained: bool
+    system: ReportedSystem, common_corpora: Iterable[str], are_trained: bool
 ) -> dict[str, str]:
-    """Return the settings that decide the results of a side, by keys such as `train.optimizer`.
+    """Return all settings that decide the results of a system, to compare them with another one.
+
+    They are the settings of the system, of its corpora, and the seeds. Settings without an effect
+    on results, such as how often training reports, are not among them.
 
     Args:
-        side: The side.
-        corpora: The corpora that both sides have; none if the sides are on different corpora.
-        are_trained: Whether the systems of both sides are trained here. An external system has
-            files of translations in place of settings.
+        system: The system, with its report.
+        common_corpora: The corpora that both compared systems have; none if the systems are
+            trained on different corpora.
+        are_trained: Whether both compared systems are trained. Otherwise they are compared by
+            the files of translations that an external system has in place of settings.
+
+    Returns:
+        The values by key, such as `train.optimizer.name`.
     """
-    settings = side.settings
-    if side.on_different_corpora and side.corpus:
-        system = settings.trained_systems_on(side.corpus).get(side.system) if are_trained else None
-        corpus = settings.corpus(side.corpus).deciding_settings()
-        deciding = flatten_settings(system or {})
+    settings = system.settings
+    if system.on_different_corpora and system.corpus:
+        system_settings = None
+        if are_trained:
+            system_settings = settings.trained_systems_on(system.corpus).get(system.system)
+        corpus = settings.corpus(system.corpus).deciding_settings()
+        deciding = flatten_settings(system_settings or {})
         deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
         return deciding
     if are_trained:
-        deciding = dotted_settings(settings, side.system)
+        deciding = dotted_settings(settings, system.system)
     else:
-        deciding = flatten_settings(_translation_files(side, corpora))
-    texts = {corpus: settings.corpus(corpus).deciding_settings() for corpus in corpora}
-    deciding |= flatten_settings({"corpora": texts, "seeds": settings.seeds})
+        deciding = flatten_settings(_translation_files(system, common_corpora))
+    corpora = {corpus: settings.corpus(corpus).deciding_settings() for corpus in common_corpora}
+    deciding |= flatten_settings({"corpora": corpora, "seeds": settings.seeds})
     return deciding
 
 
-def _translation_files(side: ReportedSystem, corpora: Iterable[str]) -> dict[str, object]:
-    """Return the settings of an external system on each corpus; None for a trained system."""
-    settings = side.settings
-    by_corpus = settings.all_systems.get(side.system, {})
+def _translation_files(system: ReportedSystem, corpora: Iterable[str]) -> dict[str, object]:
+    """Return the entries of params.yaml that name an external system's files of translations.
+
+    Returns:
+        The entry of each corpus; None for a system that is trained, and so has no such files.
+    """
+    settings = system.settings
+    entries_by_corpus = settings.all_systems.get(system.system, {})
+    is_trained = settings.is_trained(system.system)
     files: dict[str, object] = {}
     for corpus in corpora:
-        is_trained = settings.is_trained(side.system)
-        files[corpus] = None if is_trained else by_corpus.get(corpus)
+        files[corpus] = None if is_trained else entries_by_corpus.get(corpus)
     return files
 
 
-def _differing_settings(
+def _settings_comparison(
     first: Mapping[str, str], second: Mapping[str, str], heads: Sequence[str]
 ) -> Iterator[str | Table]:
-    """Yield a table of the settings that differ, or a line if none does.
+    """Yield a title and a table of the settings that differ, or one line if none does.
 
     Args:
-        first: The settings of the first side, by key.
-        second: The settings of the second side.
-        heads: The names of both sides.
+        first: The settings of the first system, by key.
+        second: The settings of the second system.
+        heads: The names of both systems, as heads of the columns.
     """
     rows = []
     for key in dict.fromkeys([*first, *second]):
@@ -277,7 +324,14 @@ class ScoreTexts(NamedTuple):
 def _score_comparison(
     first: ReportedSystem, second: ReportedSystem, pairs: Sequence[ScoresPair], seeds: Sequence[int]
 ) -> Iterator[str | Table]:
-    """Yield the table of scores and how to read it."""
+    """Yield a title, the table of scores of two systems, and sentences on how to read it.
+
+    Args:
+        first: The first system.
+        second: The second system.
+        pairs: The scores of both systems on each test set.
+        seeds: The seeds that are compared.
+    """
     rows = []
     for pair in pairs:
         for metric, p_value in p_values_by_metric(first, second, pair).items():
@@ -304,20 +358,19 @@ def p_values_by_metric(
 ) -> dict[str, float | None]:
     """Return the p-value of each metric that the table of scores shows.
 
-    The files of both sides, if they are in the working tree, allow tests over lines. Otherwise
-    only the values of several seeds can be tested.
+    If the files of both systems are in the working tree, a test over lines is possible, which
+    reads the statistics of each line. Otherwise only the values of several seeds can be tested.
 
     Args:
-        first: The first side.
-        second: The second side.
+        first: The first system.
+        second: The second system.
         pair: Their scores on a test set.
 
     Returns:
         The p-values by the key of the metric; None where the difference is not tested.
     """
     differences: dict[MetricKey, PairedDifference] = {}
-    are_files_here = not first.revision and not second.revision
-    if pair.have_same_lines and are_files_here:
+    if pair.have_same_lines and _are_in_working_tree(first, second):
         test = pair.first.bleu.test
         first_values = [results.metrics(test) for results in first.open_results(pair.first)]
         second_values = [results.metrics(test) for results in second.open_results(pair.second)]
@@ -329,28 +382,44 @@ def p_values_by_metric(
         if pair.why_untested:
             p_values[metric] = None
         elif differences:
-            difference = differences.get((metric, ""))
-            p_values[metric] = difference.p_value if difference else None
+            difference_on_all_lines = differences.get((metric, ""))
+            if difference_on_all_lines is None:
+                p_values[metric] = None
+            else:
+                p_values[metric] = difference_on_all_lines.p_value
         else:
             p_values[metric] = _p_value_over_seeds(metric, pair)
     return p_values
 
 
 def _is_shown(metric: str, pair: ScoresPair) -> bool:
-    """Return whether a metric is a score that both sides have, or an error that occurs."""
+    """Return whether the table of scores shows a metric of the first system.
+
+    Shown are quality scores, such as BLEU, that both systems have, and the output errors, such as
+    repeated words, that either system makes.
+
+    Args:
+        metric: The key of the metric, such as `bleu`.
+        pair: The scores of both systems on a test set.
+    """
     if metric not in pair.second.scores or metric not in METRICS:
         return False
     kind = METRICS[metric].kind
     if kind == "error":
-        counts = pair.first.seed_values(metric) + pair.second.seed_values(metric)
-        return any(count > 0 for count in counts)
+        error_counts = pair.first.seed_values(metric) + pair.second.seed_values(metric)
+        return any(count > 0 for count in error_counts)
     return kind == "score"
 
 
 def _p_value_over_seeds(metric: str, pair: ScoresPair) -> float | None:
-    """Return the p-value of the paired t-test over seeds; None if there is nothing to test.
+    """Return the p-value of the paired t-test over seeds; None if it cannot be computed.
 
-    The test requires two trained systems, several seeds, the same test set and the same signature.
+    The test requires two trained systems, several seeds, the same test set and the same signature,
+    that is, the same version and options of the metric.
+
+    Args:
+        metric: The key of the metric, such as `bleu`.
+        pair: The scores of both systems on a test set.
     """
     first_signature = pair.first.scores[metric].signature
     second_signature = pair.second.scores[metric].signature
@@ -366,11 +435,14 @@ def _p_value_over_seeds(metric: str, pair: ScoresPair) -> float | None:
 
 
 def score_texts(metric: str, pair: ScoresPair, p_value: float | None) -> ScoreTexts:
-    """Return the row of a metric in the table of scores.
+    """Return the row of a metric in the table that compares the scores of two systems.
+
+    The row shows both scores, their difference and its p-value. For a significant difference it
+    also shows the human agreement: how often people prefer the better system, where this is known.
 
     Args:
-        metric: The key of the metric.
-        pair: The scores of both sides.
+        metric: The key of the metric, such as `bleu`.
+        pair: The scores of both systems on a test set.
         p_value: The p-value of the difference; None if it is not tested.
     """
     first = pair.first.scores[metric]
@@ -401,83 +473,7 @@ def score_texts(metric: str, pair: ScoresPair, p_value: float | None) -> ScoreTe
 
 
 def _score_or_mean(score: ScoreRow) -> str:
-    """Return a score without its interval; a mean over seeds with its deviation."""
-    return score.value_text if pd.isna(score.deviation) else score.score_text
-
-
-def _sentence_comparison(
-    first: ReportedSystem, second: ReportedSystem, pair: ScoresPair, sentences: int
-) -> Iterator[str]:
-    """Yield the sentences of the first seed that improved most, and those that worsened most."""
-    test = pair.first.bleu.test
-    first_results = first.open_results(pair.first)[0]
-    second_results = second.open_results(pair.second)[0]
-    corpora = join_with_and(dict.fromkeys([first_results.run.corpus, second_results.run.corpus]))
-    seed = first_results.run.seed
-    yield f"{first} and {second} on {corpora}, seed {seed}, test set {test}"
-    references, first_translations = first_results.references_and_translations(test)
-    _, second_translations = second_results.references_and_translations(test)
-    changes = sentence_bleu_changes(
-        first_translations, second_translations, references, pair.first.bleu.target
-    )
-    # A list of pairs and no dict, since a system may be called source or reference.
-    labeled_lines = [
-        ("source", first_results.source_lines(test)),
-        ("reference", references),
-        (str(first), first_translations),
-        (str(second), second_translations),
-    ]
-    yield "\nMost improved, by BLEU of the sentence:"
-    yield from _largest_changes(changes[changes.difference > 0], sentences, labeled_lines)
-    yield "\nMost worsened, by BLEU of the sentence:"
-    yield from _largest_changes(changes[changes.difference < 0], sentences, labeled_lines)
-
-
-def sentence_bleu_changes(
-    first: Sequence[str], second: Sequence[str], references: Sequence[str], language: str
-) -> pd.DataFrame:
-    """Return how the BLEU of each sentence changed.
-
-    Args:
-        first: The translations of the first side.
-        second: The translations of the second side.
-        references: The references.
-        language: The target language.
-
-    Returns:
-        A row for each line, with the line's number from 1 as the index, and the columns `first`
-        and `second`, the sentence BLEU of both sides, and `difference`.
-    """
-    first_bleu = sentence_bleu(first, references, language)
-    second_bleu = sentence_bleu(second, references, language)
-    line_numbers = range(1, len(references) + 1)
-    changes = pd.DataFrame({"first": first_bleu, "second": second_bleu}, index=line_numbers)
-    changes["difference"] = changes.second - changes["first"]
-    return changes
-
-
-def _largest_changes(
-    changes: pd.DataFrame, sentences: int, labeled_lines: Sequence[tuple[str, Sequence[str]]]
-) -> Iterator[str]:
-    """Yield the sentences that changed most; equal changes stay in the order of lines.
-
-    Args:
-        changes: The changes, as `sentence_bleu_changes` returns them.
-        sentences: The maximum number of sentences.
-        labeled_lines: The texts to show of each line, each with its label: all lines of the source,
-            the reference, and both translations.
-    """
-    if changes.empty:
-        yield "no sentence"
-        return
-    label_width = max(len(label) for label, _ in labeled_lines)
-    ranked = changes.sort_values("difference", key=abs, ascending=False, kind="stable")
-    for change in ranked.head(sentences).itertuples():
-        line_number = change.Index
-        yield (
-            f"\nline {line_number}: {change.difference:+z.1f}, from {change.first:.1f} to "
-            f"{change.second:.1f}"
-        )
-        for label, lines in labeled_lines:
-            line = replace_unprintable(lines[line_number - 1])
-            yield f"  {label:{label_width}}  {line}"
+    """Return a score as text: of one seed `31.1`, of several seeds the mean, `31.5 ± 2.1`."""
+    has_several_seeds = pd.notna(score.deviation)
+    # The text of a score of one seed would contain its confidence interval.
+    return score.score_text if has_several_seeds else score.value_text

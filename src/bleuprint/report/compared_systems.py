@@ -1,4 +1,4 @@
-"""The two sides of `bleuprint compare`: systems of a report, with their scores and files."""
+"""The two systems that `bleuprint compare` compares, with their scores and files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,23 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.report.frame import Records
-from bleuprint.report.score_frame import (
-    SYSTEM_AND_TEST,
-    ScoreRow,
-    reason_not_tested_against,
-    score_frame,
-    score_rows,
-    select_metric,
-)
+from bleuprint.report.frame import SYSTEM_AND_TEST, Records
+from bleuprint.report.score_frame import ScoreRow, score_frame, score_rows, select_metric
+from bleuprint.report.system_columns import reason_not_tested_against
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 
-_TEXT_FINGERPRINTS = ["sources_sha256", "references_sha256"]
+_TEST_SET_FINGERPRINTS = ["sources_sha256", "references_sha256"]
 
 
 @dataclass(frozen=True, eq=False)
 class SystemScores:
-    """The scores of a system on a test set.
+    """The scores of a system on a test set, and the rows of results.json that they come from.
 
     Attributes:
         scores: The scores on all lines, means over seeds, by the key of the metric.
-        runs: The rows of its runs in the records, one for each seed.
-        metrics: The rows of its metrics in the records.
+        runs: The rows of its runs, that is, of its training with each seed.
+        metrics: The rows of its metrics, a value for each seed.
     """
 
     scores: Mapping[str, ScoreRow]
@@ -48,11 +42,11 @@ class SystemScores:
 
 @dataclass(frozen=True, eq=False)
 class ScoresPair:
-    """The scores of both sides on a test set.
+    """The scores of the two compared systems on a test set that both translate.
 
     Attributes:
-        first: The scores of the first side.
-        second: The scores of the second side.
+        first: The scores of the first system.
+        second: The scores of the second system.
     """
 
     first: SystemScores
@@ -60,39 +54,44 @@ class ScoresPair:
 
     @property
     def are_trained(self) -> bool:
-        """Whether both systems are trained here."""
+        """Whether both systems are trained here, and neither is a file of translations."""
         return self.first.bleu.is_trained and self.second.bleu.is_trained
 
     @property
     def have_same_lines(self) -> bool:
-        """Whether both test sets have the same bytes."""
+        """Whether the sources and references of both test sets have the same bytes.
+
+        Two revisions may have test sets of one name with different lines.
+        """
         runs = pd.concat([self.first.runs, self.second.runs])
-        return len(runs[_TEXT_FINGERPRINTS].drop_duplicates()) == 1
+        different_test_sets = runs[_TEST_SET_FINGERPRINTS].drop_duplicates()
+        return len(different_test_sets) == 1
 
     @property
     def have_same_translations(self) -> bool:
-        """Whether the translations of all seeds have the same bytes."""
+        """Whether the translations of both systems have the same bytes, with each seed."""
         first_hashes = list(self.first.runs.hypotheses_sha256)
         second_hashes = list(self.second.runs.hypotheses_sha256)
         return first_hashes == second_hashes
 
     @property
     def why_untested(self) -> str:
-        """The reason why the difference is not tested; empty if it is tested."""
+        """The reason why no difference between the systems is tested; empty if it is tested."""
         return reason_not_tested_against(self.first.bleu, self.second.bleu)
 
 
 @dataclass(frozen=True, eq=False)
 class ReportedSystem:
-    """One side of a comparison: a system of a report, on one corpus or on all of them.
+    """A system to compare, and the report that its scores are read from.
 
     Attributes:
         system: The name of the system.
-        corpus: The only corpus that is compared; None for all.
+        corpus: The only corpus to compare; None for all corpora of the report.
         revision: The Git revision of the report; empty for the working tree.
         settings: The settings of the report.
-        records: The records of the report.
-        on_different_corpora: Whether the two sides are on two corpora with the same test sets.
+        records: The results of the report, as results.json stores them.
+        on_different_corpora: Whether the two compared systems are trained on two corpora, which
+            have the same test sets.
     """
 
     system: str
@@ -103,24 +102,24 @@ class ReportedSystem:
     on_different_corpora: bool
 
     def __str__(self) -> str:
-        """Return the side as an argument of the command names it."""
+        """Return the system as an argument of the command names it, such as `base@v1.0`."""
         name = f"{self.system}, {self.corpus}" if self.on_different_corpora else self.system
         return f"{name}@{self.revision}" if self.revision else name
 
     def scores(self, seeds: Sequence[int]) -> dict[tuple[str, str], SystemScores]:
-        """Return the scores on each test set.
+        """Return the scores of the system on each test set.
 
         Args:
             seeds: The seeds to compare, in the order in which runs are paired.
 
         Returns:
-            The scores by corpus and test set. The corpus is empty if the sides are on different
-            corpora, so that the same test set has the same key on both sides.
+            The scores by corpus and test set. The corpus is empty if the two systems are trained
+            on different corpora, so that the same test set has the same key for both.
 
         Raises:
             UserError: The report has no such system or corpus, or no results of them.
         """
-        records = self._selected_records(seeds)
+        records = self._select_records(seeds)
         runs = _sort_by_seed(records.runs, seeds)
         metrics = _sort_by_seed(records.metrics, seeds)
         runs_by_test_set = dict(list(runs.groupby(SYSTEM_AND_TEST, sort=False)))
@@ -130,25 +129,27 @@ class ReportedSystem:
         scores_by_test_set = {}
         for key, rows in scores_of_all_lines.groupby(SYSTEM_AND_TEST, sort=False):
             _, corpus, test = key
-            scores = {row.metric: row for row in score_rows(rows)}
             shared_corpus = "" if self.on_different_corpora else corpus
             scores_by_test_set[shared_corpus, test] = SystemScores(
-                scores,
-                runs_by_test_set[key],
-                metrics_by_test_set[key],
+                scores={row.metric: row for row in score_rows(rows)},
+                runs=runs_by_test_set[key],
+                metrics=metrics_by_test_set[key],
             )
         return scores_by_test_set
 
-    def _selected_records(self, seeds: Sequence[int]) -> Records:
-        """Return the records of this side's runs."""
+    def _select_records(self, seeds: Sequence[int]) -> Records:
+        """Return the part of the report's results to compare: of this system, with these seeds.
+
+        Raises:
+            UserError: The report has no such system or corpus, or no results of them.
+        """
         runs = self.records.runs
         is_selected = (runs.system == self.system) & runs.seed.isin(seeds)
         if not is_selected.any():
-            self.settings.system_settings(
-                self.system
-            )  # Raises an error that lists the known systems.
+            # For an unknown system, this raises an error that lists the known systems.
+            self.settings.system_settings(self.system)
         if self.corpus:
-            # Raises an error that lists the known corpora.
+            # For an unknown corpus, this raises an error that lists the known corpora.
             self.settings.corpus(self.corpus)
             is_selected &= runs.corpus == self.corpus
         if not is_selected.any():
@@ -157,14 +158,19 @@ class ReportedSystem:
         return self.records.select_runs(is_selected)
 
     def open_results(self, scores: SystemScores) -> list[Results]:
-        """Return the checked files behind some scores of the working tree, for each seed."""
-        opened = []
+        """Open the files of translations and scores of each seed, and check their hashes.
+
+        Args:
+            scores: The scores of this system on a test set. They must come from the working tree,
+                since Git does not store these files.
+        """
+        checked_results = []
         for seed in scores.runs.seed:
             run = Run(scores.bleu.system, scores.bleu.corpus, int(seed))
-            opened.append(Results.open(self.settings, run).check())
-        return opened
+            checked_results.append(Results.open(self.settings, run).check())
+        return checked_results
 
 
 def _sort_by_seed(table: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Return the rows of a table in the order of the seeds."""
+    """Return the rows of a table in the order in which these seeds are listed."""
     return table.sort_values("seed", key=lambda column: column.map(seeds.index), kind="stable")

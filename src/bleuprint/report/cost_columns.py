@@ -92,7 +92,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
     """Return the training costs of each system on each corpus, means over seeds.
 
     Args:
-        scores: The score frame.
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
         costs: The columns.
     """
     system = Column("System", is_text=True)

@@ -20,53 +20,67 @@ POINTS = 100
 
 
 def bleu_metrics(records: Records) -> dict[str, Any]:
-    """Return the content of metrics.json: BLEU by system and corpus, means over seeds.
+    """Return the BLEU of each system on each corpus, for metrics.json.
 
-    A corpus with several test sets has an object with the BLEU of each.
+    `dvc metrics show` prints this file. With several seeds, BLEU is their mean. A corpus with
+    several test sets has an object with the BLEU of each in place of a number.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
-    by_system: dict[str, Any] = {}
+    bleu_by_system: dict[str, Any] = {}
     bleu = select_metric(records.metrics, "bleu")
     for (system, corpus), rows in bleu.groupby(["system", "corpus"], sort=False):
-        means = rows.groupby("test", sort=False).value.mean().round(2).to_dict()
-        content = means if len(means) > 1 else next(iter(means.values()))
-        by_system.setdefault(system, {})[corpus] = content
-    return {"BLEU": by_system}
+        mean_bleu = rows.groupby("test", sort=False).value.mean()
+        bleu_by_test_set = mean_bleu.round(2).to_dict()
+        bleu_by_corpus = bleu_by_system.setdefault(system, {})
+        if len(bleu_by_test_set) > 1:
+            bleu_by_corpus[corpus] = bleu_by_test_set
+        else:
+            (bleu_by_corpus[corpus],) = bleu_by_test_set.values()
+    return {"BLEU": bleu_by_system}
 
 
 def training_curves_csv(curves: Mapping[Run, Curves]) -> str:
-    """Return the text of training.csv: the training loss of each run by update.
+    """Return the training loss of each run by update, as the text of training.csv.
 
-    A curve with more than `POINTS` points is thinned: neighboring points become their mean.
+    `dvc plots` draws a curve for each run, that is, a system trained on a corpus with one seed. To
+    keep the file small, a curve with more than `POINTS` points is thinned: a group of neighboring
+    points becomes one, with the mean of their losses and the update of the last of them.
 
     Args:
         curves: The curves of each run.
     """
+    # How each column of a group of neighboring points becomes one number.
     aggregations = {"update": "last", "tokens": "last", "loss": "mean"}
-    frames = {}
+    points_by_run = {}
     for run, curves_of_run in curves.items():
         points = pd.DataFrame(curves_of_run.training, columns=list(aggregations))
-        frames[run] = group_neighbors(points, POINTS).agg(aggregations)
-    return _csv_text(frames)
+        points_by_run[run] = group_neighbors(points, POINTS).agg(aggregations)
+    return _to_csv(points_by_run)
 
 
 def validation_curves_csv(curves: Mapping[Run, Curves]) -> str:
-    """Return the text of validation.csv: loss and BLEU of the validation set by update.
+    """Return loss and BLEU on the validation set by update, as the text of validation.csv.
+
+    `dvc plots` draws a curve for each run, that is, a system trained on a corpus with one seed.
 
     Args:
         curves: The curves of each run.
     """
-    frames = {}
+    points_by_run = {}
     for run, curves_of_run in curves.items():
-        frames[run] = pd.DataFrame(curves_of_run.validation)
-    return _csv_text(frames)
+        points_by_run[run] = pd.DataFrame(curves_of_run.validation)
+    return _to_csv(points_by_run)
 
 
-def _csv_text(frames: Mapping[Run, pd.DataFrame]) -> str:
-    """Return the data frames of all runs below each other as CSV, after the columns of the run."""
-    # The last level of the index counts the rows of each run, which is of no use to a reader.
-    together = pd.concat(frames, names=Run._fields).droplevel(-1).round(4)
-    text: str = together.to_csv(lineterminator="\n")
+def _to_csv(points_by_run: Mapping[Run, pd.DataFrame]) -> str:
+    """Return the points of all runs as one CSV text, with a line for each point.
+
+    The first columns identify the run: system, corpus and seed.
+    """
+    points = pd.concat(points_by_run, names=Run._fields)
+    # The last level of the index only numbers the points of a run.
+    points = points.droplevel(-1).round(4)
+    text: str = points.to_csv(lineterminator="\n")
     return text

@@ -30,6 +30,8 @@ RUN_COLUMNS = list(RunRow.__annotations__)
 METRIC_COLUMNS = list(MetricRow.__annotations__)
 # The columns that identify a run's translations of a test set; both lists contain them.
 RUN_AND_TEST = [*Run._fields, "test"]
+# The columns that identify a system on a test set of a corpus: a row of a table.
+SYSTEM_AND_TEST = ["system", "corpus", "test"]
 # The columns of reports/table.csv.
 _CSV_COLUMNS = [*METRIC_COLUMNS, "published", "about"]
 # Whole numbers in the table of runs that are missing for external systems.

@@ -1,6 +1,6 @@
 """The rows of `metrics` in results.json: each metric of each run, compared with the baseline.
 
-scores.json has what was measured of one run. Here the runs of a table are put side by side: the
+scores.json contains the metrics of one run. Here the runs of a table are put side by side: the
 first row is the baseline, and every other row gets its difference from it, with p-values.
 """
 
@@ -34,8 +34,8 @@ class SystemResults:
     """The results of a system on a corpus: a row of the report's tables.
 
     Attributes:
-        row_name: The name of the row.
-        seeds: The results of each run, in the order of the seeds.
+        row_name: The name of the table row, such as `base`.
+        seeds: The translations and scores of the system with each seed, in the order of the seeds.
     """
 
     row_name: str
@@ -43,12 +43,12 @@ class SystemResults:
 
     @property
     def runs(self) -> list[Run]:
-        """The run of each seed."""
+        """The runs of the system, that is, its training on the corpus with each seed."""
         return [results.run for results in self.seeds]
 
     @property
     def is_trained(self) -> bool:
-        """Whether the system is trained here, and so no external system."""
+        """Whether this experiment trains the system; otherwise its translations are given."""
         return self.seeds[0].is_trained
 
     @property
@@ -65,24 +65,31 @@ class SharedPValue(NamedTuple):
 
 
 def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[MetricRow]]:
-    """Return the rows of all metrics of a test set, by run.
+    """Return a row for each metric of each run on a test set, compared with the baseline.
+
+    A run is a system that is trained with one seed. A difference and its p-value belong to a
+    system, not to a seed, so the rows of all its seeds get the same ones. All p-values are
+    corrected together in the end, since the correction depends on their number.
 
     Args:
         systems: The systems that translate the test set, the baseline first.
-        test: The name of the test set.
+        test: The name of the test set, such as `newstest2014`.
+
+    Returns:
+        The rows by run.
     """
     baseline, *other_systems = systems
-    values_by_run = _measured_values(systems, test)
+    values_by_run = _metric_values(systems, test)
     rows_by_run = {}
     for run, values in values_by_run.items():
-        rows_by_run[run] = {key: _untested_row(run, test, values[key]) for key in values}
+        rows_by_run[run] = {key: _row_without_test(run, test, values[key]) for key in values}
     shared_p_values = []
     for system in other_systems:
         baseline_values = [values_by_run[run] for run in baseline.runs]
         system_values = [values_by_run[run] for run in system.runs]
         are_trained = baseline.is_trained and system.is_trained
         lines = system.seeds[0].scores_of(test)["lines"]
-        is_below_floor = _is_below_floor(baseline_values, system_values, are_trained, lines)
+        can_be_tested = _can_be_tested(baseline_values, system_values, are_trained, lines)
         differences = paired_differences(baseline_values, system_values, are_trained)
         for key, difference in differences.items():
             rows = [rows_by_run[run][key] for run in system.runs]
@@ -90,19 +97,23 @@ def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[M
                 row["baseline"] = baseline.row_name
                 row["difference"] = round(difference.mean, DIGITS)
             p_value = difference.p_value
-            if p_value is not None and not is_below_floor:
+            if p_value is not None and can_be_tested:
                 _add_test(rows, difference, p_value)
                 shared_p_values.append(SharedPValue(p_value, rows))
     add_corrected_p_values(shared_p_values)
     return {run: list(rows.values()) for run, rows in rows_by_run.items()}
 
 
-def _measured_values(systems: Sequence[SystemResults], test: str) -> dict[Run, MetricValues]:
-    """Return what was measured of each run on a test set.
+def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, MetricValues]:
+    """Return the metrics of each run on a test set, with the number of cut-off outputs completed.
 
-    The number of outputs that the maximum length cut off is stored only if it is not zero. If one
-    run has this number, it is added to the other runs as zero, so that they can be compared. Of
-    external systems, the number is not known.
+    An output is cut off if it reaches the maximum length. A run stores the number of such outputs
+    only if it is not zero. If any run stores it, the other runs get a zero, so that all can be
+    compared. Only external systems do not, since nobody knows whether their outputs were cut off.
+
+    Args:
+        systems: The systems that translate the test set.
+        test: The name of the test set.
     """
     values_by_run = {}
     for system in systems:
@@ -120,14 +131,21 @@ def _measured_values(systems: Sequence[SystemResults], test: str) -> dict[Run, M
 
 
 def _no_output_cut_off(lines: int) -> MetricValue:
-    """Return the number of cut outputs of a run in which no output was cut: 0 of all lines."""
-    # The statistics of a share: for each line, whether it has the error, and whether it counts.
+    """Return the number of cut-off outputs of a run that cut off none: 0 of all its lines.
+
+    Args:
+        lines: The number of lines of the test set.
+    """
+    # For each line, whether it has the error (0: no), and whether the line counts (1: yes).
     statistics = np.array([[0.0, 1.0]] * lines)
     return evaluate_metric(METRICS[CUT_OFF], statistics, signature="")
 
 
-def _untested_row(run: Run, test: str, value: MetricValue) -> MetricRow:
-    """Return the row of a metric before it is compared with the baseline."""
+def _row_without_test(run: Run, test: str, value: MetricValue) -> MetricRow:
+    """Return the row of a metric in results.json, before it is compared with the baseline.
+
+    The fields of the comparison, from `baseline` on, are still None.
+    """
     return {
         "system": run.system,
         "corpus": run.corpus,
@@ -149,30 +167,40 @@ def _untested_row(run: Run, test: str, value: MetricValue) -> MetricRow:
     }
 
 
-def _is_below_floor(
+def _can_be_tested(
     baseline_values: Sequence[MetricValues],
     system_values: Sequence[MetricValues],
     are_trained: bool,
     lines: int,
 ) -> bool:
-    """Return whether no difference of a system from the baseline is tested (scoring/floor.py).
+    """Return whether a significance test between a system and the baseline says anything.
+
+    It does not if both match too few 4-grams of the references, or if the test resamples
+    sentences and has too few of them (scoring/floor.py).
 
     Args:
-        baseline_values: For each seed, what was measured of the baseline.
-        system_values: For each seed, what was measured of the system.
-        are_trained: Whether both are trained here.
+        baseline_values: For each seed, the metrics of the baseline.
+        system_values: For each seed, the metrics of the system.
+        are_trained: Whether this experiment trains both systems.
         lines: The number of lines of the test set.
     """
     # The number of matched 4-grams is stored only if it is too low.
     matched_key = (MATCHED_4_GRAMS, "")
-    are_both_low = all(matched_key in values for values in (*baseline_values, *system_values))
-    is_over_sentences = not are_trained or len(system_values) == 1
-    reason = reason_not_tested(lines, is_over_sentences, are_both_low)
-    return reason != ""
+    is_too_low = [matched_key in values for values in (*baseline_values, *system_values)]
+    # Two trained systems with several seeds are tested over the seeds, all others over sentences.
+    is_test_over_sentences = not are_trained or len(system_values) == 1
+    reason = reason_not_tested(lines, is_test_over_sentences, all(is_too_low))
+    return reason == ""
 
 
 def _add_test(rows: Sequence[MetricRow], difference: PairedDifference, p_value: float) -> None:
-    """Add to the rows of each seed the shared p-value and the results of the seed's own tests."""
+    """Add the significance test of a difference to the rows of a metric, one row for each seed.
+
+    Args:
+        rows: The rows of the metric, in the order of the seeds.
+        difference: The difference from the baseline, with a test over lines for each seed.
+        p_value: The p-value of the system, which the rows of all seeds get.
+    """
     for row, line_test in zip(rows, difference.line_tests, strict=True):
         row["p"] = round(p_value, DIGITS)
         row["p_randomization"] = line_test.randomization
@@ -180,13 +208,14 @@ def _add_test(rows: Sequence[MetricRow], difference: PairedDifference, p_value: 
 
 
 def add_corrected_p_values(shared_p_values: Sequence[SharedPValue]) -> None:
-    """Add the p-values after Holm's correction to their rows.
+    """Correct p-values for the number of tests, by Holm's method, and store them in their rows.
 
-    One correction covers all systems that are compared in one metric and group of lines. All
-    output errors are corrected together, since a system may differ in any of them by chance.
+    The more systems are compared, the likelier one differs by chance. So all tests in one metric
+    are corrected together, a family of tests. All output errors, such as repeated words and empty
+    lines, form one family, since a system may differ in any of them by chance.
 
     Args:
-        shared_p_values: The p-values of all systems on a test set.
+        shared_p_values: The p-values of all systems on a test set. Their rows are changed in place.
     """
     families: dict[tuple[str, str], list[SharedPValue]] = {}
     for shared in shared_p_values:
@@ -194,8 +223,8 @@ def add_corrected_p_values(shared_p_values: Sequence[SharedPValue]) -> None:
         metric = METRICS[first_row["metric"]]
         family = "error" if metric.kind == "error" else metric.key
         families.setdefault((family, first_row["group"]), []).append(shared)
-    for members in families.values():
-        corrected_p_values = holm_correction([p_value for p_value, _ in members])
-        for corrected, (_, rows) in zip(corrected_p_values, members, strict=True):
-            for row in rows:
+    for family_members in families.values():
+        corrected_p_values = holm_correction([shared.p_value for shared in family_members])
+        for corrected, shared in zip(corrected_p_values, family_members, strict=True):
+            for row in shared.rows:
                 row["p_holm"] = round(corrected, DIGITS)

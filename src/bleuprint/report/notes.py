@@ -43,7 +43,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     """Return all notes on how to read the scores, a sentence or two each.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
         root: The project's folder, to add the notes on training runs and test sets whose files it
             contains.
     """
@@ -76,7 +76,7 @@ def legend_notes(records: Records) -> Iterator[str]:
     """Yield what intervals, differences and their marks mean.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     seeds = records.runs.seed.nunique()
     has_external_systems = records.runs.training_sha256.isna().any()
@@ -105,7 +105,7 @@ def floor_notes(records: Records) -> Iterator[str]:
     Either systems match too few n-grams of the references, or the test set has too few sentences.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     for task, test, scores in by_test_set(score_frame(records)):
         rows = bleu_rows(scores)
@@ -175,7 +175,7 @@ def file_warning_notes(records: Records) -> Iterator[str]:
     """Yield the warnings on the translation files of external systems, each with its system.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
     for row in score_rows(scores[scores.metric == WARNING]):
@@ -187,7 +187,7 @@ def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]
     """Yield a note for each test set on which a perfect translation does not reach 100 BLEU.
 
     Args:
-        runs: The table of runs of the records.
+        runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder; test sets whose statistics it does not contain have no note.
     """
     for corpus, tests in runs.groupby("corpus", sort=False).test:
@@ -199,7 +199,7 @@ def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
     """Return the training runs that patience ended, with the reason.
 
     Args:
-        runs: The table of runs of the records.
+        runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder. Training runs whose training.json is not there, is damaged or
             belongs to another training are skipped, since the records alone make the report.
     """
@@ -224,7 +224,7 @@ def early_end_notes(
     """Yield a note for each training run that patience ended.
 
     Args:
-        runs: The table of runs of the records.
+        runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder.
         only_warnings: Whether to skip the runs that probably did not end too early.
     """
@@ -242,7 +242,7 @@ def document_notes(records: Records) -> Iterator[str]:
     that is significant by line may not be significant by document.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     for task, test, scores in by_test_set(score_frame(records)):
         rows_by_document = score_rows(select_metric(scores, "bleu", DOCUMENT))
@@ -279,7 +279,7 @@ def error_notes(records: Records) -> list[str]:
     """Return the explanations of output errors that only some experiments have.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     has_cut_off_outputs = (records.metrics.metric == CUT_OFF).any()
     return [CUT_OFF_NOTE] if has_cut_off_outputs else []
@@ -291,7 +291,7 @@ def signature_notes(records: Records) -> Iterator[str]:
     Only BLEU's signature depends on the target language, through the tokenizer.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
     is_score = scores.metric.isin([*SCORE_KEYS, "dbleu"])
@@ -306,7 +306,7 @@ def detectable_note(records: Records) -> str:
     """Return which differences in BLEU the test sets can detect; empty if it is not known.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     test_sets_by_difference: dict[str, list[str]] = {}
     for task, test, scores in by_test_set(score_frame(records)):

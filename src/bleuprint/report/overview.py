@@ -28,7 +28,7 @@ def everything(records: Records) -> Parts:
     """Return the tables of all scores and costs, and all notes, however long.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
     parts: Parts = [
@@ -52,7 +52,7 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
     there is no room.
 
     Args:
-        records: The records of the experiment.
+        records: The results of the experiment, as results.json stores them.
         closing_lines: Lines that are printed at the end in any case.
     """
     closing = _warning_lines(records)

@@ -60,7 +60,7 @@ def pivot_table(
     """Return all test sets below each other, with a column for each metric or group of lines.
 
     Args:
-        scores: The score frame.
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
         pivot_columns: The columns.
         text_of: Returns what is shown of a score.
         unit: What the title row of a test set counts for each column: lines, words, documents, or

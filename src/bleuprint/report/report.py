@@ -131,7 +131,7 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
 
     Args:
         settings: The settings of the experiment.
-        records: The records of its results.
+        records: The results of the experiment, as results.json stores them.
         root: The project's folder, for the notes and the filtering statistics.
     """
     scores = score_frame(records)
@@ -163,7 +163,7 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
 
     Args:
         settings: The settings of the experiment.
-        records: The records of its results.
+        records: The results of the experiment, as results.json stores them.
         root: The project's folder, for the notes.
     """
     scores = score_frame(records)

@@ -1,7 +1,8 @@
 """Compares the results of two reports: which are equal, and from which stage on the others differ.
 
-`compare_records` returns a `ResultPair` for each result that both reports have. The commands
-`verify` and `reproduce` print them.
+A report may be that of a colleague who repeated the experiment. `compare_records` returns a
+`ResultPair` for each result that both reports have. The commands `verify` and `reproduce` print
+them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +19,7 @@ from bleuprint.scoring.floor import MATCHED_4_GRAMS
 from bleuprint.scoring.metric import SCORE
 from bleuprint.scoring.metrics import METRICS
 
-# Facts that are not part of the result: its key, and the fingerprints of what it was made from.
+# Columns that are not part of the result: its key, and the fingerprints of what it was made from.
 _NOT_COMPARED = {
     *RUN_AND_TEST,
     "about",
@@ -31,8 +32,8 @@ _NOT_COMPARED = {
 }
 # Figures that are stored only of unusual translations, whose SHA-256 says the same.
 _FIGURES_OF_TRANSLATIONS = {MATCHED_4_GRAMS, WARNING}
-# The facts and metrics that are outputs of a stage, in the order in which the stages run. All other
-# metrics are outputs of the stage score.
+# The columns and metrics that are outputs of a stage, in the order in which the stages run. All
+# other metrics are outputs of the stage score.
 _OUTPUTS_BY_STAGE = {
     "split": {"source", "target", "lines", "sources_sha256", "references_sha256"},
     "binarize": {"binary_sha256"},
@@ -62,19 +63,20 @@ class ComparedScore(NamedTuple):
     signature: str
 
 
-# A run's result on a test set: its facts by the columns of the records, and its scores by the name
-# of the metric, with the group of lines in parentheses: `bleu (length 1-10)`.
+# A run's result on a test set, by name: the columns of `runs` in results.json, and the scores by
+# metric, with the group of lines in parentheses: `bleu (length 1-10)`.
 Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ResultPair:
-    """The same result in two reports.
+    """The results of the same run on the same test set in two reports, such as two colleagues'.
 
     Attributes:
-        first: The result in the first report.
+        first: The result in the first report: the columns of results.json and the scores, by name.
         second: The result in the second report.
-        differing_names: The facts and scores that differ; empty if the bytes are equal.
+        differing_names: The names of the columns and scores that differ, such as `bleu`; empty if
+            the results are equal.
     """
 
     first: Result
@@ -104,36 +106,46 @@ class ResultPair:
 
     @property
     def first_differing_stage(self) -> str:
-        """The kind of the first stage whose outputs differ, such as `train`."""
+        """The first stage of the pipeline whose outputs differ, without its run, such as `train`.
+
+        All later stages may differ because of it, so it is where to look for the reason.
+        """
         differing_names = set(self.differing_names)
-        # These fingerprints are not compared, but show that an earlier stage had other inputs.
-        for name in ("binary_sha256", "training_sha256"):
-            if self.differs(name):
-                differing_names.add(name)
+        # These fingerprints are no results, but show that an earlier stage had other inputs.
+        for fingerprint in ("binary_sha256", "training_sha256"):
+            if self.differs(fingerprint):
+                differing_names.add(fingerprint)
+        # The stages are listed in the order in which they run.
         for stage, outputs in _OUTPUTS_BY_STAGE.items():
             if differing_names & outputs:
                 return stage
         return SCORE
 
     def differs(self, name: str) -> bool:
-        """Return whether a fact or a score differs.
+        """Return whether the two results differ in a column or a score.
 
         Args:
-            name: Its name.
+            name: The name of the column or score, such as `training_sha256` or `bleu`.
         """
         return bool(self.first.get(name) != self.second.get(name))
 
     def causes(self) -> Iterator[str]:
-        """Yield what the records contain that may be the reason for the difference."""
+        """Yield what may be the reason for the difference between the two results.
+
+        Results store fingerprints, that is, hashes of their settings, texts and training. Where
+        fingerprints differ, what they were computed from is a possible reason. Versions of the
+        scoring libraries and BLEU's signatures are compared, too.
+        """
         if _IS_TRAINED in self.differing_names:
             yield "one is an external system, the other was trained"
-        causes = []
+        differing_inputs = []
         for cause, fingerprints in _FINGERPRINTS_BY_CAUSE.items():
-            if any(self.differs(name) for name in fingerprints):
-                causes.append(cause)
-        yield from causes
-        are_inputs_equal = "settings" not in causes and "data" not in causes
-        if self.differs("training_sha256") and are_inputs_equal:
+            if any(self.differs(fingerprint) for fingerprint in fingerprints):
+                differing_inputs.append(cause)
+        yield from differing_inputs
+        # The fingerprint of a training covers its settings, its data and its code.
+        has_equal_inputs = "settings" not in differing_inputs and "data" not in differing_inputs
+        if self.differs("training_sha256") and has_equal_inputs:
             yield "code of the training"
         if self.differs("scored_with"):
             first_versions, second_versions = self._texts("scored_with")
@@ -143,12 +155,13 @@ class ResultPair:
         if first_signature != second_signature:
             yield f"signature {_differing_parts(first_signature, second_signature, '|')}"
 
-    def environment(self, portable: bool) -> Iterator[str]:
-        """Yield the library versions and the machines of the trainings, as far as they differ.
+    def environment(self, is_portable: bool) -> Iterator[str]:
+        """Yield how the environments of the two training runs differ: libraries, then machines.
 
         Args:
-            portable: Whether both trainings used portable arithmetic, whose results no machine
-                changes.
+            is_portable: Whether both training runs used portable arithmetic, which gives the same
+                results on every machine. Otherwise the machine is a possible reason for the
+                difference, and the text says so.
         """
         first_versions, second_versions = self._texts("versions")
         if first_versions and second_versions and first_versions != second_versions:
@@ -156,16 +169,19 @@ class ResultPair:
         first_machine = _training_machine(self.first)
         second_machine = _training_machine(self.second)
         if first_machine and second_machine and first_machine != second_machine:
-            reason = "" if portable else ": native arithmetic rounds differently on each"
+            reason = "" if is_portable else ": native arithmetic rounds differently on each"
             yield f"machine {first_machine} and {second_machine}{reason}"
 
-    def _texts(self, name: str) -> tuple[str, str]:
-        """Return a text of both results, empty where it is missing."""
-        return self.first.get(name) or "", self.second.get(name) or ""
+    def _texts(self, column: str) -> tuple[str, str]:
+        """Return the texts of both results in a column, such as `versions`; empty if missing."""
+        return self.first.get(column) or "", self.second.get(column) or ""
 
 
 def _training_machine(result: Result) -> str:
-    """Return the machine that trained the model of a result; empty if it is not known."""
+    """Return the machine on which a result's system was trained, such as `CPU, 1 x 8 threads`.
+
+    Empty if it is not known, for example for a system that was not trained here.
+    """
     if not result["device"]:
         return ""
     return machine_text(result["device"], result["processes"], result["threads"])
@@ -175,9 +191,9 @@ def _differing_parts(first: str, second: str, separator: str) -> str:
     """Return the parts of two lists that only one has: `torch 2.13.0 and torch 2.12.0`.
 
     Args:
-        first: The first list, as text.
+        first: The first list, as text, such as `torch 2.13.0, numpy 2.4.0`.
         second: The second list.
-        separator: What stands between the parts of a list.
+        separator: The text between the parts of a list.
     """
     first_parts = first.split(separator)
     second_parts = second.split(separator)
@@ -187,36 +203,48 @@ def _differing_parts(first: str, second: str, separator: str) -> str:
 
 
 def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], list[str]]:
-    """Compare the results that two reports share.
+    """Compare the results that two reports have in common.
+
+    A result is what a system, trained with one seed, reaches on one test set.
 
     Args:
-        first: The records of the first report.
-        second: The records of the second report.
+        first: The results of the first report, as results.json stores them.
+        second: The results of the second report.
 
     Returns:
-        The results that both reports have, in the order of the first, and the metrics that only
-        one of the reports has, such as COMET, which are not compared.
+        The results that both reports have, in the order of the first report, and the metrics that
+        only one of the reports has, such as COMET, which are not compared.
     """
     first_results = _results_by_key(first)
     second_results = _results_by_key(second)
     first_metrics = set(first.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     second_metrics = set(second.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     common_metrics = first_metrics & second_metrics
+    metrics_of_one_report = first_metrics ^ second_metrics
     pairs = []
     for key, first_result in first_results.items():
         if key in second_results:
             second_result = second_results[key]
             differing_names = _differing_names(first_result, second_result, common_metrics)
             pairs.append(ResultPair(first_result, second_result, tuple(differing_names)))
-    return pairs, sorted(first_metrics ^ second_metrics)
+    return pairs, sorted(metrics_of_one_report)
 
 
 def _results_by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the results by system, corpus, seed and test set; missing facts are None."""
+    """Return the results of a report, each as one dict of its columns and scores.
+
+    Args:
+        records: The results of the report, as results.json stores them: a table of runs and a
+            table of metrics, which are joined here.
+
+    Returns:
+        The results by system, corpus, seed and test set. A result has the columns of its run, and
+        its scores by name: `bleu`, or for a group of lines `bleu (length 1-10)`.
+    """
     results: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in _none_for_missing(records.runs).to_dict("records"):
-        key = tuple(row[name] for name in RUN_AND_TEST)
-        results[key] = {str(name): value for name, value in row.items()}
+        key = tuple(row[column] for column in RUN_AND_TEST)
+        results[key] = {str(column): value for column, value in row.items()}
     for row in _none_for_missing(records.metrics).itertuples(index=False):
         name = f"{row.metric} ({row.group})" if row.group else row.metric
         score = ComparedScore(row.value, row.ci_low, row.ci_high, row.units, row.signature)
@@ -225,24 +253,28 @@ def _results_by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def _none_for_missing(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with None for missing values, since NaN differs from itself."""
+    """Return a table with None in place of NaN, so that two missing values are equal."""
     return table.astype(object).where(table.notna(), None)
 
 
 def _differing_names(
     first: Result, second: Result, common_metrics: Collection[str]
 ) -> Iterator[str]:
-    """Yield the facts and scores in which two results differ.
+    """Yield the names of the columns and scores in which two results differ.
+
+    Only outcomes are compared, such as the hash of the translations and BLEU. Fingerprints of what
+    a result was computed from may differ without any effect.
 
     Args:
         first: The result in the first report.
         second: The result in the second report.
-        common_metrics: The metrics that both reports have; no others are compared.
+        common_metrics: The metrics that both reports have; other metrics are not compared.
     """
     for name in dict.fromkeys([*first, *second]):
+        # The score of a group of lines has a name such as `bleu (length 1-10)`.
         metric, _, _ = name.partition(" (")
-        is_result = name in RUN_COLUMNS or metric in common_metrics
-        is_compared = is_result and name not in _NOT_COMPARED
+        is_in_both_reports = name in RUN_COLUMNS or metric in common_metrics
+        is_compared = is_in_both_reports and name not in _NOT_COMPARED
         if is_compared and first.get(name) != second.get(name):
             yield name
     if _is_trained(first) != _is_trained(second):

@@ -1,30 +1,26 @@
 """The score frame: all scores of a report as one data frame, from which every table is made.
 
-`score_frame` makes it of the records. It has a row for each metric of each table row, with the
-columns of `ScoreRow`; with several seeds, values are means over them. Published numbers are rows,
-too. Other modules select rows with `select_metric` and `by_test_set`, and read them one by one
-with `score_rows`.
+`score_frame` makes it from the records of results.json. It has a row for each metric of each table
+row, with the columns of `ScoreRow`; with several seeds, values are means over them. Published
+numbers are rows, too. Other modules select rows with `select_metric` and `by_test_set`, and read
+them one by one with `score_rows`.
 """
 
 from collections.abc import Iterator
 from functools import lru_cache
 from math import nan
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pandas as pd
 
-from bleuprint.report.frame import Records
+from bleuprint.report.frame import SYSTEM_AND_TEST, Records
 from bleuprint.report.score_texts import format_score, format_tested_difference, significance_mark
-from bleuprint.report.tasks import table_row_name, task_names
-from bleuprint.report.training_costs import machine_text
+from bleuprint.report.system_columns import system_columns
 from bleuprint.rules.letters import SCRIPTS
-from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
 
-# The columns that identify a system on a test set of a corpus: a row of a table.
-SYSTEM_AND_TEST = ["system", "corpus", "test"]
 # What tables append to the name of an external system.
 NOT_TRAINED = " (external)"
 
@@ -38,7 +34,7 @@ class ScoreRow(NamedTuple):
         system: The name of the system.
         corpus: The corpus on which it is trained.
         test: The test set.
-        metric: The key of the metric.
+        metric: The key of the metric, such as `bleu`.
         group: The group of lines; empty for all lines.
         value: The score; the mean over seeds.
         deviation: The standard deviation over seeds.
@@ -53,7 +49,7 @@ class ScoreRow(NamedTuple):
         standard_error: The standard error of the difference over lines.
         difference_deviation: The standard deviation of the difference over seeds.
         source: The source language.
-        target: The target language.
+        target: The target language, such as `de`.
         lines: The number of lines of the test set.
         references_sha256: The SHA-256 of the references.
         seeds: The number of seeds.
@@ -133,18 +129,6 @@ class ScoreRow(NamedTuple):
     is_published: bool
 
 
-_COST_COLUMNS = [
-    "parameters",
-    "updates",
-    "source_tokens",
-    "target_tokens",
-    "training_flops",
-    "train_seconds",
-    "train_tokens_per_second",
-    "peak_memory",
-    "training_flops_by_time",
-    "mfu",
-]
 _TEXT_COLUMNS = [
     "value_text",
     "score_text",
@@ -157,19 +141,23 @@ _TEXT_COLUMNS = [
 
 @lru_cache(maxsize=4)  # All tables of a report are made from the same records.
 def score_frame(records: Records) -> pd.DataFrame:
-    """Return the score frame of an experiment.
+    """Return all scores of an experiment as one data frame, from which its tables are made.
+
+    Scores of several seeds become their mean and deviation, and each score gets the texts that
+    tables show. Published numbers, if there are any, come first.
 
     Args:
-        records: The records of its results.json.
+        records: The results of the experiment, with a row for each seed.
 
     Returns:
         A data frame with the columns of `ScoreRow`: a row for each published number, then for each
         system, corpus, test set, metric and group of lines, in the order of the records.
     """
-    facts = _system_facts(records)
-    metrics = _with_baseline_values(records.metrics, facts)
-    by_score = metrics.groupby([*SYSTEM_AND_TEST, "metric", "group"], sort=False)
-    scores = by_score.agg(
+    systems = system_columns(records)
+    metrics = _with_baseline_values(records.metrics, systems)
+    # The rows of one group differ in their seed only.
+    seeds_of_score = metrics.groupby([*SYSTEM_AND_TEST, "metric", "group"], sort=False)
+    scores = seeds_of_score.agg(
         value=("value", "mean"),
         deviation=("value", "std"),
         ci_low=("ci_low", "mean"),
@@ -184,10 +172,10 @@ def score_frame(records: Records) -> pd.DataFrame:
         difference_deviation=("seed_difference", "std"),
         baseline_signature=("baseline_signature", "first"),
     )
-    scores = scores.reset_index().merge(facts, on=SYSTEM_AND_TEST, how="left")
-    _remove_intervals_of_means(scores)
-    _remove_unknown_differences(scores)
-    _add_texts(scores)
+    scores = scores.reset_index().merge(systems, on=SYSTEM_AND_TEST, how="left")
+    _keep_deviation_or_interval(scores)
+    _remove_incomparable_differences(scores)
+    _add_table_texts(scores)
     scores["is_published"] = False
     scores = scores[list(ScoreRow._fields)]
     if records.published.empty:
@@ -197,11 +185,16 @@ def score_frame(records: Records) -> pd.DataFrame:
 
 
 def score_rows(scores: pd.DataFrame) -> list[ScoreRow]:
-    """Return the rows of a score frame, or of a part of it, one by one."""
+    """Return scores as a list of named tuples, to be read one by one.
+
+    Args:
+        scores: The data frame of all scores, or some of its rows.
+    """
     table = scores[list(ScoreRow._fields)].copy()
-    # pandas stores a missing text as NaN.
-    for name in ("baseline", "device"):
-        table[name] = table[name].astype(object).where(table[name].notna(), None)
+    # pandas stores a missing text as NaN; a ScoreRow has None in its place.
+    for column in ("baseline", "device"):
+        texts = table[column].astype(object)
+        table[column] = texts.where(texts.notna(), None)
     return [ScoreRow(*row) for row in table.itertuples(index=False, name=None)]
 
 
@@ -216,10 +209,17 @@ def published_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield the scores of each test set, in the order of the records.
+    """Yield the scores of each test set, in the order of results.json.
+
+    The rows of a test set become one table. Published numbers alone make no table, so test sets
+    without a score of this experiment are skipped.
+
+    Args:
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
 
     Yields:
-        The name of the task, the name of the test set, and its part of the score frame.
+        The name of the task, that is, the corpora that share the test set; the name of the test
+        set; and the rows of the data frame with its scores.
     """
     test_sets = computed_scores(scores)[["task", "test"]].drop_duplicates()
     for task, test in test_sets.itertuples(index=False, name=None):
@@ -227,12 +227,13 @@ def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]
 
 
 def select_metric(scores: pd.DataFrame, metric: str, group: str = "") -> pd.DataFrame:
-    """Return the scores in one metric, by default those of all lines.
+    """Return the scores in one metric, by default those that are computed over all lines.
 
     Args:
-        scores: The score frame, or the table of metrics of the records.
-        metric: The key of the metric.
-        group: The group of lines.
+        scores: The data frame of all scores, or the table of metrics in results.json.
+        metric: The key of the metric, such as `bleu`.
+        group: The group of lines that the scores are computed over, such as `length 1-10`; empty
+            for all lines of the test set.
     """
     return scores[(scores.metric == metric) & (scores.group == group)]
 
@@ -243,143 +244,52 @@ def bleu_rows(scores: pd.DataFrame) -> list[ScoreRow]:
 
 
 def display_name(row: ScoreRow) -> str:
-    """Return the name of a row as tables show it: external systems are marked as such."""
-    if row.is_trained or row.is_published:
-        return row.row_name
-    return f"{row.row_name}{NOT_TRAINED}"
+    """Return the name of a row as tables show it, such as `online-a (external)`.
 
-
-class ComparedSystem(Protocol):
-    """What decides whether the difference of a system is tested; ScoreRow has these, too."""
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the system is trained here."""
-
-    @property
-    def is_too_low(self) -> bool:
-        """Whether all its translations match too few 4-grams."""
-
-    @property
-    def seeds(self) -> int:
-        """The number of seeds."""
-
-    @property
-    def lines(self) -> int:
-        """The number of lines of the test set."""
-
-
-def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) -> str:
-    """Return why the difference of a system from its baseline is not tested; empty if it is.
-
-    A difference is not tested over too few sentences, or between two systems with too few matched
-    4-grams (scoring/floor.py).
+    Only external systems are marked, whose translations come from elsewhere.
     """
-    are_trained = baseline.is_trained and system.is_trained
-    is_over_sentences = not are_trained or system.seeds == 1
-    are_both_low = baseline.is_too_low and system.is_too_low
-    return reason_not_tested(int(system.lines), bool(is_over_sentences), bool(are_both_low))
+    is_external = not row.is_trained and not row.is_published
+    return f"{row.row_name}{NOT_TRAINED}" if is_external else row.row_name
 
 
 def agreement_model(metric: str, signature: str, target: str) -> Agreement | None:
-    """Return how often people prefer the better system, depending on the difference in a metric.
+    """Return the model of human agreement for a metric; None if there is none.
+
+    Human agreement is how often people prefer the system with the better score; the model computes
+    it from the difference between the scores. It is known for some metrics, and for natural
+    languages only, not for generated text.
 
     Args:
-        metric: The key of the metric.
-        signature: The signature of the scores.
-        target: The target language.
-
-    Returns:
-        The coefficients; None if they are not known for the metric or its model, or if the target
-        is no natural language.
+        metric: The key of the metric, such as `bleu`.
+        signature: The signature of the scores, which names a neural metric's model.
+        target: The target language, such as `de`.
     """
-    if target not in SCRIPTS or metric not in METRICS:
+    is_natural_language = target in SCRIPTS
+    if not is_natural_language or metric not in METRICS:
         return None
     return METRICS[metric].agreement_of(signature)
 
 
-def _system_facts(records: Records) -> pd.DataFrame:
-    """Return what is known of each system on each test set, apart from its scores."""
-    runs = records.runs
-    facts = runs.groupby(SYSTEM_AND_TEST, sort=False).agg(
-        source=("source", "first"),
-        target=("target", "first"),
-        training_sha256=("training_sha256", "first"),
-        lines=("lines", "first"),
-        references_sha256=("references_sha256", "first"),
-        seeds=("seed", "size"),
-        first_seed=("seed", "first"),
-    )
-    facts = facts.join(_mean_costs(runs))
-    # The baseline is the same for all metrics that are tested, and missing for the other ones.
-    facts["baseline"] = records.metrics.groupby(SYSTEM_AND_TEST).baseline.first()
-    # The number of matched 4-grams is stored only for the seeds with too few of them.
-    too_low = select_metric(records.metrics, MATCHED_4_GRAMS)
-    seeds_too_low = too_low.groupby(SYSTEM_AND_TEST).size().reindex(facts.index, fill_value=0)
-    facts["is_too_low"] = seeds_too_low == facts.seeds
-    facts["is_trained"] = facts.training_sha256.notna()
-    facts = facts.reset_index()
-    tasks = task_names(runs)
-    facts["task"] = facts.corpus.map(tasks)
-    row_names = []
-    for system, corpus in zip(facts.system, facts.corpus, strict=True):
-        row_names.append(table_row_name(system, corpus, tasks))
-    facts["row_name"] = row_names
-    facts["why_untested"] = _reasons_not_tested(facts)
-    return facts
+def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
+    """Add to each metric of a run how much it differs from the baseline with the same seed.
 
-
-def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean costs of the training runs of each system, and their machines."""
-    cost_columns = runs.reindex(columns=_COST_COLUMNS).apply(pd.to_numeric)
-    costs = runs[SYSTEM_AND_TEST].join(cost_columns)
-    costs = costs.groupby(SYSTEM_AND_TEST, sort=False).mean().astype("float64")
-    machines = runs.reindex(columns=[*SYSTEM_AND_TEST, "device", "processes", "threads"])
-    devices = []
-    for _, runs_of_system in machines.groupby(SYSTEM_AND_TEST, sort=False):
-        devices.append(_device_text(runs_of_system))
-    costs["device"] = devices
-    return costs
-
-
-def _device_text(runs: pd.DataFrame) -> str | None:
-    """Return the machines of the training runs of a system; None if they are not known."""
-    machines: dict[str, None] = {}
-    for run in runs[runs.device.notna()].itertuples():
-        machines[machine_text(run.device, run.processes, run.threads)] = None
-    return "; ".join(machines) or None
-
-
-def _reasons_not_tested(facts: pd.DataFrame) -> list[str]:
-    """Return for each system why its difference from the baseline is not tested, or ""."""
-    systems = {}
-    for system in facts.itertuples():
-        systems[system.task, system.test, system.row_name] = system
-    reasons = []
-    for system in facts.itertuples():
-        baseline = systems.get((system.task, system.test, system.baseline))
-        if baseline is None:
-            reasons.append("")
-        else:
-            reasons.append(reason_not_tested_against(baseline, system))
-    return reasons
-
-
-def _with_baseline_values(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """Return the metrics of all runs next to the values of their baselines with the same seed.
+    The table is merged with itself: its rows are also the values of baselines, which are matched by
+    test set, metric and seed.
 
     Args:
-        metrics: The table of metrics of the records.
-        facts: What `_system_facts` returns.
+        metrics: The table of metrics in results.json, a row for each metric of each run.
+        systems: A row for each system and test set, with the name of its table row and of its
+            baseline's row.
 
     Returns:
-        The metrics with the columns `seed_difference`, the value minus that of the baseline,
+        The metrics with the new columns `seed_difference`, the value minus that of the baseline,
         `baseline_signature` and `ci_width`.
     """
-    names = facts[[*SYSTEM_AND_TEST, "task", "row_name", "baseline"]]
+    names = systems[[*SYSTEM_AND_TEST, "task", "row_name", "baseline"]]
     metrics = metrics.drop(columns="baseline").merge(names, on=SYSTEM_AND_TEST, how="left")
     metrics["standard_error"] = metrics.standard_error.fillna(0.0)
     metrics["ci_width"] = metrics.ci_high - metrics.ci_low
+    # What a row's columns are called when the row is the baseline of another one.
     baseline_columns = {
         "task": "task",
         "test": "test",
@@ -400,11 +310,15 @@ def _with_baseline_values(metrics: pd.DataFrame, facts: pd.DataFrame) -> pd.Data
     return metrics.drop(columns=["task", "row_name", "baseline"])
 
 
-def _remove_intervals_of_means(scores: pd.DataFrame) -> None:
-    """Remove the intervals of scores that have a deviation over seeds, and vice versa.
+def _keep_deviation_or_interval(scores: pd.DataFrame) -> None:
+    """Keep of each score either its deviation over seeds or its confidence interval.
 
-    A score over several seeds is shown with its deviation, and one of a single seed with its
-    interval. A group of lines has an interval in both cases.
+    A mean over several seeds is shown with its deviation, a score of a single seed with its
+    interval. A score of a group of lines is always shown with its interval. The other one is set
+    to NaN, in place.
+
+    Args:
+        scores: The scores, with the columns `deviation`, `ci_low` and `ci_high`.
     """
     is_over_seeds = (scores.seeds > 1) & scores.is_trained
     has_deviation = is_over_seeds & (scores.group == "")
@@ -413,24 +327,37 @@ def _remove_intervals_of_means(scores: pd.DataFrame) -> None:
     scores.loc[~is_over_seeds, "difference_deviation"] = nan
 
 
-def _remove_unknown_differences(scores: pd.DataFrame) -> None:
-    """Remove the differences from rows that are not in the report, or not comparable.
+def _remove_incomparable_differences(scores: pd.DataFrame) -> None:
+    """Set each difference to NaN, in place, unless its two scores can be compared.
 
-    A difference that is tested is comparable. One below the floor is shown without a test, but
-    only if both scores have the same signature.
+    Scores compare if their difference is tested, or if both have the same signature, that is, the
+    same version and options of the metric, and are only too low or too few for a test. The
+    baseline must be a row of the report.
+
+    Args:
+        scores: The scores, with the columns `difference`, `p` and `why_untested`.
     """
     row_keys = pd.MultiIndex.from_frame(scores[["task", "test", "row_name"]])
     baseline_keys = pd.MultiIndex.from_frame(scores[["task", "test", "baseline"]])
-    has_baseline = baseline_keys.isin(row_keys)
+    is_baseline_in_report = baseline_keys.isin(row_keys)
     is_tested = scores.p.notna()
-    is_below_floor = scores.why_untested != ""
-    is_comparable = scores.signature == scores.baseline_signature
-    is_known = has_baseline & (is_tested | (is_below_floor & is_comparable))
-    scores.loc[~is_known, ["difference", "p", "p_holm", "difference_deviation"]] = nan
+    has_reason_not_to_test = scores.why_untested != ""
+    is_same_signature = scores.signature == scores.baseline_signature
+    is_comparable = is_tested | (has_reason_not_to_test & is_same_signature)
+    is_kept = is_baseline_in_report & is_comparable
+    scores.loc[~is_kept, ["difference", "p", "p_holm", "difference_deviation"]] = nan
 
 
-def _add_texts(scores: pd.DataFrame) -> None:
-    """Add the columns that tables show: texts of scores and differences, human agreement."""
+def _add_table_texts(scores: pd.DataFrame) -> None:
+    """Add to each score, in place, the columns that tables show.
+
+    They are the score and its difference from the baseline as text, such as `31.1 [30.1, 33.1]`
+    and `+8.7‡ p=0.001`, and for a significant difference the human agreement, that is, how often
+    people prefer the better system.
+
+    Args:
+        scores: The scores.
+    """
     rows = []
     for score in scores.itertuples(index=False):
         digits = METRICS[score.metric].digits if score.metric in METRICS else 1
@@ -456,24 +383,34 @@ def _add_texts(scores: pd.DataFrame) -> None:
 
 
 def _published_rows(published: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return published numbers as rows of a score frame.
+    """Return published numbers as rows of the data frame of scores.
+
+    They belong to the task of their corpus, as the systems do, and are shown as they were printed.
+    Columns that published numbers lack get a neutral value.
 
     Args:
-        published: The published numbers of the records.
-        scores: The score frame of the systems.
+        published: The published numbers, with the columns of `PublishedNumber`.
+        scores: The scores of the systems, whose columns the rows get.
     """
-    tasks = dict(zip(scores.corpus, scores.task, strict=True))
+    task_of_corpus = dict(zip(scores.corpus, scores.task, strict=True))
     rows = published.assign(
-        task=published.corpus.map(tasks),
+        task=published.corpus.map(task_of_corpus),
         score_text=published.printed,
         value_text=published.printed,
         is_published=True,
     )
     rows = rows.reindex(columns=scores.columns)
-    # Counts and booleans keep their types: an empty column would turn them into floats.
-    for name, dtype in scores.dtypes.items():
-        if rows[name].isna().all() and dtype in (int, bool):
-            rows[name] = dtype.type(0)
-    for name in ("group", "signature", "why_untested", "mark", "difference_text", "agreement_text"):
-        rows[name] = ""
+    # Below a column of missing values, counts and booleans would become floats; 0 keeps the type.
+    for column, dtype in scores.dtypes.items():
+        if rows[column].isna().all() and dtype in (int, bool):
+            rows[column] = dtype.type(0)
+    empty_texts = [
+        "group",
+        "signature",
+        "why_untested",
+        "mark",
+        "difference_text",
+        "agreement_text",
+    ]
+    rows[empty_texts] = ""
     return rows

@@ -114,7 +114,7 @@ def tables_by_test_set(
     """Return the table of each test set, by the name of the task and the test set.
 
     Args:
-        scores: The score frame.
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
         metrics: The metrics to show.
         costs: The columns of training cost.
     """
@@ -128,7 +128,7 @@ def wide_bleu_table(scores: pd.DataFrame) -> Table:
     """Return the BLEU of all test sets side by side, each as a group of columns.
 
     Args:
-        scores: The score frame.
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
     """
     wide = TableBuilder()
     for task, test, scores_of_test in by_test_set(scores):
@@ -154,7 +154,7 @@ def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) 
 
     Args:
         scores: The part of the score frame of one test set, without published numbers.
-        metric: The key of the metric.
+        metric: The key of the metric, such as `bleu`.
         ordered_as: The metric that says whether lower is better, if it is another one.
 
     Returns:
@@ -236,7 +236,7 @@ def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: st
     Args:
         builder: The table; a column in which no row has a value is not added.
         rows: The scores of a test set in one metric.
-        metric: The key of the metric.
+        metric: The key of the metric, such as `bleu`.
     """
     label = METRICS[metric].label
     difference_cells = {}

@@ -5,8 +5,15 @@ from math import sqrt
 from pathlib import Path
 from statistics import median
 
-from bleuprint.report.frame import REPORTS, RESULTS, RUN_AND_TEST, Records, read_without_costs
-from bleuprint.report.score_frame import SYSTEM_AND_TEST, select_metric
+from bleuprint.report.frame import (
+    REPORTS,
+    RESULTS,
+    RUN_AND_TEST,
+    SYSTEM_AND_TEST,
+    Records,
+    read_without_costs,
+)
+from bleuprint.report.score_frame import select_metric
 from bleuprint.report.training_costs import trained_runs
 from bleuprint.runtime.errors import UserError
 
@@ -17,59 +24,68 @@ _DEVIATIONS_OF_95_PERCENT = 1.96
 def largest_seed_difference(deviation: float) -> float:
     """Return the difference in BLEU that 95% of pairs of training runs stay below.
 
+    The runs of a pair differ in their seed only, so a smaller difference between two systems may
+    come from the seed.
+
     Args:
         deviation: The standard deviation of BLEU over seeds.
     """
+    # The difference of two independent values has twice the variance of one value.
     deviation_of_differences = deviation * sqrt(2)
     return _DEVIATIONS_OF_95_PERCENT * deviation_of_differences
 
 
 def estimate_deviations(root: Path = Path()) -> dict[str, float]:
-    """Estimate the standard deviation of BLEU over seeds on each test set.
+    """Estimate the standard deviation of BLEU over seeds, from all reports of a project.
 
-    Each system with several seeds in reports/ or one of its folders gives an estimate of the
-    variance. Their median is taken, so that one unstable system does not decide it.
+    Each system with several seeds gives an estimate of the variance on its test sets. The median
+    of these estimates counts, so that one unstable system does not decide it.
 
     Args:
-        root: The project's folder.
+        root: The project's folder. Its reports are in reports/ and the folders below.
 
     Returns:
-        The deviations by the SHA-256 of the references.
+        The deviation on each test set, by the SHA-256 of its references.
     """
-    variances = defaultdict[str, list[float]](list)
+    variances_by_references = defaultdict[str, list[float]](list)
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         try:
             records = read_without_costs(path)
         except UserError:  # Written by another version, or damaged.
             continue
         for references_sha256, variance in _variance_estimates(records):
-            variances[references_sha256].append(variance)
-    return {references: sqrt(median(values)) for references, values in variances.items()}
+            variances_by_references[references_sha256].append(variance)
+    deviations = {}
+    for references_sha256, variances in variances_by_references.items():
+        deviations[references_sha256] = sqrt(median(variances))
+    return deviations
 
 
 def _variance_estimates(records: Records) -> list[tuple[str, float]]:
-    """Return an estimate of the variance of BLEU for each system with several seeds.
+    """Estimate the variance of BLEU over seeds, once for each system with several seeds.
 
-    The variance s^2 of n values has a skewed distribution: s^2 (n - 1) / variance follows
-    chi-squared with n - 1 degrees of freedom. Dividing by the median m of chi-squared gives
-    (n - 1) s^2 / m, whose median is the variance.
+    The sample variance of few values is skewed: more often too low than too high. It is scaled so
+    that its median, in place of its mean, is the true variance, since the caller takes a median.
 
     Args:
-        records: The records of a report.
+        records: The results of a report, as results.json stores them.
 
     Returns:
         The SHA-256 of the references, and the estimate, for each system and test set.
     """
-    from scipy.special import chdtri  # scipy.stats would take half a second to load
+    # chdtri is the inverse distribution function of chi-squared. scipy.stats would take half a
+    # second to load.
+    from scipy.special import chdtri
 
     references = trained_runs(records.runs)[[*RUN_AND_TEST, "references_sha256"]]
     bleu = select_metric(records.metrics, "bleu").merge(references, on=RUN_AND_TEST)
     estimates = []
-    for key, scores in bleu.groupby(["references_sha256", *SYSTEM_AND_TEST]).value:
+    for key, seed_scores in bleu.groupby(["references_sha256", *SYSTEM_AND_TEST]).value:
         references_sha256 = key[0]
-        degrees_of_freedom = len(scores) - 1
+        degrees_of_freedom = len(seed_scores) - 1
         if degrees_of_freedom > 0:
+            # Sample variance * degrees of freedom / true variance follows chi-squared.
             chi_squared_median = float(chdtri(degrees_of_freedom, 0.5))
-            variance = degrees_of_freedom / chi_squared_median * scores.var()
+            variance = degrees_of_freedom / chi_squared_median * seed_scores.var()
             estimates.append((references_sha256, variance))
     return estimates

@@ -21,7 +21,7 @@ def task_names(runs: pd.DataFrame) -> dict[str, str]:
     first corpus. If the test sets have several language pairs, the name contains no pair.
 
     Args:
-        runs: The table of runs of the records (frame.py).
+        runs: The table of runs in results.json, a row for each run and test set.
     """
     corpora_by_texts: dict[frozenset[tuple[str, ...]], list[str]] = {}
     test_sets = runs.drop_duplicates(["corpus", "test"])

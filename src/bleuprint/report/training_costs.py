@@ -67,7 +67,7 @@ def with_training_costs(
     """Return the runs with the columns of `COST_DTYPES`, empty where nothing was measured.
 
     Args:
-        runs: The table of runs of the records.
+        runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder. Figures in its timings/ come first.
         costs_path: The costs.csv with the figures of the other trainings; by default the one in
             the project's reports/. It need not exist.

@@ -33,15 +33,16 @@ class Piece(NamedTuple):
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words and punctuation marks of a text, each with the white space before it."""
+    """Split a text into words and punctuation marks, each with the white space before it."""
     return list(_WORD.findall(text))
 
 
 def diff_words(translation: str, reference: str) -> Iterator[Piece]:
-    """Yield the pieces that turn the reference into the translation.
+    """Compare a translation with its reference word by word, and yield the result in pieces.
 
-    Adjacent pieces have different kinds. All pieces except the missing ones together are the
-    translation.
+    A piece is a sequence of words that are in both texts (`same`), in the translation only
+    (`added`) or in the reference only (`missing`). Joined without the missing ones, the pieces are
+    the translation.
 
     Args:
         translation: The translation.
@@ -52,14 +53,17 @@ def diff_words(translation: str, reference: str) -> Iterator[Piece]:
     # White space does not count as a difference.
     bare_translation = list(map(str.strip, translation_words))
     bare_reference = list(map(str.strip, reference_words))
+    # `autojunk` would ignore frequent words of long texts.
     matcher = SequenceMatcher(None, bare_reference, bare_translation, autojunk=False)
+    # Each operation replaces a range of the reference's words by a range of the translation's.
     for operation, ref_start, ref_end, start, end in matcher.get_opcodes():
-        added = "".join(translation_words[start:end])
-        missing = "".join(reference_words[ref_start:ref_end])
+        words_of_translation = "".join(translation_words[start:end])
+        words_of_reference = "".join(reference_words[ref_start:ref_end])
         if operation == "equal":
-            yield Piece("same", added)
+            yield Piece("same", words_of_translation)
             continue
-        if missing:
-            yield Piece("missing", missing)
-        if added:
-            yield Piece("added", added)
+        # One of both is empty if words were only added, or are only missing.
+        if words_of_reference:
+            yield Piece("missing", words_of_reference)
+        if words_of_translation:
+            yield Piece("added", words_of_translation)

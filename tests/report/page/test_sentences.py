@@ -97,22 +97,22 @@ def test_text_is_no_markup_and_has_no_control_characters(context):
 
 def test_only_what_is_too_long_is_cut(monkeypatch):
     monkeypatch.setattr(sentences, "_MAX_CHARACTERS", 9)
-    assert sentences._shortened("123456789") == "123456789"
-    assert sentences._shortened("123456789a") == "123456789 … (cut)"
+    assert sentences._cut_long("123456789") == "123456789"
+    assert sentences._cut_long("123456789a") == "123456789 … (cut)"
 
 
 def test_only_differences_of_short_lines_are_marked(monkeypatch):
     monkeypatch.setattr(sentences, "_MAX_CHARACTERS", 9)
-    assert sentences._marked_pieces("a b d", "a b c") != [("same", "", "a b d")]
-    assert sentences._marked_pieces("a b 56789", "a b 01234") != [("same", "", "a b 56789")]
-    assert sentences._marked_pieces("a b 56789a", "a b c") == [("same", "", "a b 56789 … (cut)")]
-    assert sentences._marked_pieces("a b c", "a b 56789a") == [("same", "", "a b c")]
+    assert sentences._mark_differences("a b d", "a b c") != [("same", "", "a b d")]
+    assert sentences._mark_differences("a b 56789", "a b 01234") != [("same", "", "a b 56789")]
+    assert sentences._mark_differences("a b 56789a", "a b c") == [("same", "", "a b 56789 … (cut)")]
+    assert sentences._mark_differences("a b c", "a b 56789a") == [("same", "", "a b c")]
 
 
 def test_worst_and_most_different():
     lines = made({"a": [0.0, 100.0, 0.0, 100.0], "b": [0.0, 40.0, 0.0, 30.0]})
-    assert lines.worst() == [2, 0, 3, 1]  # of equals the longer one
-    assert lines.differing() == [3, 1]
+    assert lines.rank_worst_first() == [2, 0, 3, 1]  # of equals the longer one
+    assert lines.rank_by_difference() == [3, 1]
 
 
 def test_what_has_no_room_is_said(context, monkeypatch):

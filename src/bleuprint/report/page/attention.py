@@ -17,16 +17,17 @@ BUDGET = 800_000
 
 
 def attention_section(report: ReportData) -> Section | None:
-    """Return the section of attention maps; None if no system stores any.
+    """Return the report's section of attention maps; None if no system stores attention.
 
-    Shown are the maps of the first seed of systems with `decode.attention`, as many as fit, those
-    of the baseline first.
+    The decoder stores attention if a system has the setting `decode.attention`. Each entry of the
+    section contains the maps of one sentence by one system, translated with the first seed. Entries
+    are limited to `BUDGET` bytes; those of the baseline come first, so that they are kept.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
-    maps = []
-    sentence_names = []
+    entries = []
+    sentence_labels = []
     first_seed = report.settings.seeds[0]
     for row in _baselines_first(report.bleu_rows):
         if not _stores_attention(report, row):
@@ -34,38 +35,49 @@ def attention_section(report: ReportData) -> Section | None:
         run = Run(row.system, row.corpus, first_seed)
         path = report.root / run.results_folder / "hypotheses" / ATTENTION_FILE
         for sentence in read_attention(path, row.test):
-            name = f"{row.corpus}, test set {row.test}, line {sentence.line}"
-            sentence_names.append(name)
-            maps.append(_map_json(row, sentence, name))
-    if not maps:
+            label = f"{row.corpus}, test set {row.test}, line {sentence.line}"
+            sentence_labels.append(label)
+            entries.append(_entry_json(row, sentence, label))
+    if not entries:
         return None
-    shown_count = _fitting_count(maps)
-    sentence_count = len(set(sentence_names[:shown_count]))
+    shown_count = _count_within_budget(entries)
+    # Several systems translate the same sentence, so there are fewer sentences than entries.
+    shown_sentences = set(sentence_labels[:shown_count])
     data = {
-        "map_count": len(maps),
-        "maps": maps[:shown_count],
-        "sentences": counted(sentence_count, "sentence"),
+        "map_count": len(entries),
+        "maps": entries[:shown_count],
+        "sentences": counted(len(shown_sentences), "sentence"),
     }
     return Section("attention", "Attention", data)
 
 
 def _baselines_first(rows: list[ScoreRow]) -> list[ScoreRow]:
-    """Return the rows sorted so that those without a difference, the baselines, come first."""
+    """Return the rows with the baseline of each test set at the front, the others after them.
+
+    A baseline is compared with no system, so its difference is missing.
+    """
     return sorted(rows, key=lambda row: pd.notna(row.difference))
 
 
 def _stores_attention(report: ReportData, row: ScoreRow) -> bool:
-    """Return whether a system is trained here with the setting `decode.attention`."""
+    """Return whether a system stores attention when it translates.
+
+    An external system, whose translations come from elsewhere, never does.
+    """
     if not row.is_trained:
         return False
-    return bool(report.settings.system_on(row.system, row.corpus).decode.attention)
+    system_settings = report.settings.system_on(row.system, row.corpus)
+    return bool(system_settings.decode.attention)
 
 
-def _fitting_count(maps: list[Markup]) -> int:
-    """Return how many of the maps, at least one, fit into `BUDGET`."""
+def _count_within_budget(texts: list[Markup]) -> int:
+    """Return how many of these texts, from the first on, have at most `BUDGET` bytes together.
+
+    The first text counts even if it is longer, so that the section is never empty.
+    """
     size = 0
     count = 0
-    for text in maps:
+    for text in texts:
         size += len(text.encode())
         if size > BUDGET:
             break
@@ -73,22 +85,26 @@ def _fitting_count(maps: list[Markup]) -> int:
     return max(count, 1)
 
 
-def _map_json(row: ScoreRow, sentence: SentenceAttention, name: str) -> Markup:
-    """Return the JSON from which attention.js draws the maps of a sentence.
+def _entry_json(row: ScoreRow, sentence: SentenceAttention, label: str) -> Markup:
+    """Return the attention maps of one sentence by one system as JSON, for the HTML report.
+
+    The script attention.js reads the JSON and draws the maps.
 
     Args:
-        row: The system.
-        sentence: The attention maps, by kind.
-        name: What the reader chooses the sentence by.
+        row: The system and its languages.
+        sentence: The attention maps of the sentence, by kind, such as `cross`.
+        label: The text of the sentence in the reader's menu, such as
+            `wmt14, test set newstest2014, line 7`.
     """
     maps = {}
     for kind, attention_map in sentence.maps.items():
-        content = attention_map.as_json()
-        content["rows"] = list(map(printable, content["rows"]))
-        content["columns"] = list(map(printable, content["columns"]))
-        maps[kind] = content
+        map_json = attention_map.as_json()
+        # The rows and columns of a map are labeled with tokens, which may be invisible characters.
+        row_tokens = list(map(printable, map_json["rows"]))
+        column_tokens = list(map(printable, map_json["columns"]))
+        maps[kind] = {**map_json, "rows": row_tokens, "columns": column_tokens}
     entry = {
-        "sentence": name,
+        "sentence": label,
         "system": row.system,
         "maps": maps,
         "languages": [row.source, row.target],

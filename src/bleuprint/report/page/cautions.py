@@ -37,17 +37,20 @@ FEW_TEST_LINES = 200
 MANY_ERRORS_SHARE = 0.1
 # and from this share of reference words on that the training text lacks.
 MANY_UNSEEN_SHARE = 0.05
-# The largest number of places that a warning names.
-_MAX_PLACES = 6
+# The largest number of cases, such as test sets, that a warning names.
+_MAX_CASES = 6
 
 
 def cautions(report: ReportData) -> Iterator[Finding]:
-    """Yield the warnings that apply, each with the places where it does.
+    """Yield the warnings of the report: what weakens the results of an experiment.
+
+    Each warning has a title and names the cases that it applies to, such as test sets. A warning
+    without a case is not shown.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
-    places_by_title = {
+    cases_by_title = {
         "Lines that do not fit their translations: these scores measure the misalignment, too": (
             _misaligned_sets(report)
         ),
@@ -72,13 +75,20 @@ def cautions(report: ReportData) -> Iterator[Finding]:
             _corpora_without_decontamination(report)
         ),
     }
-    for title, places in places_by_title.items():
-        if places:
-            yield Finding(title, list_first(places, _MAX_PLACES, separator="; "))
+    for title, cases in cases_by_title.items():
+        if cases:
+            yield Finding(title, list_first(cases, _MAX_CASES, separator="; "))
 
 
 def _set_findings(report: ReportData) -> dict[str, SetFindings]:
-    """Return what the stage test_stats found in the sets of each corpus."""
+    """Read what the stage test_stats found in the training, validation and test sets.
+
+    It looks for lines that do not fit their translations, and for sentences that two held-out sets
+    share.
+
+    Returns:
+        The findings by corpus.
+    """
     findings = {}
     for corpus in report.settings.corpora:
         findings[corpus] = SetFindings.read(corpus_folder(corpus, "test_stats", report.root))
@@ -86,50 +96,71 @@ def _set_findings(report: ReportData) -> dict[str, SetFindings]:
 
 
 def _misaligned_sets(report: ReportData) -> list[str]:
-    """Return the sets with lines that do not fit their translations."""
-    places = []
+    """Return a description of each set with lines that do not fit their translations.
+
+    A set is the training, validation or test text of a corpus. Lines are misfits, for example, if
+    one file lacks a line, so that all later lines are shifted.
+    """
+    cases = []
     for corpus, findings in _set_findings(report).items():
         for set_name, misfits in findings.misfits.items():
-            places.append(f"{corpus}, {set_name}: {describe_misfits(misfits)}")
-    return places
+            cases.append(f"{corpus}, {set_name}: {describe_misfits(misfits)}")
+    return cases
 
 
 def _overlapping_sets(report: ReportData) -> list[str]:
-    """Return the held-out sets that share sentences."""
-    places = []
+    """Return a description of each pair of held-out sets that share sentences.
+
+    If the validation set contains test sentences, the scores may be too high.
+    """
+    cases = []
     for corpus, findings in _set_findings(report).items():
         for overlap in findings.overlaps:
-            places.append(f"{overlap} ({corpus})")
-    return places
+            cases.append(f"{overlap} ({corpus})")
+    return cases
 
 
 def _suspicious_files(report: ReportData) -> list[str]:
-    """Return the warnings on the translation files of external systems."""
-    places = []
-    for note in file_warning_notes(report.records):
-        places.append(note.removeprefix("Look at ").rstrip("."))
-    return places
+    """Return the warnings on files of translations that external systems are scored by.
+
+    The notes below the tables contain them as sentences; here they are part of a list.
+    """
+    cases = []
+    for sentence in file_warning_notes(report.records):
+        cases.append(sentence.removeprefix("Look at ").rstrip("."))
+    return cases
 
 
 def _early_ends(report: ReportData) -> list[str]:
-    """Return the training runs that patience probably ended too early."""
-    places = []
+    """Return a description of each training run that probably ended too early.
+
+    The setting `patience` ends a run if validation does not improve for some time. It stores a
+    warning if, for example, the validation loss was still falling.
+    """
+    cases = []
     for run, early_end in early_ends(report.records.runs, report.root).items():
         if early_end.warning:
-            places.append(
+            cases.append(
                 f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}; {early_end.warning}"
             )
-    return places
+    return cases
 
 
 def _generated_corpora(report: ReportData) -> list[str]:
-    """Return the corpora whose training text is generated."""
+    """Return the names of the corpora whose training text is generated, not natural."""
     corpora = report.settings.corpora
     return [name for name, corpus in corpora.items() if _is_generated(corpus.files)]
 
 
 def _is_generated(files: Files) -> bool:
-    """Return whether all training texts are embedded: random symbols, or sentences of a grammar."""
+    """Return whether all training texts are generated by this package.
+
+    Such texts are random symbols or sentences of a grammar. Their files have special addresses,
+    listed in `EMBEDDED`, in place of a URL.
+
+    Args:
+        files: The files of a corpus.
+    """
     for text in files.train.values():
         for file in text.files:
             if file.url not in EMBEDDED:
@@ -138,85 +169,121 @@ def _is_generated(files: Files) -> bool:
 
 
 def _low_scores(report: ReportData) -> list[str]:
-    """Return the test sets on which even the best system has a low BLEU."""
-    places = []
+    """Return a description of each test set on which even the best system has a low BLEU."""
+    cases = []
     for task, test, scores in by_test_set(report.scores):
         best_bleu = max(row.value for row in bleu_rows(scores))
         if best_bleu < LOW_BLEU:
-            places.append(f"{best_bleu:.1f} on {task}, {test}")
-    return places
+            cases.append(f"{best_bleu:.1f} on {task}, {test}")
+    return cases
 
 
 def _short_test_sets(report: ReportData) -> list[str]:
-    """Return the test sets with few lines."""
-    places = []
+    """Return a description of each test set with few lines, such as `100 of wmt14, newstest2014`.
+
+    Few lines show only large differences between systems.
+    """
+    cases = []
     for task, test, scores in by_test_set(report.scores):
-        lines = bleu_rows(scores)[0].lines
-        if lines < FEW_TEST_LINES:
-            places.append(f"{lines:,} of {task}, {test}")
-    return places
+        # All systems translate the same lines, so any of them has their number.
+        any_system = bleu_rows(scores)[0]
+        if any_system.lines < FEW_TEST_LINES:
+            cases.append(f"{any_system.lines:,} of {task}, {test}")
+    return cases
 
 
 def _small_corpora(report: ReportData) -> list[str]:
-    """Return the corpora with few sentence pairs to train on."""
+    """Return a description of each corpus with few sentence pairs to train on.
+
+    Corpora are not counted if the filtering statistics are missing: a clone of the project may
+    contain the report, but not the data.
+    """
     try:
         pair_counts = report.pair_counts
-    except UserError:  # A clone may have a report, but no data.
+    except UserError:
         return []
-    places = []
+    cases = []
     for corpus, counts in pair_counts.items():
         if counts.kept < FEW_TRAINING_PAIRS:
-            places.append(f"{counts.kept:,} of {corpus}")
-    return places
+            cases.append(f"{counts.kept:,} of {corpus}")
+    return cases
 
 
 def _systems_with_many_errors(report: ReportData) -> list[str]:
-    """Return the systems with many output errors, and their most frequent error."""
-    places = []
+    """Return a description of each system with many output errors, with the most frequent one.
+
+    Output errors, such as repeated words, are found without a reference.
+    """
+    cases = []
     for row in report.bleu_rows:
-        error_lines = _lines_by_error(report.scores, row)
-        share = error_lines.pop(ANY_ERROR, 0.0) / row.lines
+        lines_by_error = _lines_by_error(report.scores, row)
+        # One of the metrics counts the lines with any error. Without it, only kinds remain.
+        lines_with_any_error = lines_by_error.pop(ANY_ERROR, 0.0)
+        share = lines_with_any_error / row.lines
         if share >= MANY_ERRORS_SHARE:
-            most_frequent = max(error_lines, key=lambda error: error_lines[error])
+            most_frequent = max(lines_by_error, key=lambda error: lines_by_error[error])
             label = METRICS[most_frequent].label
-            places.append(
-                f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {label}"
-            )
-    return places
+            cases.append(f"{share:.0%} of {row.system} on {row.corpus}, {row.test}, mostly {label}")
+    return cases
 
 
 def _lines_by_error(scores: pd.DataFrame, system: ScoreRow) -> dict[str, float]:
-    """Return the number of lines with each output error that was measured of a system."""
+    """Return how many translations of a system have each output error, such as repeated words.
+
+    Args:
+        scores: All scores of the report; counts of errors are among them.
+        system: The system and the test set, as any of its scores.
+
+    Returns:
+        The number of lines by the key of the error.
+    """
     is_system = scores.row_name == system.row_name
     is_test_set = (scores.corpus == system.corpus) & (scores.test == system.test)
     scores_of_system = scores[is_system & is_test_set]
-    error_lines = {}
+    lines_by_error = {}
     for error in ERROR_KEYS:
+        # There is one row, or none if the error was not counted.
         for row in score_rows(select_metric(scores_of_system, error)):
-            error_lines[error] = row.value
-    return error_lines
+            lines_by_error[error] = row.value
+    return lines_by_error
 
 
 def _unseen_words(report: ReportData) -> list[str]:
-    """Return the test sets with many reference words that the training text lacks."""
-    places = []
+    """Return a description of each test set with many words that the training text lacks.
+
+    The words are those of the references.
+    """
+    cases = []
     for task, test, scores in by_test_set(report.scores):
-        # The words are the same for all systems of a corpus.
+        # References and training text are the same for all systems, so one of them is enough.
         first_system = bleu_rows(scores)[0].row_name
         share = _unseen_share(scores[scores.row_name == first_system])
         if share >= MANY_UNSEEN_SHARE:
-            places.append(f"{share:.0%} of {task}, {test}")
-    return places
+            cases.append(f"{share:.0%} of {task}, {test}")
+    return cases
 
 
 def _unseen_share(scores: pd.DataFrame) -> float:
-    """Return the share of the reference words that the training text lacks."""
-    words = scores[scores.metric == WORD_ACCURACY]
-    unseen_words = words[words.group == f"{COUNT_GROUP} 0"]
-    return float(unseen_words.units.sum() / max(1, words.units.sum()))
+    """Return the share of the reference words that the training text lacks, from 0 to 1.
+
+    Word recall is measured for groups of words, by how often the training text contains them; each
+    score stores in `units` how many words its group has. The group 0 is that of unseen words.
+
+    Args:
+        scores: The scores of one system on one test set.
+    """
+    word_recall = scores[scores.metric == WORD_ACCURACY]
+    unseen = word_recall[word_recall.group == f"{COUNT_GROUP} 0"]
+    all_words = word_recall.units.sum()
+    # Without any score of word recall, the share is 0.
+    return float(unseen.units.sum() / max(1, all_words))
 
 
 def _corpora_without_decontamination(report: ReportData) -> list[str]:
-    """Return the corpora whose training text was not searched for test sentences."""
+    """Return the names of the corpora whose training text may contain test sentences.
+
+    Decontamination drops sentence pairs that validation or test sets contain; the setting
+    `dedup.decontaminate: none` turns it off.
+    """
     corpora = report.settings.corpora
     return [name for name, corpus in corpora.items() if corpus.dedup.decontaminate == "none"]

@@ -44,40 +44,47 @@ _HEIGHT_INCHES = 2.3
 
 
 def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return matplotlib's color and line style for each name.
+    """Return matplotlib's color and line style for the line of each name, such as a system's.
 
-    Adjacent names differ in both, so that their lines can be told apart in gray, too.
+    Neighboring lines differ in both, so that they can be told apart in gray, too.
 
     Args:
         names: The names of the lines.
     """
     styles = {}
+    # Colors and dashes repeat without an end, so the shortest argument is the one of names.
     for name, color, dashes in zip(names, cycle(_COLORS), cycle(_DASHES), strict=False):
         styles[name] = {"color": color, "linestyle": dashes}
     return styles
 
 
 def legend(systems: Sequence[str]) -> list[dict[str, str]]:
-    """Return the name, color and dashes of each system's line, for legend.html.j2.
+    """Return the entries of the legend below the charts: name, color and dashes of each system.
+
+    The template legend.html.j2 shows them once for all charts. It needs colors and dashes as CSS
+    and SVG write them, not as matplotlib does.
 
     Args:
         systems: The names of the systems.
     """
     entries = []
     for name, style in line_styles(systems).items():
-        color = _THEME_COLORS[style["color"]]
-        dashes = _DASHES[style["linestyle"]]
-        entries.append({"name": name, "color": color, "dashes": dashes})
+        css_color = _THEME_COLORS[style["color"]]
+        svg_dashes = _DASHES[style["linestyle"]]
+        entries.append({"name": name, "color": css_color, "dashes": svg_dashes})
     return entries
 
 
 def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
-    """Return a chart as an SVG element.
+    """Draw a chart with matplotlib and return it as an SVG element for the HTML report.
+
+    The same numbers give the same bytes, so that a report can be compared with its repetition.
 
     Args:
-        name: The prefix of all ids in the SVG, so that they are unique in the page.
+        name: The name of the chart, which is the prefix of all ids in the SVG: ids must be unique
+            in the page.
         title: The description for screen readers (aria-label).
-        draw: Draws the content into the axes.
+        draw: A function that draws the content into matplotlib's axes.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -91,10 +98,22 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
         file = io.StringIO()
         no_metadata = {"Date": None, "Creator": None}
         figure.savefig(file, format="svg", metadata=no_metadata, transparent=True)
-    text = file.getvalue()
-    svg = text[text.index("<svg") :]  # Before it stand the XML declaration and the document type.
+    return _embed_svg(file.getvalue(), name, title)
+
+
+def _embed_svg(document: str, name: str, title: str) -> Markup:
+    """Turn an SVG document of matplotlib into an element of the HTML page.
+
+    Args:
+        document: The text of the SVG file.
+        name: The prefix of all ids.
+        title: The description for screen readers (aria-label).
+    """
+    # Before the element stand the XML declaration and the document type.
+    svg = document[document.index("<svg") :]
+    # Ids, and the two forms of references to them.
     svg = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = re.sub("<[^>]*>", _slim_tag, svg)
+    svg = re.sub("<[^>]*>", _simplify_tag, svg)
     # The tag <svg> is replaced: without a width and a height, the chart is as wide as its figure.
     view_box = re.search(r'viewBox="[^"]*"', svg)
     assert view_box
@@ -102,12 +121,18 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     return Markup(f'<svg {view_box[0]} role="img" aria-label="{escape(title)}">{content}')
 
 
-def _slim_tag(tag: re.Match[str]) -> str:
-    """Return a tag with two decimals, a hundredth of a point, and the colors of the style sheet."""
+def _simplify_tag(tag: re.Match[str]) -> str:
+    """Return an SVG tag with shorter numbers, and with colors that follow the reader's theme.
+
+    Two decimals are enough: a hundredth of a point cannot be seen.
+    """
     text = re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0])
     return re.sub("#[0-9a-f]{6}", _theme_color, text)
 
 
 def _theme_color(color: re.Match[str]) -> str:
-    """Return the variable of the style sheet for a color, or the color itself."""
+    """Return the variable of the style sheet that stands for a color; unknown colors stay.
+
+    The style sheet gives the variable another value in the dark theme.
+    """
     return _THEME_COLORS.get(color[0], color[0])

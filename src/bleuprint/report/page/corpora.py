@@ -16,7 +16,13 @@ from bleuprint.report.table import split_by_column, stack_tables
 
 
 class RuleSamples(NamedTuple):
-    """Sentence pairs that a rule of a stage changed or dropped."""
+    """Examples of the sentence pairs that a cleaning rule changed or dropped, for the report.
+
+    Attributes:
+        stage: The stage of the pipeline that applied the rule, such as `clean`.
+        rule: The name of the rule, such as `length`.
+        samples: The sentence pairs.
+    """
 
     stage: str
     rule: str
@@ -24,24 +30,27 @@ class RuleSamples(NamedTuple):
 
 
 def data_section(report: ReportData) -> Section:
-    """Return the section of data: training pairs, what the rules did, tokens and vocabularies.
+    """Return the report's section on the corpora and their vocabularies.
+
+    It shows how many sentence pairs each stage dropped or changed, with examples, and statistics of
+    tokens and vocabularies.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
-    statistics = {}
-    samples = {}
+    statistics_by_corpus = {}
+    samples_by_corpus = {}
     for corpus in report.settings.corpora:
         statistics_folder = corpus_folder(corpus, "corpus_stats", report.root)
-        statistics[corpus] = CorpusStatistics.read(statistics_folder / STATISTICS)
-        samples[corpus] = _rule_samples(corpus, report.root)
+        statistics_by_corpus[corpus] = CorpusStatistics.read(statistics_folder / STATISTICS)
+        samples_by_corpus[corpus] = _rule_samples(corpus, report.root)
     stage_table = training_pairs_table(report.settings.corpora, report.root)
     data = {
         "corpora": report.settings.corpora,
         "pair_counts": report.pair_counts,
-        "statistics": statistics,
+        "statistics": statistics_by_corpus,
         "stages": stack_tables(split_by_column(stage_table, "Corpus")),
-        "samples": samples,
+        "samples": samples_by_corpus,
         "visible": mark_unprintable,
         "composed": to_composed_form,
         "sample_characters": SAMPLE_CHARACTERS,
@@ -50,7 +59,14 @@ def data_section(report: ReportData) -> Section:
 
 
 def _rule_samples(corpus: str, root: Path) -> list[RuleSamples]:
-    """Return the stored samples of each rule, in the order of the stages."""
+    """Return examples of the sentence pairs that each cleaning rule changed or dropped.
+
+    The stages of preparation store them next to their counts. Rules are in the order of the stages.
+
+    Args:
+        corpus: The name of the corpus.
+        root: The project's folder.
+    """
     rule_samples = []
     for stage, _, counts in training_stage_counts(corpus, root):
         for rule, samples in counts.samples.items():
@@ -64,13 +80,18 @@ def to_composed_form(text: str) -> str:
 
 
 def mark_unprintable(text: str) -> Markup:
-    """Return a text with each unprintable character replaced by its marked code point."""
+    """Return a text as HTML, with each unprintable character replaced by its code, such as U+200E.
+
+    The code is highlighted, and the reader sees the name of the character by pointing at it.
+    """
     mark = Markup('<mark title="{}">U+{:04X}</mark>')
     parts: list[str] = []
     for character in text:
         if character.isprintable():
             parts.append(character)
         else:
+            # Control characters have no name in Unicode.
             name = unicodedata.name(character, "control character").lower()
             parts.append(mark.format(name, ord(character)))
+    # Joined by a Markup, the parts that are plain text are escaped.
     return Markup("").join(parts)

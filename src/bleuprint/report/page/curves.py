@@ -56,10 +56,13 @@ _QUANTITIES = (
 
 
 def curves_section(report: ReportData) -> Section | None:
-    """Return the section of training curves; None if no run has any.
+    """Return the report's section of training curves; None if no training recorded any.
+
+    For each corpus, charts show training loss, validation loss and validation BLEU by update, with
+    a line for each system.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     systems = list(report.settings.trained_systems)
     charts_by_corpus = []
@@ -84,38 +87,66 @@ def curves_section(report: ReportData) -> Section | None:
 def _corpus_charts(
     systems: Sequence[str], corpus_number: int, corpus: str, curves_by_run: Mapping[Run, Curves]
 ) -> list[tuple[Markup, str]]:
-    """Return the charts of a corpus with their captions; none for a quantity without points."""
+    """Return the charts of a corpus with their captions: one for each quantity, such as BLEU.
+
+    A quantity that no run recorded has no chart.
+
+    Args:
+        systems: The names of all systems of the experiment.
+        corpus_number: The position of the corpus in the experiment, for unique names of charts.
+        corpus: The name of the corpus.
+        curves_by_run: The curves of each run on the corpus; a system has a run for each seed.
+    """
     charts = []
     for quantity_number, quantity in enumerate(_QUANTITIES):
-        lines_by_system: dict[str, list[_Line]] = {}
-        for run, curves_of_run in curves_by_run.items():
-            points = getattr(curves_of_run, quantity.curve)
-            if points:
-                line = [(point.update, getattr(point, quantity.field)) for point in points]
-                lines_by_system.setdefault(run.system, []).append(line)
+        lines_by_system = _lines_by_system(curves_by_run, quantity)
         if lines_by_system:
             name = f"curves-{corpus_number}-{quantity_number}"
-            svg = _chart(systems, name, quantity.title, quantity.unit, lines_by_system)
-            caption = f"{corpus}: {quantity.title[0].lower()}{quantity.title[1:]}"
+            svg = _quantity_chart(systems, name, quantity.title, quantity.unit, lines_by_system)
+            first_letter = quantity.title[0].lower()
+            caption = f"{corpus}: {first_letter}{quantity.title[1:]}"
             charts.append((svg, caption))
     return charts
 
 
-def _chart(
+def _lines_by_system(
+    curves_by_run: Mapping[Run, Curves], quantity: _Quantity
+) -> dict[str, list[_Line]]:
+    """Return the points of a quantity, such as training loss, for each system and seed.
+
+    Args:
+        curves_by_run: The curves of each run, that is, of a system with one seed.
+        quantity: The quantity.
+
+    Returns:
+        For each system a line for each seed, which is a list of points (update, value).
+    """
+    lines_by_system: dict[str, list[_Line]] = {}
+    for run, curves_of_run in curves_by_run.items():
+        points = getattr(curves_of_run, quantity.curve)
+        if points:
+            line = [(point.update, getattr(point, quantity.field)) for point in points]
+            lines_by_system.setdefault(run.system, []).append(line)
+    return lines_by_system
+
+
+def _quantity_chart(
     systems: Sequence[str],
     name: str,
     title: str,
     unit: str,
     lines_by_system: Mapping[str, Sequence[_Line]],
 ) -> Markup:
-    """Return the chart of one quantity.
+    """Return the chart of one quantity, such as training loss, with a line for each system.
+
+    With several seeds, the line is their mean, and a band shows the lowest and highest values.
 
     Args:
-        systems: All systems of the experiment, which decide the colors of the lines.
-        name: The prefix of ids in the SVG. page.js finds the lines of a system by `of-NUMBER`.
+        systems: All systems of the experiment; a system has the same color in every chart.
+        name: The name of the chart, the prefix of ids in the SVG.
         title: The title of the chart.
         unit: The label of the vertical axis.
-        lines_by_system: The lines of each system, one for each seed.
+        lines_by_system: The points of each system, a list for each seed.
     """
     styles = line_styles(systems)
     points_per_line = max(_MIN_LINE_POINTS, _MAX_CHART_POINTS // len(lines_by_system))
@@ -125,6 +156,7 @@ def _chart(
         for system, lines in lines_by_system.items():
             line = thin_line(mean_over_seeds(lines), points_per_line)
             style = styles[system]
+            # The script page.js finds the line and the band of a system by this id.
             line_id = f"of-{systems.index(system)}"
             if len(lines) > 1:
                 axes.fill_between(
@@ -136,10 +168,10 @@ def _chart(
                     alpha=0.2,
                     linewidth=0,
                 )
-            markers: dict[str, Any] = {}
+            point_style: dict[str, Any] = {}
             if len(line) < _MARKER_LIMIT:
-                markers = {"marker": "o", "markersize": 3}
-            axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **markers)
+                point_style = {"marker": "o", "markersize": 3}
+            axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **point_style)
         axes.set_xlabel("Update")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_ylabel(unit)
@@ -148,16 +180,19 @@ def _chart(
 
 
 def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
-    """Return the mean of the lines of several seeds, and their lowest and highest values.
+    """Return the mean of the curves of several seeds, and their lowest and highest values.
+
+    Seeds may be measured at different updates, and train for different times. So the mean is taken
+    at the updates of the first seed, as far as all seeds got; the other curves are interpolated.
 
     Args:
-        lines: The points of each seed.
+        lines: For each seed the points (x, y) of its curve, such as (update, loss), by ascending x.
 
     Returns:
-        The columns `x`, `y` (the mean), `low` and `high`, with a row for each x of the first line
-        that lies within all lines. Between the points of another line, its value is interpolated.
+        The columns `x`, `y` (the mean), `low` and `high`, with a row for each point.
     """
     arrays = [np.array(line, dtype=float) for line in lines]  # Each of shape (points, 2).
+    # Column 0 of an array contains x, column 1 contains y.
     first_common_x = max(array[0, 0] for array in arrays)
     last_common_x = min(array[-1, 0] for array in arrays)
     x = arrays[0][:, 0]
@@ -175,24 +210,26 @@ def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
 
 
 def thin_line(line: pd.DataFrame, max_points: int) -> pd.DataFrame:
-    """Return a line with at most this many points, each the mean of neighboring points.
+    """Return a curve with fewer points, each of them the mean of neighboring points.
 
     Args:
         line: The points, one per row.
-        max_points: The largest number of points.
+        max_points: The largest number of points of the result.
     """
     return group_neighbors(line, max_points).mean()
 
 
-def group_neighbors(line: pd.DataFrame, max_groups: int) -> Any:
-    """Return the rows of a line in groups of neighbors, all of one size except the last.
+def group_neighbors(points: pd.DataFrame, max_groups: int) -> Any:
+    """Group neighboring points of a curve, so that each group can become one point.
+
+    All groups have the same number of points, except the last one, which may have fewer.
 
     Args:
-        line: The points, one per row, with the index 0, 1, and so on.
+        points: The points, one per row, with the index 0, 1, and so on.
         max_groups: The largest number of groups.
 
     Returns:
-        The data frame grouped by pandas.
+        The groups as pandas returns them, a `DataFrameGroupBy`.
     """
-    rows_per_group = max(1, math.ceil(len(line) / max_groups))
-    return line.groupby(line.index // rows_per_group)
+    points_per_group = max(1, math.ceil(len(points) / max_groups))
+    return points.groupby(points.index // points_per_group)

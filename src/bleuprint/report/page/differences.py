@@ -1,4 +1,4 @@
-"""Describes each system below its name: its size, or the settings that differ from the baseline."""
+"""Describes each system in a few words: its size, or the settings that differ from the baseline."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,17 +13,17 @@ from bleuprint.runtime.wording import counted, list_first
 
 # The largest number of settings that are named below a system. Provenance lists all of them.
 _MAX_SETTINGS = 5
-_SECTION = re.compile("^(model|train|decode|vocabulary)[.]")
+_SECTION_PREFIX = re.compile("^(model|train|decode|vocabulary)[.]")
 # Settings of a training run that do not change its weights at an update.
 _OBSERVING_SETTINGS = ("train.validate_interval", "train.save_interval", "train.keep_")
 
 
 class SettingChange(NamedTuple):
-    """A setting in which a system differs from the baseline.
+    """A setting in which a system, or a corpus, differs from the baseline.
 
     Attributes:
         name: The name of the system, or of the corpus if corpora are compared.
-        setting: The key of the setting; `nothing` if no setting differs.
+        setting: The key of the setting, such as `model.d_model`; `nothing` if no setting differs.
         baseline_value: The value of the baseline; a dash if it lacks the setting.
         value: The value of the system; a dash if it lacks the setting.
     """
@@ -35,16 +35,20 @@ class SettingChange(NamedTuple):
 
 
 def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[SettingChange]:
-    """Yield each setting in which a system differs from the first one, the baseline.
+    """Yield each setting in which a system differs from the first system, the baseline.
+
+    A system without any difference yields one row, too, with the setting `nothing`.
 
     Args:
-        settings_by_name: The settings of each system, by key. They may also be those of corpora.
+        settings_by_name: For each system, or each corpus, its settings: the values by key, such as
+            `model.d_model`.
     """
     baseline, *others = settings_by_name
     baseline_settings = settings_by_name[baseline]
     for name in others:
         settings = settings_by_name[name]
         has_changes = False
+        # Either system may have settings that the other one lacks.
         for key in dict.fromkeys([*baseline_settings, *settings]):
             baseline_value = baseline_settings.get(key, NONE)
             value = settings.get(key, NONE)
@@ -56,7 +60,7 @@ def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterat
 
 
 def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the settings of each system that is trained here, by key.
+    """Return the settings of each trained system, with keys such as `model.d_model`.
 
     Args:
         settings: The settings of the experiment.
@@ -65,10 +69,11 @@ def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
 
 
 def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
-    """Return the description of each row of the tables, by the name of the row.
+    """Return a short description of each row of the tables of scores, by the name of the row.
 
-    The first system is described by its size, and the other ones by what differs from it. Where
-    corpora share a task, the description also says what differs in their preparation.
+    A row is a system on a corpus. The first system is described by its size, and the other ones by
+    the settings that differ from it. Where several corpora share a task, that is, have the same
+    test sets, the description also says how the preparation of the corpus differs.
 
     Args:
         settings: The settings of the experiment.
@@ -93,7 +98,11 @@ def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str
 
 
 def _system_descriptions(settings: Settings) -> dict[str, str]:
-    """Return the description of each system that is trained here."""
+    """Return a short description of each trained system, by its name.
+
+    The first one, the baseline, is described by its size and length of training, and the other
+    ones by the settings that differ from the baseline.
+    """
     baseline = settings.trained_systems[0]
     system = settings.system_settings(baseline)
     model = system.model
@@ -110,34 +119,48 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
 
 
 def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[str, str]:
-    """Return what differs in the preparation of each corpus from the first one; empty for it."""
+    """Return how the preparation of each corpus differs from that of the first corpus, by corpus.
+
+    The description of the first corpus is empty.
+
+    Args:
+        settings: The settings of the experiment.
+        corpora: The names of corpora with the same test sets.
+    """
+    first_corpus = corpora[0]
     settings_by_corpus = {}
     for corpus in corpora:
         settings_by_corpus[corpus] = flatten_settings(settings.corpus(corpus).deciding_settings())
-    # A setting with a value comes first: it usually replaces one that is missing.
+    # Settings that a corpus lacks come last: usually another setting replaces them.
     ordered = sorted(setting_changes(settings_by_corpus), key=lambda change: change.value == NONE)
-    return {corpora[0]: ""} | _short_descriptions(ordered, corpora[0])
+    return {first_corpus: ""} | _short_descriptions(ordered, first_corpus)
 
 
-def _short_descriptions(setting_changes: Iterable[SettingChange], baseline: str) -> dict[str, str]:
-    """Return the first settings that differ from the baseline as text, by name.
+def _short_descriptions(changes: Iterable[SettingChange], baseline: str) -> dict[str, str]:
+    """Describe each system by the first settings that differ, such as `d_model 1024, heads 16`.
+
+    A system without a difference is described as `as base`, after the baseline.
 
     Args:
-        setting_changes: The settings that differ, of all systems or corpora.
+        changes: The settings that differ from the baseline, of all systems or corpora.
         baseline: The name of the baseline.
+
+    Returns:
+        The descriptions by the name of the system or corpus.
     """
-    settings_by_name: dict[str, list[str]] = {}
-    for change in setting_changes:
-        settings = settings_by_name.setdefault(change.name, [])
+    texts_by_name: dict[str, list[str]] = {}
+    for change in changes:
+        texts = texts_by_name.setdefault(change.name, [])
+        # Such as how often a training validates, which does not change its weights.
         is_observing = change.setting.startswith(_OBSERVING_SETTINGS)
         if change.setting == "nothing" or is_observing:
             continue
-        short_key = _SECTION.sub("", change.setting)
+        short_key = _SECTION_PREFIX.sub("", change.setting)
         if change.value == NONE:
-            settings.append(f"without {short_key}")
+            texts.append(f"without {short_key}")
         else:
-            settings.append(f"{short_key} {change.value}")
-    descriptions_by_name = {}
-    for name, settings in settings_by_name.items():
-        descriptions_by_name[name] = list_first(settings, _MAX_SETTINGS) or f"as {baseline}"
-    return descriptions_by_name
+            texts.append(f"{short_key} {change.value}")
+    descriptions = {}
+    for name, texts in texts_by_name.items():
+        descriptions[name] = list_first(texts, _MAX_SETTINGS) or f"as {baseline}"
+    return descriptions

@@ -26,23 +26,25 @@ SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
 
 
 def html_page(report: ReportData) -> str:
-    """Return the HTML report as one text, with its styles and scripts: it makes no request.
+    """Return the HTML report as one text.
+
+    The page contains its styles and scripts, so that it can be read offline as a single file.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     sections = []
     for make_section in SECTIONS:
         section = make_section(report)
         if section is not None:
             sections.append(section)
-    untrained_systems: dict[str, None] = {}
+    external_systems: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
     for row in report.bleu_rows:
         if not row.is_trained:
-            untrained_systems[row.system] = None
+            external_systems[row.system] = None
     return TEMPLATES.get_template("page.html.j2").render(
         settings=report.settings,
         pair_counts=report.pair_counts,
-        untrained_systems=list(untrained_systems),
+        untrained_systems=list(external_systems),
         sections=sections,
     )

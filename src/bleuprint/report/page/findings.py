@@ -23,18 +23,18 @@ from bleuprint.report.seed_variance import largest_seed_difference
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
 
-# The standard errors to each side of a 95% confidence interval.
-_Z = 1.96
+# A 95% confidence interval extends this many standard errors to each side.
+_STANDARD_ERRORS_OF_95_PERCENT = 1.96
 # Training costs that differ by less than 5% are not worth a sentence.
 _SIMILAR_COST = 0.05
 
 
 class Finding(NamedTuple):
-    """A finding or a warning of the summary.
+    """A finding or a warning in the summary of the HTML report.
 
     Attributes:
-        title: What was found, in bold.
-        text: A sentence or a few that give the evidence.
+        title: What was found, in bold, such as `wmt14: big is 1.2 BLEU better than base`.
+        text: The evidence, in a sentence or a few.
     """
 
     title: str
@@ -42,27 +42,27 @@ class Finding(NamedTuple):
 
 
 def best_systems(scores: pd.DataFrame, deviations: Mapping[str, float]) -> Iterator[Finding]:
-    """Yield the best system on each test set, and whether it is better than the baseline.
+    """Yield a finding for each test set: which system is best, and whether this is significant.
 
     Args:
-        scores: The score frame.
-        deviations: The standard deviation of BLEU over seeds, by the SHA-256 of the references, as
-            far as it is known from other experiments.
+        scores: The data frame of all scores, with the columns of `ScoreRow`.
+        deviations: The standard deviation of BLEU over seeds on each test set, by the SHA-256 of
+            its references, as far as it is known from other experiments.
     """
     tasks = [task for task, _, _ in by_test_set(scores)]
     for task, test, scores_of_test in by_test_set(scores):
         has_one_test_set = tasks.count(task) == 1
-        test_set = task if has_one_test_set else f"{task}, {test}"
-        yield _best_system(test_set, scores_of_test, deviations)
+        title_start = task if has_one_test_set else f"{task}, {test}"
+        yield _best_system(title_start, scores_of_test, deviations)
 
 
 def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, float]) -> Finding:
-    """Return the finding on the best system of one test set.
+    """Return the finding on the best system of one test set, the one with the highest BLEU.
 
     Args:
         test_set: The name of the test set, for the title.
-        scores: Its part of the score frame.
-        deviations: See `best_systems`.
+        scores: The scores of all systems on the test set.
+        deviations: The standard deviation of BLEU over seeds, by the SHA-256 of the references.
     """
     rows = bleu_rows(scores)
     best = max(rows, key=lambda row: row.value)
@@ -72,7 +72,9 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
     if len(rows) == 1:
         title = f"{test_set}: {display_name(best)} is the only system"
         return Finding(title, f"BLEU {best.score_text}")
-    if pd.isna(best.difference):
+    # Only the baseline is compared with no system.
+    is_baseline = pd.isna(best.difference)
+    if is_baseline:
         title = f"{test_set}: no system is better than the baseline {display_name(best)}"
         return Finding(title, f"BLEU {best.score_text}")
     baseline = next(row for row in rows if row.row_name == best.baseline)
@@ -82,22 +84,30 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
 
 
 def _why_untested(best: ScoreRow, rows: Sequence[ScoreRow]) -> str:
-    """Return why the difference of the best system from the baseline is not tested.
+    """Return why a test set does not show which system is best; empty if it does.
 
-    If the baseline is best, the differences of the other systems count.
+    For example, it has too few sentences for a significance test. If the baseline is best, the
+    other systems are looked at: one tested difference is enough.
 
-    Returns:
-        The reason; empty if a difference is tested.
+    Args:
+        best: The BLEU of the best system.
+        rows: The BLEU of all systems on the test set.
     """
     row_names = {row.row_name for row in rows}
     if best.baseline in row_names:
         return best.why_untested
     reasons = [row.why_untested for row in rows if row.baseline in row_names]
-    return reasons[0] if reasons and all(reasons) else ""
+    is_none_tested = bool(reasons) and all(reasons)
+    return reasons[0] if is_none_tested else ""
 
 
 def _explain_untested(why_untested: str, best: ScoreRow) -> str:
-    """Return the evidence of a finding that nothing is tested."""
+    """Return the sentence that explains why no difference on a test set is tested.
+
+    Args:
+        why_untested: The reason, `TOO_FEW` sentences or too low scores.
+        best: The BLEU of the best system.
+    """
     if why_untested == TOO_FEW:
         return f"{best.lines} sentences; a test over sentences needs {MIN_SENTENCES}."
     return (
@@ -109,7 +119,17 @@ def _explain_untested(why_untested: str, best: ScoreRow) -> str:
 def _uncertain_finding(
     test_set: str, best: ScoreRow, baseline: ScoreRow, scores: pd.DataFrame
 ) -> Finding:
-    """Return the finding on a best system that is not significantly better than the baseline."""
+    """Return the finding on a best system that may not be better than the baseline.
+
+    Its difference is not significant, or only before the p-values are corrected for the number of
+    systems.
+
+    Args:
+        test_set: The name of the test set, for the title.
+        best: The BLEU of the best system.
+        baseline: The BLEU of the baseline.
+        scores: The scores of all systems on the test set, in all metrics.
+    """
     title = f"{test_set}: {display_name(best)} is best, but perhaps not better than {best.baseline}"
     p_value = format_p_value(best.p)
     if best.mark:
@@ -132,7 +152,15 @@ def _significant_finding(
     scores: pd.DataFrame,
     deviations: Mapping[str, float],
 ) -> Finding:
-    """Return the finding on a best system that is significantly better than the baseline."""
+    """Return the finding on a best system that is significantly better than the baseline.
+
+    Args:
+        test_set: The name of the test set, for the title.
+        best: The BLEU of the best system.
+        baseline: The BLEU of the baseline.
+        scores: The scores of all systems on the test set, in all metrics.
+        deviations: The standard deviation of BLEU over seeds, by the SHA-256 of the references.
+    """
     size = _size_of_difference(best)
     scope = _scope_of_difference(best, baseline)
     title = f"{test_set}: {display_name(best)} is {size} BLEU better than {best.baseline}{scope}"
@@ -144,13 +172,22 @@ def _significant_finding(
 
 
 def _size_of_difference(best: ScoreRow) -> str:
-    """Return the size of a difference in BLEU, without its sign."""
-    has_mark = best.mark != ""
-    return format_difference(abs(best.difference), has_mark).removeprefix("+")
+    """Return the difference of a system from the baseline as text without its sign, as `1.2`."""
+    is_marked_significant = best.mark != ""
+    text = format_difference(abs(best.difference), is_marked_significant)
+    return text.removeprefix("+")
 
 
 def _scope_of_difference(best: ScoreRow, baseline: ScoreRow) -> str:
-    """Return for which translations or training runs a difference holds."""
+    """Return the words that limit a statement on two systems to what was compared.
+
+    One seed compares two training runs, or two files of translations if a system is external. With
+    several seeds, trained systems are compared without a limit, and an external one with each seed.
+
+    Args:
+        best: The BLEU of the best system.
+        baseline: The BLEU of the baseline.
+    """
     are_trained = best.is_trained and baseline.is_trained
     if best.seeds == 1:
         compared = "trainings" if are_trained else "translations"
@@ -159,39 +196,42 @@ def _scope_of_difference(best: ScoreRow, baseline: ScoreRow) -> str:
 
 
 def _evidence(best: ScoreRow, are_trained: bool, estimated_deviation: float | None) -> str:
-    """Return how a significant difference was tested, and what the test does not cover.
+    """Return how a significant difference was tested, and whether other noise may explain it.
 
-    A test over seeds does not cover the sampling error of the test set, and one over lines does
-    not cover seed variance.
+    A test over seeds does not cover the sampling error of the test set: other test lines may show
+    another difference. A test over lines does not cover seed variance: other seeds may, too. So
+    the difference is compared with the size of the noise that its test does not cover.
 
     Args:
-        best: The best system.
-        are_trained: Whether both systems are trained here.
+        best: The BLEU of the best system.
+        are_trained: Whether this experiment trains both systems.
         estimated_deviation: The standard deviation of BLEU over seeds in other experiments; None
             if it is not known.
     """
     p_value = format_p_value(best.p)
-    if pd.notna(best.difference_deviation):
-        test_lines = f"the sampling error of {best.lines:,} test lines"
-        comparison = _compare_with_noise(best.difference, _Z * best.standard_error, test_lines)
+    is_tested_over_seeds = pd.notna(best.difference_deviation)
+    if is_tested_over_seeds:
+        sampling_error = _STANDARD_ERRORS_OF_95_PERCENT * best.standard_error
+        noise_name = f"the sampling error of {best.lines:,} test lines"
+        comparison = _compare_with_noise(best.difference, sampling_error, noise_name)
         return f"Significant over {best.seeds} seeds ({p_value}), {comparison}"
     text = f"Significant over the test lines ({p_value})"
     if not are_trained:
         return text
     if estimated_deviation is None:
         return f"{text}; how much another seed would change it is not known"
-    noise = largest_seed_difference(estimated_deviation)
-    seeds = "seed variance, as estimated from reports/"
-    return f"{text}, {_compare_with_noise(best.difference, noise, seeds)}"
+    seed_noise = largest_seed_difference(estimated_deviation)
+    noise_name = "seed variance, as estimated from reports/"
+    return f"{text}, {_compare_with_noise(best.difference, seed_noise, noise_name)}"
 
 
 def _compare_with_noise(difference: float, noise: float, noise_name: str) -> str:
-    """Return whether a difference is larger than a noise that its test does not cover.
+    """Return the words that say whether a difference in BLEU is larger than a source of noise.
 
     Args:
         difference: The difference in BLEU.
-        noise: The size of 95% of differences that come from the noise alone.
-        noise_name: What the noise comes from.
+        noise: The difference in BLEU that the noise alone causes; it exceeds this in 5% of cases.
+        noise_name: The source of the noise, such as `the sampling error of 3,003 test lines`.
     """
     if abs(difference) > noise:
         return f"and beyond {noise_name} ({noise:.1f} BLEU)"
@@ -199,7 +239,14 @@ def _compare_with_noise(difference: float, noise: float, noise_name: str) -> str
 
 
 def _contradicting_metrics(row_name: str, scores: pd.DataFrame) -> str:
-    """Return the metrics by which the baseline is significantly better than a system."""
+    """Return a sentence with the metrics that contradict BLEU; empty if there are none.
+
+    By these metrics, the baseline is significantly better than the system with the best BLEU.
+
+    Args:
+        row_name: The name of the system's table row.
+        scores: The scores of all systems on the test set, in all metrics.
+    """
     scores_of_system = scores[scores.row_name == row_name]
     contradictions = []
     for metric in BESIDE_BLEU:
@@ -213,12 +260,18 @@ def _contradicting_metrics(row_name: str, scores: pd.DataFrame) -> str:
 
 
 def _cost_comparison(best: ScoreRow, baseline: ScoreRow) -> str:
-    """Return how many times the training cost of the baseline a system takes.
+    """Return a sentence on how much more the training of a system costs than the baseline's.
 
-    Empty if both take about the same.
+    The cost is the number of floating-point operations. The sentence is empty if both cost about
+    the same.
+
+    Args:
+        best: The BLEU and the training cost of the best system.
+        baseline: The BLEU and the training cost of the baseline.
     """
     ratio = best.training_flops / baseline.training_flops
-    if abs(ratio - 1) < _SIMILAR_COST:
+    is_similar = abs(ratio - 1) < _SIMILAR_COST
+    if is_similar:
         return ""
     times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
     return f" Training {best.row_name} costs {times} times the FLOPs of {baseline.row_name}."

@@ -18,7 +18,9 @@ _FIRST_STAGE = STAGES[0]
 
 @dataclass(frozen=True)
 class PairCounts:
-    """What became of the sentence pairs of a corpus's training text.
+    """How many sentence pairs of a corpus the preparation read, dropped, moved and kept.
+
+    Preparation cleans and filters the downloaded text before a system is trained on it.
 
     Attributes:
         read: The pairs that were read from the downloaded files.
@@ -34,21 +36,21 @@ class PairCounts:
 
     @property
     def candidates(self) -> int:
-        """The pairs that were not moved to other sets, and so could be trained on."""
+        """The pairs that could be trained on: all except those moved to other sets."""
         return self.read - self.held_out
 
     @property
     def overlap(self) -> int:
-        """The pairs that were dropped because of a sentence of a validation or test set."""
+        """The pairs that were dropped because a validation or test set has one of its sentences."""
         return sum(self.dropped.get(rule, 0) for rule in _OVERLAP_RULES)
 
 
 class StageCounts(NamedTuple):
-    """The counts of a stage for the training text, or for a part of it.
+    """How many sentence pairs of the training text, or of a part of it, a stage changed or dropped.
 
     Attributes:
-        stage: The name of the stage.
-        set_name: train, or train.NAME for a part of the text that is downloaded on its own.
+        stage: The name of the stage of preparation, such as `clean`.
+        set_name: `train`, or `train.NAME` for a part of the text that has its own files.
         counts: The pairs into and out of the stage, and what its rules did.
     """
 
@@ -58,7 +60,9 @@ class StageCounts(NamedTuple):
 
 
 def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
-    """Yield the counts of the training text, in the order of the stages.
+    """Yield how many sentence pairs each stage of preparation changed or dropped, in order.
+
+    The stages also count validation and test sets, which are skipped here.
 
     Args:
         corpus: The name of the corpus.
@@ -71,7 +75,7 @@ def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
 
 
 def training_pair_counts(corpus: str, root: Path) -> PairCounts:
-    """Return what became of the training pairs of a corpus, from the download to the training.
+    """Sum up what preparation did to the training pairs of a corpus, over all its stages.
 
     Args:
         corpus: The name of the corpus.
@@ -82,17 +86,20 @@ def training_pair_counts(corpus: str, root: Path) -> PairCounts:
     dropped = Counter[str]()
     for stage, _, counts in training_stage_counts(corpus, root):
         if stage == _FIRST_STAGE:
+            # The first stage reads each part of the text on its own.
             read += counts.pairs_in
-        kept = counts.pairs_out  # The last stage decides.
+        # After the loop, this is what the last stage kept.
+        kept = counts.pairs_out
         dropped.update(counts.dropped)
+    # Pairs for validation and test sets count as dropped by a rule, but they are only moved.
     held_out = sum(dropped.pop(rule, 0) for rule in HELD_OUT_RULES)
     return PairCounts(read, kept, held_out, dropped)
 
 
 def training_pairs_table(corpora: Iterable[str], root: Path) -> Table:
-    """Return the number of training pairs of each corpus, stage by stage.
+    """Return a table of how many training pairs each stage of preparation dropped and changed.
 
-    A stage that dropped and changed no pair is skipped, except the download.
+    Stages without an effect have no row, except the first one, the download.
 
     Args:
         corpora: The names of the corpora.
@@ -118,6 +125,9 @@ def training_pairs_table(corpora: Iterable[str], root: Path) -> Table:
 
 
 def _rule_counts(pairs_by_rule: Mapping[str, int]) -> str:
-    """Return the number of pairs for each rule, such as `length 1,200, ratio 7`."""
+    """Return how many pairs each cleaning rule applied to as text, such as `length 1,200, ratio 7`.
+
+    Rules that applied to no pair are not named; a dash stands for no rule at all.
+    """
     counts = [f"{rule} {pairs:,}" for rule, pairs in pairs_by_rule.items() if pairs > 0]
     return ", ".join(counts) or NONE

@@ -18,16 +18,18 @@ MAX_SYSTEMS = 6
 
 @dataclass(frozen=True, eq=False)
 class SetLines:
-    """The lines of a test set, which count from 0.
+    """The lines of a test set with the translations of some systems, for the HTML report.
+
+    Its methods rank the lines by sentence BLEU, so that the report shows the most interesting ones.
 
     Attributes:
-        task: The name of the task.
+        task: The corpora that share the test set, under one name.
         test: The name of the test set.
         languages: The source and the target language.
         sources: The source lines.
         references: The reference lines.
-        outputs: The translations of each system, by the name of its row.
-        bleu: The sentence BLEU: a row for each line, and a column for each system.
+        outputs: The translations of each shown system, by the name of its table row.
+        bleu: The sentence BLEU: a row for each line, from 0, and a column for each shown system.
         hidden_systems: The number of systems that are not shown.
     """
 
@@ -42,31 +44,40 @@ class SetLines:
 
     @property
     def baseline(self) -> str:
-        """The system that the reader compares with at first."""
+        """The first system, which the page compares with until the reader chooses another."""
         return next(iter(self.outputs))
 
-    def differing(self) -> list[int]:
-        """Return the lines in which the systems' BLEU differs, the largest difference first."""
-        spread = self.bleu.max(axis=1) - self.bleu.min(axis=1)
-        ranked = spread[spread > 0].sort_values(ascending=False, kind="stable")
+    def rank_by_difference(self) -> list[int]:
+        """Return the numbers of the lines that systems translate differently well, from 0.
+
+        The line with the largest difference in sentence BLEU between two systems comes first. Lines
+        without a difference are left out.
+        """
+        largest_difference = self.bleu.max(axis=1) - self.bleu.min(axis=1)
+        differing = largest_difference[largest_difference > 0]
+        ranked = differing.sort_values(ascending=False, kind="stable")
         return list(map(int, ranked.index))
 
-    def worst(self) -> list[int]:
-        """Return all lines by their mean BLEU over systems, the lowest first.
+    def rank_worst_first(self) -> list[int]:
+        """Return the numbers of all lines, from 0, ranked by their mean sentence BLEU over systems.
 
-        Of lines with equal BLEU, the longest comes first, since it tells most.
+        The line with the lowest BLEU comes first. Of lines with equal BLEU, that with the longest
+        reference does, since it tells most.
         """
-        negative_lengths = [-len(line) for line in self.references]
         mean_bleu = self.bleu.mean(axis=1)
-        # np.lexsort sorts by its last key first.
-        return list(map(int, np.lexsort((negative_lengths, mean_bleu))))
+        negative_lengths = [-len(reference) for reference in self.references]
+        # np.lexsort takes its most important key last.
+        ranked = np.lexsort((negative_lengths, mean_bleu))
+        return list(map(int, ranked))
 
 
 def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
-    """Yield the lines of each test set, with the translations of the first seed.
+    """Yield the lines of each test set, with the translations of its systems.
+
+    If systems are trained with several seeds, only translations of the first seed are shown.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     for task, test, scores in by_test_set(report.scores):
         rows = bleu_rows(scores)
@@ -84,7 +95,7 @@ def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
             task=task,
             test=test,
             languages=(source, target),
-            # Sources and references are the same for all systems, so any system's files give them.
+            # Sources and references are the same for all systems, so those of the last one do.
             sources=results.source_lines(test),
             references=references,
             outputs=outputs,
@@ -94,14 +105,18 @@ def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
 
 
 def shown_systems(rows: Sequence[ScoreRow], max_systems: int = MAX_SYSTEMS) -> list[ScoreRow]:
-    """Return the baseline and the best other systems of a test set, in the order of the rows.
+    """Choose the systems whose translations are shown: the baseline and those with the best BLEU.
 
     Args:
-        rows: The BLEU of each system.
+        rows: The BLEU of each system on a test set.
         max_systems: The largest number of systems, the baseline included.
+
+    Returns:
+        The rows of the chosen systems, in the order of `rows`.
     """
-    # The baseline has no difference, and so comes first.
+    # The baseline is compared with no system. Without a difference, it is sorted to the front.
     baseline, *others = sorted(rows, key=lambda row: pd.notna(row.difference))
-    best = sorted(others, key=lambda row: -row.value)[: max_systems - 1]
+    best_first = sorted(others, key=lambda row: -row.value)
+    best = best_first[: max_systems - 1]
     shown_names = {row.row_name for row in (baseline, *best)}
     return [row for row in rows if row.row_name in shown_names]

@@ -20,7 +20,10 @@ from bleuprint.runtime.flatten import flatten_settings
 
 
 class Machine(NamedTuple):
-    """Where training runs took place; the fields are columns of the records."""
+    """The machine of training runs, with the versions of libraries and the Git commit.
+
+    The fields have the names of the columns in reports/costs.csv.
+    """
 
     device: str
     processes: str
@@ -30,13 +33,13 @@ class Machine(NamedTuple):
 
 
 class TextFile(NamedTuple):
-    """A file of a corpus.
+    """A file that the text of a corpus comes from, as the report shows it.
 
     Attributes:
-        text: The name of the text, with the number of times that it is repeated.
+        text: The name of the text in params.yaml, and how often it is repeated, if at all.
         side: Whether it is the source, the target, or both.
-        origin: The address or path of the file, or what made it.
-        sha256: The SHA-256 of the file; may be empty.
+        origin: The address or path of the file, or what generated it.
+        sha256: The SHA-256 of the file; empty if params.yaml does not name one.
         license: The license of the text.
     """
 
@@ -48,15 +51,19 @@ class TextFile(NamedTuple):
 
 
 def provenance_section(report: ReportData) -> Section:
-    """Return the section of provenance.
+    """Return the report's section on how its results were made, and how to repeat them.
+
+    It shows the machines of the training runs, all settings, the files of the corpora with their
+    licenses, the signatures of the metrics, and a command that computes a score again.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     settings = report.settings
     systems = collect_system_settings(settings)
     corpora = {}
     for name, corpus in settings.corpora.items():
+        # Files are shown in a table of their own.
         settings_without_files = corpus.deciding_settings() | {"files": None}
         corpora[name] = {
             "files": _text_files(name, settings),
@@ -75,10 +82,13 @@ def provenance_section(report: ReportData) -> Section:
 
 
 def _scoring_command(report: ReportData) -> dict[str, str]:
-    """Return the arguments of the sacreBLEU command that repeats the first score of the report.
+    """Return the arguments of a sacreBLEU command that computes a BLEU of the report again.
+
+    The page shows the command, with the first BLEU of the report as the example, so that readers
+    can check it without this package.
 
     Returns:
-        The files `sources`, `references` and `hypotheses`, and the `tokenizer`.
+        The paths `sources`, `references` and `hypotheses`, and the name of the `tokenizer`.
     """
     row = report.bleu_rows[0]
     run = Run(row.system, row.corpus, int(row.first_seed))
@@ -87,31 +97,37 @@ def _scoring_command(report: ReportData) -> dict[str, str]:
         arguments[name] = path.as_posix()
     # A signature is a list of fields such as nrefs:1|case:mixed|tok:13a|version:2.6.0.
     _, _, after_tokenizer_key = row.signature.partition("|tok:")
-    arguments["tokenizer"], _, _ = after_tokenizer_key.partition("|")
+    tokenizer, _, _ = after_tokenizer_key.partition("|")
+    arguments["tokenizer"] = tokenizer
     return arguments
 
 
 def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
-    """Return which systems were trained on which machine, with which versions and commit.
+    """Return which systems were trained on each machine, such as `base on wmt14, big on wmt14`.
+
+    If all were trained on one machine, the text is `all`.
 
     Args:
-        runs: The table of runs of the records.
-
-    Returns:
-        The systems with their corpora as text; `all` if there is only one machine.
+        runs: The table of runs in results.json, a row for each run and test set.
     """
     trainings = one_row_per_training(runs).astype(object).fillna(NONE)
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)
-    systems = {}
-    for key, runs_on_machine in runs_by_machine:
+    has_one_machine = len(runs_by_machine) == 1
+    systems_by_machine = {}
+    for machine_fields, runs_on_machine in runs_by_machine:
         systems_on_corpora = runs_on_machine.system + " on " + runs_on_machine.corpus
-        is_only_machine = len(runs_by_machine) == 1
-        systems[Machine(*key)] = "all" if is_only_machine else ", ".join(systems_on_corpora)
-    return systems
+        systems = "all" if has_one_machine else ", ".join(systems_on_corpora)
+        systems_by_machine[Machine(*machine_fields)] = systems
+    return systems_by_machine
 
 
 def _text_files(corpus_name: str, settings: Settings) -> list[TextFile]:
-    """Return the files of a corpus, with their licenses."""
+    """Return the files that the text of a corpus comes from, with origin, hash and license.
+
+    Args:
+        corpus_name: The name of the corpus.
+        settings: The settings of the experiment, which list the files.
+    """
     corpus = settings.corpora[corpus_name]
     texts = corpus.files.texts()
     files = []

@@ -1,4 +1,4 @@
-"""What all sections of the HTML report are made from."""
+"""The settings and results that all sections of the HTML report are made from."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,11 +17,13 @@ from bleuprint.training.history import Curves
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """An experiment and its results.
+    """The settings and the results of an experiment, from which its HTML report is made.
+
+    What several sections show is computed by a property, once.
 
     Attributes:
         settings: The settings of the experiment.
-        records: The records of its results.
+        records: The results of the experiment, as results.json stores them.
         root: The project's folder, from which all other files are read.
     """
 
@@ -31,7 +33,7 @@ class ReportData:
 
     @property
     def scores(self) -> pd.DataFrame:
-        """The score frame of the records."""
+        """All scores of the report as a data frame, with the columns of `ScoreRow`."""
         return score_frame(self.records)
 
     @cached_property
@@ -41,7 +43,7 @@ class ReportData:
 
     @cached_property
     def training_runs(self) -> list[Run]:
-        """Each training run once, in the order of the records."""
+        """The runs, that is, each system on each corpus with each seed; no external systems."""
         return training_runs(self.records.runs)
 
     @property
@@ -59,7 +61,7 @@ class ReportData:
 
     @cached_property
     def curves(self) -> dict[Run, Curves]:
-        """The curves of each training run that has any."""
+        """The loss and validation scores by update of each training run that recorded them."""
         curves_by_run = {}
         for run in self.training_runs:
             curves = Curves.read(self.root / run.results_folder / "curves.json")

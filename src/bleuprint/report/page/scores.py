@@ -32,30 +32,42 @@ _SCALE_STEP = 5
 
 
 def score_variables(report: ReportData) -> dict[str, Any]:
-    """Return the variables of scores.html.j2: the tables of scores, and how to read them.
+    """Return the tables of scores and the notes on how to read them.
+
+    They are the variables of the template scores.html.j2: the main table with BLEU, and tables of
+    the other metrics, of losses, and of scores by document.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
-    score_frame = report.scores
-    further_metrics = score_tables.measured_scores(score_frame)[1:]  # The first one is BLEU.
-    further_tables = score_tables.tables_by_test_set(score_frame, further_metrics, costs=())
+    all_scores = report.scores
+    # The first metric is BLEU, which the main table shows.
+    _, *other_metrics = score_tables.measured_scores(all_scores)
+    other_tables = score_tables.tables_by_test_set(all_scores, other_metrics, costs=())
     return {
         "scores": _main_table(report),
-        "further": stack_tables(further_tables),
-        "losses": pivot_tables.loss_table(score_frame),
+        "further": stack_tables(other_tables),
+        "losses": pivot_tables.loss_table(all_scores),
         "losses_note": pivot_tables.LOSS_NOTE,
-        "documents": pivot_tables.document_table(score_frame),
+        "documents": pivot_tables.document_table(all_scores),
         "documents_notes": paragraphs("documents.md"),
-        "metrics": [METRICS[key] for key in further_metrics],
+        "metrics": [METRICS[key] for key in other_metrics],
         "several_seeds": report.has_several_seeds,
         "reading": notes.all_notes(report.records),
     }
 
 
 def _main_table(report: ReportData) -> Table:
-    """Return the table of BLEU, costs and similar metrics, with intervals and descriptions."""
+    """Return the main table of scores, with the test sets below each other.
+
+    A row shows a system's BLEU, its interval drawn to scale, some other metrics and training costs.
+    Below the name of a system stands its description, on the first test set only.
+
+    Args:
+        report: The settings and the results of the experiment.
+    """
     tasks = task_names(report.records.runs)
+    # Each description is removed when it is shown, so that it is not repeated.
     unused_descriptions = describe_rows(report.settings, tasks)
     interval_column = Column("± deviation" if report.has_several_seeds else "95% CI")
     tables = {}
@@ -64,43 +76,63 @@ def _main_table(report: ReportData) -> Table:
         rows = bleu_rows(scores_of_test)
         sentences = counted(int(rows[0].lines), "sentence")
         title = f"{task}, test set {test} ({sentences})"
-        low, high = _scale(rows)
-        intervals = {row.row_name: _draw_interval(row, low, high) for row in rows}
+        low_end, high_end = _scale_ends(rows)
+        drawings = {row.row_name: _draw_interval(row, low_end, high_end) for row in rows}
         table = score_tables.score_table(
             scores_of_test,
             metrics=["bleu", *BESIDE_BLEU],
             costs=_COSTS,
             metrics_without_difference=BESIDE_BLEU,
         )
-        table = _insert_after_bleu(table, interval_column, intervals)
+        table = _insert_after_bleu(table, interval_column, drawings)
         tables[title] = _add_descriptions(table, unused_descriptions)
-        scale_ends = Markup(f"<span>{low}</span> <span>{high}</span>")
-        title_cells[title] = {interval_column: Cell(scale_ends)}
+        # The row with the title of the test set also shows the numbers at both ends of the scale.
+        scale_labels = Markup(f"<span>{low_end}</span> <span>{high_end}</span>")
+        title_cells[title] = {interval_column: Cell(scale_labels)}
     return stack_tables(tables, title_cells)
 
 
 def _interval(row: ScoreRow) -> tuple[float, float]:
-    """Return the ends of a score's interval; over seeds, one standard deviation to each side."""
+    """Return the lower and upper end of the interval around a score.
+
+    It is the confidence interval of a score with one seed. A mean over several seeds has one
+    standard deviation to each side in its place, and a score without either an empty interval.
+    """
     if pd.notna(row.ci_low):
         return row.ci_low, row.ci_high
     deviation = 0.0 if pd.isna(row.deviation) else row.deviation
     return row.value - deviation, row.value + deviation
 
 
-def _scale(rows: Sequence[ScoreRow]) -> tuple[int, int]:
-    """Return the ends of the scale on which the scores of a test set are drawn."""
-    lows, highs = zip(*map(_interval, rows), strict=True)
-    low_end = _SCALE_STEP * math.floor(min(lows) / _SCALE_STEP)
-    high_end = _SCALE_STEP * math.ceil(max(highs) / _SCALE_STEP)
-    # Without an interval, both ends may be equal.
+def _scale_ends(rows: Sequence[ScoreRow]) -> tuple[int, int]:
+    """Return the lowest and highest BLEU of the scale that the scores of a test set are drawn on.
+
+    The scale contains the intervals of all systems. Its ends are rounded to multiples of
+    `_SCALE_STEP`.
+
+    Args:
+        rows: The BLEU of each system on the test set.
+    """
+    intervals = [_interval(row) for row in rows]
+    lowest = min(low for low, _ in intervals)
+    highest = max(high for _, high in intervals)
+    low_end = _SCALE_STEP * math.floor(lowest / _SCALE_STEP)
+    high_end = _SCALE_STEP * math.ceil(highest / _SCALE_STEP)
+    # Both ends are equal if all scores are the same multiple and have no interval.
     return low_end, max(low_end + _SCALE_STEP, high_end)
 
 
 def _draw_interval(row: ScoreRow, low_end: int, high_end: int) -> Markup:
-    """Return a score and its interval as SVG, drawn on a scale between two ends."""
+    """Draw a score as a point, and its interval as a line, in SVG.
+
+    Args:
+        row: The score.
+        low_end: The BLEU at the left end of the drawing.
+        high_end: The BLEU at its right end.
+    """
 
     def position(value: float) -> str:
-        """Return where a value lies on the scale, as a percentage of its width."""
+        """Return where a BLEU value lies in the drawing, as a percentage of its width."""
         return f"{100 * (value - low_end) / (high_end - low_end):.1f}%"
 
     low, high = _interval(row)
@@ -112,12 +144,12 @@ def _draw_interval(row: ScoreRow, low_end: int, high_end: int) -> Markup:
 
 
 def _insert_after_bleu(table: Table, column: Column, markups: Mapping[str, Markup]) -> Table:
-    """Return the table with a further column after that of BLEU.
+    """Return the table with a new column to the right of the column of BLEU.
 
     Args:
         table: The scores of a test set.
         column: The new column.
-        markups: Its cells by the names of rows; a row without one has an empty cell.
+        markups: The HTML of its cells, by the name of the row; other rows get an empty cell.
     """
     name_column = table.columns[0]
     rows = []
@@ -132,12 +164,12 @@ def _insert_after_bleu(table: Table, column: Column, markups: Mapping[str, Marku
 
 
 def _add_descriptions(table: Table, unused_descriptions: dict[str, str]) -> Table:
-    """Return the table with a description of each system below its name.
+    """Return the table with a description of each system in small type below its name.
 
     Args:
         table: The scores of a test set.
-        unused_descriptions: The descriptions by the names of rows. Each is removed when it is
-            used, so that it is shown on the first test set only.
+        unused_descriptions: The descriptions by the name of the row, such as `d_model 1024`. Each
+            is removed when it is used, so that it is shown on the first test set only.
     """
     name_column = table.columns[0]
     rows = []
@@ -152,18 +184,24 @@ def _add_descriptions(table: Table, unused_descriptions: dict[str, str]) -> Tabl
 
 
 def _row_name(shown_name: str) -> str:
-    """Return the name of a row without the marks of the baseline and of external systems."""
+    """Return the name of a row without the marks that tables add to it.
+
+    The baseline is shown as `Baseline: base`, and an external system as `online-a (external)`.
+    """
     return shown_name.removeprefix(score_tables.BASELINE).removesuffix(NOT_TRAINED)
 
 
 def errors_section(report: ReportData) -> Section:
-    """Return the section of output errors, which are found without a reference.
+    """Return the report's section of output errors, such as repeated words.
+
+    It has a table of the errors by system, and an explanation of each kind. Kinds that only some
+    experiments have are explained only there.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     explanations = paragraphs("errors.md")
-    # The last paragraph is the list of errors.
+    # The last paragraph is a Markdown list, with a line for each kind of error.
     for note in notes.error_notes(report.records):
         explanations[-1] += f"\n- {note}"
     data = {"table": pivot_tables.error_table(report.scores), "notes": explanations}
@@ -171,17 +209,18 @@ def errors_section(report: ReportData) -> Section:
 
 
 def cost_section(report: ReportData) -> Section:
-    """Return the section of training costs.
+    """Return the report's section of training costs, such as FLOPs and training time.
 
     If all systems were trained on one device, the caption names it in place of a column.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     table = costs_table(report.scores, [*COUNTED_COSTS, *MEASURED_COSTS])
     tables_by_device = split_by_column(table, "Device")
     device = ""
     if len(tables_by_device) == 1:
+        # This table is the same, but without the column of the device.
         device, table = next(iter(tables_by_device.items()))
     data = {
         "table": stack_tables(split_by_column(table, "Corpus")),

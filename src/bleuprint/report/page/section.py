@@ -14,10 +14,10 @@ TEMPLATES = attention_environment(Path(__file__).with_name("templates"))
 
 
 def paragraphs(name: str) -> list[str]:
-    """Return the paragraphs of a text that both table.md and the HTML report show.
+    """Return the paragraphs of an explanation that both table.md and the HTML report show.
 
     Args:
-        name: The file's name in report/templates/.
+        name: The name of the file in report/templates/, such as `errors.md`.
     """
     path = Path(__file__).parents[1] / "templates" / name
     text = path.read_text(encoding="utf-8")
@@ -29,7 +29,8 @@ class Section:
     """A section of the HTML report.
 
     Attributes:
-        anchor: The id of the section, and the name of its template.
+        anchor: The id of the section, such as `cost`, and the name of its template without
+            `.html.j2`.
         title: The heading.
         data: The variables of the template.
     """

@@ -22,10 +22,11 @@ _LINE_TEMPLATE = TEMPLATES.get_template("line.html.j2")
 
 
 class MarkedPiece(NamedTuple):
-    """Some words of an output, as line.html.j2 shows them.
+    """Some words of a translation or its reference, which the page marks if only one has them.
 
     Attributes:
-        kind: Whether the output, the reference, or both contain the words.
+        kind: `same` if both contain the words, `added` if only the translation does, and `missing`
+            if only the reference does.
         space: The space before the words, which is not marked.
         text: The words.
     """
@@ -36,78 +37,92 @@ class MarkedPiece(NamedTuple):
 
 
 def sentences_section(report: ReportData) -> Section:
-    """Return the section of translations: on each test set, as many lines as there is room for.
+    """Return the report's section with the translations of each test set.
+
+    The page may have a limited size, so each test set shows as many lines as fit into its part.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     sets = list(lines_of_sets(report))
-    room = BUDGET // len(sets)
+    bytes_per_set = BUDGET // len(sets)
     data = {
-        "sets": [_set_variables(lines, room) for lines in sets],
+        "sets": [_set_variables(lines, bytes_per_set) for lines in sets],
         "seeds": report.settings.seeds,
     }
     return Section("sentences", "Translations", data)
 
 
-def _set_variables(lines: SetLines, room: int) -> dict[str, Any]:
-    """Return what sentences.html.j2 shows of a test set.
+def _set_variables(lines: SetLines, max_bytes: int) -> dict[str, Any]:
+    """Return the lines of a test set that the page shows, as variables of sentences.html.j2.
+
+    Two short lists show where systems differ most and the worst lines. A long list shows lines in
+    the order of the text, as many as fit.
 
     Args:
-        lines: The lines of the test set.
-        room: The bytes that all lines of the long list may take.
+        lines: The lines of the test set, with translations.
+        max_bytes: The bytes of HTML that the long list may have.
     """
-    differing = lines.differing()
-    worst = lines.worst()
+    differing = lines.rank_by_difference()
+    worst = lines.rank_worst_first()
     short_lists = {}
     for title, ranked in (("Where systems differ most", differing), ("Worst lines", worst)):
         if ranked:
-            short_lists[title] = [_article(lines, line) for line in ranked[:SHORT_LIST]]
-    # The most interesting lines get their room first, but stand in the order of the text.
-    by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST], *range(len(worst))])
-    articles = {}
+            short_lists[title] = [_line_html(lines, line) for line in ranked[:SHORT_LIST]]
+    # If not all lines fit into the long list, the most interesting ones are kept.
+    all_lines = range(len(lines.sources))
+    by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST], *all_lines])
+    html_by_line = {}
+    bytes_left = max_bytes
     for line in by_interest:
-        article = _article(lines, line)
-        room -= len(article.encode())
-        if room < 0:
+        html = _line_html(lines, line)
+        bytes_left -= len(html.encode())
+        if bytes_left < 0:
             break
-        articles[line] = article
+        html_by_line[line] = html
     return {
         "lines": lines,
         "total": len(lines.sources),
         "short_lists": short_lists,
-        "articles": [articles[line] for line in sorted(articles)],
+        "articles": [html_by_line[line] for line in sorted(html_by_line)],
     }
 
 
-def _article(lines: SetLines, line: int) -> Markup:
-    """Return a line of a test set as HTML: source, reference, and the output of each system."""
+def _line_html(lines: SetLines, line: int) -> Markup:
+    """Return a line of a test set as HTML: source, reference, and the translation of each system.
+
+    Args:
+        lines: All lines of the test set.
+        line: The number of the line, from 0; the page counts from 1.
+    """
     reference = lines.references[line]
     outputs = []
     for system, translations in lines.outputs.items():
-        pieces = _marked_pieces(translations[line], reference)
+        pieces = _mark_differences(translations[line], reference)
         outputs.append((system, pieces, lines.bleu[system][line]))
     html = _LINE_TEMPLATE.render(
         number=line + 1,
         languages=lines.languages,
         outputs=outputs,
-        source=_shortened(lines.sources[line]),
-        reference=_shortened(reference),
+        source=_cut_long(lines.sources[line]),
+        reference=_cut_long(reference),
     )
     return Markup(html)
 
 
-def _marked_pieces(translation: str, reference: str) -> list[MarkedPiece]:
-    """Return the pieces in which a translation differs from its reference, and those between.
+def _mark_differences(translation: str, reference: str) -> list[MarkedPiece]:
+    """Split a translation into pieces, so that the page can mark how it differs from the reference.
+
+    Words that only the reference contains are among the pieces, too.
 
     Returns:
-        The pieces; none if the translation equals the reference, and only one if either is too
-        long to be compared.
+        The pieces, in order. The list is empty if the translation equals the reference. If one of
+        both is too long to be compared, the translation is one piece without a mark.
     """
     if translation == reference:
         return []
     if max(len(translation), len(reference)) > _MAX_CHARACTERS:
-        return [MarkedPiece("same", "", _shortened(translation))]
+        return [MarkedPiece("same", "", _cut_long(translation))]
     pieces = []
     printable_translation = replace_unprintable(translation)
     printable_reference = replace_unprintable(reference)
@@ -118,8 +133,8 @@ def _marked_pieces(translation: str, reference: str) -> list[MarkedPiece]:
     return pieces
 
 
-def _shortened(text: str) -> str:
-    """Return a text without unprintable characters, cut if it is too long."""
+def _cut_long(text: str) -> str:
+    """Return a text without unprintable characters, cut at the end if it is too long."""
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]} … (cut)"
     return replace_unprintable(text)

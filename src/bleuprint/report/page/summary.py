@@ -12,14 +12,14 @@ from bleuprint.report.seed_variance import estimate_deviations
 
 
 def summary_section(report: ReportData) -> Section:
-    """Return the section with warnings, findings and scores.
+    """Return the first section of the report: warnings, findings, and the tables of scores.
 
     Args:
-        report: The experiment and its results.
+        report: The settings and the results of the experiment.
     """
     ceiling_notes = notes.bleu_ceiling_notes(report.records.runs, report.root)
     data = {
-        "cautions": [*cautions(report), *map(_titled, ceiling_notes)],
+        "cautions": [*cautions(report), *map(_split_title, ceiling_notes)],
         "findings": list(_findings(report)),
     }
     data |= score_variables(report)
@@ -27,18 +27,24 @@ def summary_section(report: ReportData) -> Section:
 
 
 def _findings(report: ReportData) -> Iterator[Finding]:
-    """Yield the best systems, the detectable difference, and what documents change."""
-    # With several seeds, their own deviation is known and needs no estimate from other reports.
-    estimated_deviations = {} if report.has_several_seeds else estimate_deviations(report.root)
+    """Yield the findings of the summary.
+
+    They are the best system on each test set, the smallest difference that the test sets can
+    detect, and how results change if whole documents are resampled in place of lines.
+    """
+    estimated_deviations = {}
+    if not report.has_several_seeds:
+        # This experiment cannot show how much a seed changes BLEU, but other reports may.
+        estimated_deviations = estimate_deviations(report.root)
     yield from best_systems(report.scores, estimated_deviations)
     detectable = notes.detectable_note(report.records)
     if detectable:
-        yield _titled(detectable)
+        yield _split_title(detectable)
     for note in notes.document_notes(report.records):
         yield Finding("By document", note)
 
 
-def _titled(note: str) -> Finding:
-    """Return a note as a finding: what stands before its first colon is the title."""
+def _split_title(note: str) -> Finding:
+    """Return a note, such as `Few lines: 100 of news`, as a finding with a title and a text."""
     title, _, text = note.partition(": ")
     return Finding(title, text)

@@ -1,0 +1,168 @@
+"""What the score frame says of each system on each test set, apart from its scores.
+
+`system_columns` returns it as a data frame, which score_frame.py joins to the scores. Whether a
+difference between two systems is tested is decided here, too, by `reason_not_tested_against`.
+"""
+
+from typing import Protocol
+
+import pandas as pd
+
+from bleuprint.report.frame import SYSTEM_AND_TEST, Records
+from bleuprint.report.tasks import table_row_name, task_names
+from bleuprint.report.training_costs import machine_text
+from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
+
+_COST_COLUMNS = [
+    "parameters",
+    "updates",
+    "source_tokens",
+    "target_tokens",
+    "training_flops",
+    "train_seconds",
+    "train_tokens_per_second",
+    "peak_memory",
+    "training_flops_by_time",
+    "mfu",
+]
+
+
+class ComparedSystem(Protocol):
+    """A system on a test set, with what decides whether its difference from another is tested.
+
+    `ScoreRow` has these attributes, and so have the rows of the data frame of systems.
+    """
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether this experiment trains the system; otherwise its translations are given."""
+
+    @property
+    def is_too_low(self) -> bool:
+        """Whether its translations match too few 4-grams of the references, with every seed."""
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds."""
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of the test set."""
+
+
+def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) -> str:
+    """Return why the difference of a system from its baseline is not tested; empty if it is.
+
+    Below a floor, a significance test would say little: if a test over sentences has too few of
+    them, or if both systems match too few 4-grams of the references (scoring/floor.py).
+
+    Args:
+        baseline: The system that the other one is compared with.
+        system: The compared system, on the same test set.
+    """
+    # Two trained systems with several seeds are tested over the seeds, all others over sentences.
+    are_trained = baseline.is_trained and system.is_trained
+    is_test_over_sentences = not are_trained or system.seeds == 1
+    are_both_too_low = baseline.is_too_low and system.is_too_low
+    return reason_not_tested(
+        int(system.lines), bool(is_test_over_sentences), bool(are_both_too_low)
+    )
+
+
+def system_columns(records: Records) -> pd.DataFrame:
+    """Return the columns of the score frame that are the same for all metrics of a system.
+
+    They are languages, test set, seeds, training cost, baseline and name.
+
+    Args:
+        records: The results of the experiment, as results.json stores them.
+
+    Returns:
+        A row for each system, corpus and test set.
+    """
+    runs = records.runs
+    metrics = records.metrics
+    systems = runs.groupby(SYSTEM_AND_TEST, sort=False).agg(
+        source=("source", "first"),
+        target=("target", "first"),
+        training_sha256=("training_sha256", "first"),
+        lines=("lines", "first"),
+        references_sha256=("references_sha256", "first"),
+        seeds=("seed", "size"),
+        first_seed=("seed", "first"),
+    )
+    systems = systems.join(_mean_costs(runs))
+    # The baseline is the same for all metrics that are tested, and missing for the other ones.
+    systems["baseline"] = metrics.groupby(SYSTEM_AND_TEST).baseline.first()
+    # The number of matched 4-grams is stored only for the seeds with too few of them.
+    too_low = metrics[(metrics.metric == MATCHED_4_GRAMS) & (metrics.group == "")]
+    seeds_too_low = too_low.groupby(SYSTEM_AND_TEST).size()
+    seeds_too_low = seeds_too_low.reindex(systems.index, fill_value=0)
+    systems["is_too_low"] = seeds_too_low == systems.seeds
+    # An external system has no training, and so no fingerprint of one.
+    systems["is_trained"] = systems.training_sha256.notna()
+    systems = systems.reset_index()
+    tasks = task_names(runs)
+    systems["task"] = systems.corpus.map(tasks)
+    row_names = []
+    for system, corpus in zip(systems.system, systems.corpus, strict=True):
+        row_names.append(table_row_name(system, corpus, tasks))
+    systems["row_name"] = row_names
+    systems["why_untested"] = _reasons_not_tested(systems)
+    return systems
+
+
+def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what the training of each system cost, and on which machines it ran.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+
+    Returns:
+        A row for each system, corpus and test set. Costs, such as `train_seconds`, are means over
+        the seeds; the column `device` names the machines.
+    """
+    cost_columns = runs.reindex(columns=_COST_COLUMNS).apply(pd.to_numeric)
+    costs = runs[SYSTEM_AND_TEST].join(cost_columns)
+    costs = costs.groupby(SYSTEM_AND_TEST, sort=False).mean().astype("float64")
+    machines = runs.reindex(columns=[*SYSTEM_AND_TEST, "device", "processes", "threads"])
+    devices = []
+    for _, runs_of_system in machines.groupby(SYSTEM_AND_TEST, sort=False):
+        devices.append(_device_text(runs_of_system))
+    costs["device"] = devices
+    return costs
+
+
+def _device_text(runs: pd.DataFrame) -> str | None:
+    """Return the machines on which a system was trained, each once; None if they are not known.
+
+    Args:
+        runs: The training runs of the system, one for each seed.
+    """
+    machines: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
+    for run in runs[runs.device.notna()].itertuples():
+        machine = machine_text(run.device, run.processes, run.threads)
+        machines[machine] = None
+    return "; ".join(machines) or None
+
+
+def _reasons_not_tested(systems: pd.DataFrame) -> list[str]:
+    """Return for each system why its difference from the baseline is not tested.
+
+    The reason is empty if the difference is tested, and for the baseline itself.
+
+    Args:
+        systems: A row for each system and test set. A baseline is found by its row name among the
+            systems on the same test set.
+    """
+    system_by_row_name = {}
+    for system in systems.itertuples():
+        system_by_row_name[system.task, system.test, system.row_name] = system
+    reasons = []
+    for system in systems.itertuples():
+        baseline = system_by_row_name.get((system.task, system.test, system.baseline))
+        if baseline is None:
+            reasons.append("")
+        else:
+            reasons.append(reason_not_tested_against(baseline, system))
+    return reasons
