@@ -27,8 +27,8 @@ def _count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:.1f} GB"
+def _gigabytes(size_in_bytes: float) -> str:
+    return f"{size_in_bytes / 1e9:.1f} GB"
 
 
 def _percentage(share: float) -> str:
@@ -37,12 +37,12 @@ def _percentage(share: float) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """A column of training cost.
+    """A kind of training cost, such as FLOPs or training time, and how tables show it.
 
     Attributes:
-        label: The head of the column.
-        field: The field of `ScoreRow` that it shows.
-        form: Returns the text of a value.
+        label: The head of its column.
+        field: The field of `ScoreRow` with its value, such as `train_seconds`.
+        form: A function that returns the text of a value.
         is_text: Whether the values are texts, and not numbers.
     """
 
@@ -57,7 +57,10 @@ class Cost:
         return Column(self.label, is_text=self.is_text)
 
     def cell(self, row: ScoreRow) -> Cell:
-        """Return the cell of a system; it is empty where the cost is not known."""
+        """Return the cell of a system, with the number behind the text for sorting.
+
+        The cell has a dash if the cost is not known, for example of an external system.
+        """
         value = getattr(row, self.field)
         if pd.isna(value):
             return EMPTY
@@ -89,21 +92,24 @@ MEASURED_COSTS = (
 
 
 def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
-    """Return the training costs of each system on each corpus, means over seeds.
+    """Return the table of training costs, with a row for each system on each corpus.
+
+    With several seeds, costs are means over them.
 
     Args:
-        scores: The data frame of all scores, with the columns of `ScoreRow`.
-        costs: The columns.
+        scores: The data frame of all scores, which also contains the costs of each system.
+        costs: The kinds of cost to show, one per column.
     """
-    system = Column("System", is_text=True)
-    corpus = Column("Corpus", is_text=True)
+    system_column = Column("System", is_text=True)
+    corpus_column = Column("Corpus", is_text=True)
     computed = computed_scores(scores)
+    # A system has a row for each test set and metric, with the same costs in all of them.
     trained = computed[computed.is_trained].drop_duplicates(["system", "corpus"])
     rows = []
     for row in score_rows(trained):
-        cells = {system: Cell(row.system), corpus: Cell(row.corpus)}
+        cells = {system_column: Cell(row.system), corpus_column: Cell(row.corpus)}
         for cost in costs:
             cells[cost.column] = cost.cell(row)
         rows.append(Row(cells))
     cost_columns = [cost.column for cost in costs]
-    return Table([system, corpus, *cost_columns], rows)
+    return Table([system_column, corpus_column, *cost_columns], rows)

@@ -40,12 +40,12 @@ from bleuprint.training.history import EarlyEnd, TrainingFacts
 
 
 def all_notes(records: Records, root: Path | None = None) -> list[str]:
-    """Return all notes on how to read the scores, a sentence or two each.
+    """Return all notes on how to read the scores of a report, a sentence or two each.
 
     Args:
         records: The results of the experiment, as results.json stores them.
-        root: The project's folder, to add the notes on training runs and test sets whose files it
-            contains.
+        root: The project's folder. Its files say which training runs ended early and what BLEU a
+            perfect translation reaches. None skips these notes.
     """
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
@@ -58,7 +58,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     if scores_of_all_lines.agreement.notna().any():
         lines.append(AGREEMENT_NOTE)
     lines += _shared_test_set_notes(records.runs)
-    lines += _notes_on_untrained_systems(records.runs)
+    lines += _external_system_notes(records.runs)
     lines += _decoding_notes(records.runs)
     lines += file_warning_notes(records)
     lines += literature.source_notes(records)
@@ -73,12 +73,15 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
 
 
 def legend_notes(records: Records) -> Iterator[str]:
-    """Yield what intervals, differences and their marks mean.
+    """Yield sentences that explain the signs in tables of scores, such as ±, brackets, Δ and †.
+
+    Only signs that the tables of this experiment contain are explained.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
     seeds = records.runs.seed.nunique()
+    # An external system has no training here, and one file of translations for all seeds.
     has_external_systems = records.runs.training_sha256.isna().any()
     if seeds > 1:
         yield f"± gives the standard deviation over {seeds} seeds."
@@ -88,6 +91,7 @@ def legend_notes(records: Records) -> Iterator[str]:
     if len(baselines) == 0:
         return
     test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
+    # Corpora that lack the first baseline have another one.
     baseline_names = ", on corpora without it from ".join(baselines)
     yield (
         f"Δ is the difference from {baseline_names}. † marks p below {SIGNIFICANCE_LEVEL} "
@@ -100,9 +104,10 @@ def legend_notes(records: Records) -> Iterator[str]:
 
 
 def floor_notes(records: Records) -> Iterator[str]:
-    """Yield a note for each test set on which no significance can be tested, with the reason.
+    """Yield a note for each test set on which differences are not tested, with the reason.
 
-    Either systems match too few n-grams of the references, or the test set has too few sentences.
+    A significance test needs enough sentences, and translations that match enough 4-grams of the
+    references (scoring/floor.py). Both reasons may apply to one test set.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -122,7 +127,13 @@ def floor_notes(records: Records) -> Iterator[str]:
 
 
 def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield which corpora have the same test sets, and so share a table."""
+    """Yield a note for each table that shows systems of several corpora.
+
+    Corpora with the same test sets share a table: they differ only in how they are prepared.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+    """
     corpora_by_task: dict[str, list[str]] = {}
     for corpus, task in task_names(runs).items():
         corpora_by_task.setdefault(task, []).append(corpus)
@@ -134,13 +145,20 @@ def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _notes_on_untrained_systems(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield what each external system is, and how external systems are scored and tested."""
-    untrained = runs[runs.training_sha256.isna()]
-    if untrained.empty:
+def _external_system_notes(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield what each external system is, then how external systems are scored and tested.
+
+    An external system is not trained here: params.yaml names files with its translations, and a
+    description, which the column `about` contains.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+    """
+    external = runs[runs.training_sha256.isna()]
+    if external.empty:
         return
-    for (system, about), corpora in untrained.groupby(["system", "about"], sort=False).corpus:
-        description = " ".join(about.split())
+    for (system, about), corpora in external.groupby(["system", "about"], sort=False).corpus:
+        description = " ".join(about.split())  # Line breaks become spaces.
         if not description.endswith((".", "!", "?")):
             description += "."
         yield f"{system}{NOT_TRAINED}, {', '.join(corpora.unique())}: {description}"
@@ -156,77 +174,99 @@ def _notes_on_untrained_systems(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _decoding_notes(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield which systems are ensembles, and which translate with other engines or precisions."""
+    """Yield notes on systems that translate in another way than usual.
+
+    They are ensembles, and systems that use different engines, such as PyTorch, or precisions, such
+    as bfloat16.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+    """
     trained = trained_runs(runs)
     ensembles = trained[trained.models > 1]
     for system, models in ensembles.groupby("system", sort=False).models:
         yield f"{system}: an ensemble of {models.max()} checkpoints of one training."
     systems_by_engine = trained.groupby(["engine", "precision"], sort=False).system.unique()
     if len(systems_by_engine) > 1:
-        users = []
+        engine_texts = []
         for (engine, precision), systems in systems_by_engine.items():
-            users.append(f"{engine} {precision}: {', '.join(systems)}")
+            engine_texts.append(f"{engine} {precision}: {', '.join(systems)}")
         yield (
-            f"Not all systems translated with the same engine and precision. {'; '.join(users)}."
+            "Not all systems translated with the same engine and precision. "
+            f"{'; '.join(engine_texts)}."
         )
 
 
 def file_warning_notes(records: Records) -> Iterator[str]:
-    """Yield the warnings on the translation files of external systems, each with its system.
+    """Yield the warnings on files of translations that external systems are scored by.
+
+    Scoring warns, for example, if many translations equal their source.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
     for row in score_rows(scores[scores.metric == WARNING]):
-        # The group of a warning is its text (scoring/file_warnings.py).
+        # A warning is stored like a score, with its text in place of the group of lines
+        # (scoring/file_warnings.py).
         yield f"Look at {display_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
 def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
-    """Yield a note for each test set on which a perfect translation does not reach 100 BLEU.
+    """Yield a note for each test set on which even a perfect translation does not reach 100 BLEU.
+
+    A system can only output what its vocabulary can write, so the references, encoded and decoded
+    again, may differ from themselves. Their BLEU is the ceiling.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder; test sets whose statistics it does not contain have no note.
     """
     for corpus, tests in runs.groupby("corpus", sort=False).test:
-        statistics = corpus_folder(corpus, "corpus_stats", root)
-        yield from bleu_ceiling.ceiling_notes(statistics, corpus, tests.unique())
+        statistics_folder = corpus_folder(corpus, "corpus_stats", root)
+        yield from bleu_ceiling.ceiling_notes(statistics_folder, corpus, tests.unique())
 
 
 def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
-    """Return the training runs that patience ended, with the reason.
+    """Return the training runs that ended early, since validation did not improve any longer.
+
+    The setting `patience` ends them. The file training.json of a run stores why; it is optional, so
+    a run is skipped if the file is missing, damaged, or of another training than the report's.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
-        root: The project's folder. Training runs whose training.json is not there, is damaged or
-            belongs to another training are skipped, since the records alone make the report.
+        root: The project's folder.
+
+    Returns:
+        The early end of each such run.
     """
-    ends = {}
+    early_ends_by_run = {}
     for row in one_row_per_training(runs).itertuples():
         run = Run(row.system, row.corpus, row.seed)
         path = root / run.results_folder / "training.json"
         if not path.exists():
             continue
         try:
-            facts = TrainingFacts.read(path)
+            training = TrainingFacts.read(path)
         except UserError:
             continue
-        if facts.early_end and facts.fingerprint == row.training_sha256:
-            ends[run] = facts.early_end
-    return ends
+        is_training_of_report = training.fingerprint == row.training_sha256
+        if training.early_end and is_training_of_report:
+            early_ends_by_run[run] = training.early_end
+    return early_ends_by_run
 
 
 def early_end_notes(
     runs: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
 ) -> Iterator[str]:
-    """Yield a note for each training run that patience ended.
+    """Yield a note for each training run that ended early, since validation did not improve.
+
+    The note contains a warning if the run may have ended too early.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder.
-        only_warnings: Whether to skip the runs that probably did not end too early.
+        only_warnings: Whether to skip the runs without a warning.
     """
     for run, early_end in early_ends(runs, root).items():
         if only_warnings and not early_end.warning:
@@ -236,47 +276,63 @@ def early_end_notes(
 
 
 def document_notes(records: Records) -> Iterator[str]:
-    """Yield how resampling whole documents, in place of lines, changes intervals and tests.
+    """Yield notes on how intervals and tests change if documents are resampled in place of lines.
 
-    Lines of one document resemble each other, so intervals by document are wider, and a difference
-    that is significant by line may not be significant by document.
+    Lines of one document resemble each other. So an interval by document is wider than one by line,
+    and a difference that is significant by line may not be significant by document.
 
     Args:
-        records: The results of the experiment, as results.json stores them.
+        records: The results of the experiment, as results.json stores them. Scores by document are
+            a group of their own.
     """
     for task, test, scores in by_test_set(score_frame(records)):
         rows_by_document = score_rows(select_metric(scores, "bleu", DOCUMENT))
+        # Document BLEU is measured wherever the test set says where its documents begin.
         document_bleu = score_rows(select_metric(scores, "dbleu", DOCUMENT))
         if not document_bleu:
             continue
         name = f"{task}, test set {test}"
-        documents = int(document_bleu[0].units)
-        rows_by_line = {}
+        document_count = int(document_bleu[0].units)
+        row_by_line = {}
         for row in score_rows(select_metric(scores, "bleu")):
-            rows_by_line[row.row_name] = row
+            row_by_line[row.row_name] = row
         width_ratios = []
-        for row in rows_by_document:
-            width_by_line = rows_by_line[row.row_name].ci_width
-            if documents > 1 and width_by_line:
-                width_ratios.append(row.ci_width / width_by_line)
+        for by_document in rows_by_document:
+            width_by_line = row_by_line[by_document.row_name].ci_width
+            if document_count > 1 and width_by_line:
+                width_ratios.append(by_document.ci_width / width_by_line)
         if width_ratios:
             yield (
-                f"{name}, {documents:,} documents: by document the interval of BLEU is "
+                f"{name}, {document_count:,} documents: by document the interval of BLEU is "
                 f"{format_range(width_ratios)} times as wide as by line."
             )
-        for row in rows_by_document:
-            by_line = rows_by_line[row.row_name]
-            is_significant_by_document = is_significant(row.difference, row.p)
-            if by_line.mark and pd.notna(row.difference) and not is_significant_by_document:
+        for by_document in rows_by_document:
+            by_line = row_by_line[by_document.row_name]
+            if _is_significant_only_by_line(by_line, by_document):
                 yield (
-                    f"{name}: the difference of {row.row_name} from {row.baseline} in BLEU is "
-                    f"significant by line ({format_p_value(by_line.p)}), not by document "
-                    f"({format_p_value(row.p)})."
+                    f"{name}: the difference of {by_document.row_name} from "
+                    f"{by_document.baseline} in BLEU is significant by line "
+                    f"({format_p_value(by_line.p)}), not by document "
+                    f"({format_p_value(by_document.p)})."
                 )
+
+
+def _is_significant_only_by_line(by_line: ScoreRow, by_document: ScoreRow) -> bool:
+    """Return whether a difference is significant if lines are resampled, but not with documents.
+
+    Args:
+        by_line: The score of a system, tested by resampling lines.
+        by_document: The same score, tested by resampling documents; it may lack a difference.
+    """
+    if not by_line.mark or pd.isna(by_document.difference):
+        return False
+    return not is_significant(by_document.difference, by_document.p)
 
 
 def error_notes(records: Records) -> list[str]:
     """Return the explanations of output errors that only some experiments have.
+
+    So far, this is one error: outputs that the maximum length cut off.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -286,9 +342,10 @@ def error_notes(records: Records) -> list[str]:
 
 
 def signature_notes(records: Records) -> Iterator[str]:
-    """Yield each signature of a metric once, with the target languages that have it.
+    """Yield the signature of each metric, as an item of a Markdown list.
 
-    Only BLEU's signature depends on the target language, through the tokenizer.
+    sacreBLEU prints a signature with each score: the version and the options of the metric. BLEU
+    may have several, since its tokenizer depends on the target language, which is named then.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -303,11 +360,15 @@ def signature_notes(records: Records) -> Iterator[str]:
 
 
 def detectable_note(records: Records) -> str:
-    """Return which differences in BLEU the test sets can detect; empty if it is not known.
+    """Return a note on the smallest difference in BLEU that each test set can detect.
+
+    A smaller difference is probably not significant, even if it is real. The note is empty if no
+    difference is tested.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
+    # Test sets with the same difference are named together.
     test_sets_by_difference: dict[str, list[str]] = {}
     for task, test, scores in by_test_set(score_frame(records)):
         difference = _detectable_difference_text(bleu_rows(scores))
@@ -334,7 +395,10 @@ def detectable_note(records: Records) -> str:
 
 
 def _detectable_difference_text(rows: Sequence[ScoreRow]) -> str:
-    """Return the difference in BLEU that a test set can detect; empty if it is not known.
+    """Return the smallest difference in BLEU that a test set can detect, as text.
+
+    An example is `0.8 to 1.1 BLEU on 3,003 sentences and 0.5 over 3 seeds`. The text is empty if no
+    system's difference is tested.
 
     Args:
         rows: The BLEU of each system on the test set.
@@ -345,6 +409,7 @@ def _detectable_difference_text(rows: Sequence[ScoreRow]) -> str:
     for row in tested_rows:
         if row.standard_error:
             by_sampling_error.append(detectable_difference(row.standard_error))
+        # NaN, with one seed, is not larger than 0.
         if row.difference_deviation > 0:
             by_seed_variance.append(
                 detectable_difference_over_seeds(row.seeds, row.difference_deviation)
@@ -363,7 +428,7 @@ def _detectable_difference_text(rows: Sequence[ScoreRow]) -> str:
 
 
 def format_range(numbers: Sequence[float]) -> str:
-    """Return the range of some numbers with one decimal: `1.2 to 3.4`, or `1.2` if all are equal.
+    """Return the range of some numbers as text: `1.2 to 3.4`, or `1.2` if all are rounded to it.
 
     Args:
         numbers: At least one number.

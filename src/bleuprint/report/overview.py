@@ -25,10 +25,13 @@ Parts = list[str | Table]
 
 
 def everything(records: Records) -> Parts:
-    """Return the tables of all scores and costs, and all notes, however long.
+    """Return all tables of scores and costs, and all notes, for `bleuprint table --all`.
 
     Args:
         records: The results of the experiment, as results.json stores them.
+
+    Returns:
+        The tables and lines to print, in order.
     """
     scores = score_frame(records)
     parts: Parts = [
@@ -46,41 +49,48 @@ def everything(records: Records) -> Parts:
 
 
 def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
-    """Return the scores and how to read them, on one screen.
+    """Return the most important scores, and notes on how to read them, as one screen of text.
 
-    If they do not fit, the costs are omitted; then everything except BLEU, and the rows for which
-    there is no room.
+    Three versions are tried until one has at most `LINES` lines: scores and costs; scores only; or
+    BLEU only, for as many systems as fit.
 
     Args:
         records: The results of the experiment, as results.json stores them.
-        closing_lines: Lines that are printed at the end in any case.
+        closing_lines: Lines that every version ends with, after the warnings.
+
+    Returns:
+        The tables and lines to print, in order.
     """
     closing = _warning_lines(records)
     closing += map(wrap, closing_lines)
-    room = LINES - height(closing)
+    lines_left = LINES - height(closing)
     scores = score_frame(records)
-    table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
-    costs = costs_table(scores, _COSTS_ON_SCREEN)
+    score_table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
+    cost_table = costs_table(scores, _COSTS_ON_SCREEN)
     legend_lines = list(map(wrap, notes.legend_notes(records)))
     reading_lines = ["", *legend_lines]
-    if any(AGREEMENT_COLUMN in column.label for column in table.columns):
+    if any(AGREEMENT_COLUMN in column.label for column in score_table.columns):
         reading_lines.append(wrap(f"{AGREEMENT_DEFINITION}."))
     detectable = notes.detectable_note(records)
     if detectable:
         reading_lines.append(wrap(detectable))
-    with_costs: Parts = [table, costs, *reading_lines]
-    if height(with_costs) <= room:
+    with_costs: Parts = [score_table, cost_table, *reading_lines]
+    if height(with_costs) <= lines_left:
         return [*with_costs, *closing]
-    without_costs: Parts = [table, *reading_lines]
-    if height(without_costs) <= room:
+    without_costs: Parts = [score_table, *reading_lines]
+    if height(without_costs) <= lines_left:
         return [*without_costs, *closing]
     bleu_tables = tables_by_test_set(computed_scores(scores), costs=())
-    bleu_parts = _cut_tables(bleu_tables, room, ["", *legend_lines])
+    bleu_parts = _best_rows_that_fit(bleu_tables, lines_left, ["", *legend_lines])
     return [*bleu_parts, *closing]
 
 
 def _warning_lines(records: Records) -> list[str]:
-    """Return the warnings that are shown below the scores, after an empty line."""
+    """Return the warnings below the scores, each wrapped to the terminal, after an empty line.
+
+    They concern files of external systems, test sets on which no system can reach 100 BLEU, and
+    training runs that may have ended too early.
+    """
     warnings = [
         *notes.file_warning_notes(records),
         *notes.bleu_ceiling_notes(records.runs),
@@ -91,11 +101,11 @@ def _warning_lines(records: Records) -> list[str]:
 
 @dataclass(frozen=True)
 class _RankedRow:
-    """A row of one of the tables, with its rank.
+    """A row of one of several tables, with its rank: rows of a low rank are kept if not all fit.
 
     Attributes:
         rank: 1 for the baseline and the best system of a table, 2 for the second best, and so on.
-        table_number: The position of the table.
+        table_number: The position of the row's table among the tables.
         row: The row.
     """
 
@@ -104,53 +114,72 @@ class _RankedRow:
     row: Row
 
 
-def _cut_tables(tables: Mapping[str, Table], room: int, legend_lines: Sequence[str]) -> Parts:
-    """Return as many rows of BLEU tables as fit into a number of lines, at least one.
+def _best_rows_that_fit(
+    tables: Mapping[str, Table], max_lines: int, legend_lines: Sequence[str]
+) -> Parts:
+    """Return the BLEU tables of all test sets, with as many rows as fit into a number of lines.
+
+    The number of rows is lowered until the text fits. One row is always kept.
 
     Args:
         tables: The tables of the test sets, by name.
-        room: The number of lines.
+        max_lines: The number of lines that tables and legend may have.
         legend_lines: Lines that are printed below the tables.
     """
     ranked_rows = _rank_rows(tables)
-    largest_count = min(len(ranked_rows), room)  # A row takes at least one line.
+    # A row takes at least one line, so more rows need not be tried.
+    largest_count = min(len(ranked_rows), max_lines)
     for row_count in range(largest_count, 1, -1):
-        parts = _parts_with_rows(tables, ranked_rows, row_count, legend_lines)
-        if height(parts) <= room:
+        parts = _keep_best_rows(tables, ranked_rows, row_count, legend_lines)
+        if height(parts) <= max_lines:
             return parts
-    return _parts_with_rows(tables, ranked_rows, 1, legend_lines)
+    return _keep_best_rows(tables, ranked_rows, 1, legend_lines)
 
 
 def _rank_rows(tables: Mapping[str, Table]) -> list[_RankedRow]:
-    """Return the rows of all tables, the most important first.
+    """Return the rows of all tables in one list, the most important first.
 
-    First come the baseline and the best system of each test set, then the second best of each, and
+    First come the baseline and the best system of each table, then the second best of each, and
     so on.
+
+    Args:
+        tables: The BLEU tables of the test sets, by name.
     """
     ranked_rows = []
     for table_number, table in enumerate(tables.values()):
         baseline_first = sorted(table.rows, key=_baseline_and_bleu)
         for position, row in enumerate(baseline_first):
-            rank = max(position, 1)  # The baseline at position 0 ranks with the best system.
+            # The baseline, at position 0, is as important as the best system, at position 1.
+            rank = max(position, 1)
             ranked_rows.append(_RankedRow(rank, table_number, row))
     # Sorting keeps the order of equal ranks: the baseline stays before the best system.
     return sorted(ranked_rows, key=lambda ranked: (ranked.rank, ranked.table_number))
 
 
-def _parts_with_rows(
+def _keep_best_rows(
     tables: Mapping[str, Table],
     ranked_rows: Sequence[_RankedRow],
     row_count: int,
     legend_lines: Sequence[str],
 ) -> Parts:
-    """Return the tables with only the first of the ranked rows, and how many rows are missing."""
+    """Return the tables with only their most important rows, and the lines below them.
+
+    To save room, the columns of human agreement are removed. If rows are missing, a line says how
+    many.
+
+    Args:
+        tables: The BLEU tables of the test sets, by name.
+        ranked_rows: The rows of all tables, the most important first.
+        row_count: The number of rows to keep, over all tables.
+        legend_lines: Lines that are printed below the tables.
+    """
     kept_tables = {}
     for table_number, (name, table) in enumerate(tables.items()):
-        rows = []
+        kept_rows = []
         for ranked in ranked_rows[:row_count]:
             if ranked.table_number == table_number:
-                rows.append(ranked.row)
-        kept_tables[name] = replace(table, rows=rows)
+                kept_rows.append(ranked.row)
+        kept_tables[name] = replace(table, rows=kept_rows)
     stacked = stack_tables(kept_tables)
     agreement_labels = []
     for column in stacked.columns:
@@ -164,9 +193,14 @@ def _parts_with_rows(
 
 
 def _baseline_and_bleu(row: Row) -> tuple[bool, float]:
-    """Return the key that sorts the baseline to the front, and the other rows by BLEU."""
+    """Return the key by which the rows of a table are sorted: the baseline, then by BLEU.
+
+    Keys are sorted in ascending order, so False comes before True, and BLEU is negative to let the
+    highest one come first.
+    """
     bleu = 0.0
     for column, cell in row.cells.items():
         if column.label == "BLEU" and cell.value is not None:
             bleu = cell.value
-    return row.kind != "baseline", -bleu
+    is_not_baseline = row.kind != "baseline"
+    return is_not_baseline, -bleu

@@ -38,12 +38,12 @@ LOSS_NOTE = (
 
 @dataclass(frozen=True)
 class PivotColumn:
-    """A column of a pivot table.
+    """A column of a pivot table, which shows one metric, computed over a group of lines.
 
     Attributes:
-        label: The head of the column.
-        metric: The key of the metric that it shows.
-        group: The group of lines; empty for all lines.
+        label: The head of the column, such as `1-10`.
+        metric: The key of the metric, such as `bleu`.
+        group: The group of lines, such as `length 1-10`; empty for all lines.
     """
 
     label: str
@@ -57,14 +57,17 @@ def pivot_table(
     text_of: Callable[[ScoreRow], str],
     unit: str = "",
 ) -> Table | None:
-    """Return all test sets below each other, with a column for each metric or group of lines.
+    """Return one table of all test sets, with a column for each metric or group of lines.
+
+    Test sets stand below each other. Above the systems of each, a row shows its title and, for each
+    column, how many units the scores are computed from, such as lines.
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
         pivot_columns: The columns.
-        text_of: Returns what is shown of a score.
-        unit: What the title row of a test set counts for each column: lines, words, documents, or
-            references, which are the lines that the metric does not count.
+        text_of: A function that returns the text of a score.
+        unit: What is counted: `lines`, `words`, `documents`, or `references`, that is, references
+            that have an output error themselves; empty to count nothing.
 
     Returns:
         The table without the rows and columns that have no value; None if no column has one.
@@ -82,6 +85,7 @@ def pivot_table(
             column = Column(pivot_column.label)
             cells = {row.row_name: Cell(text_of(row), row.value) for row in rows}
             builder.add(column, cells)
+            # The number is the same for all systems.
             count = _unit_count(rows[0], unit)
             if count:
                 counts[column] = Cell(f"{count:,.0f}", count)
@@ -89,23 +93,33 @@ def pivot_table(
         tables[title] = builder.build(scores_of_test, mark_baseline=False)
         counts_by_title[title] = counts
     stacked = stack_tables(tables, counts_by_title)
-    # The first test set may lack some columns, so stacking leaves them in another order.
-    ordered_columns = []
+    columns = _columns_in_order(stacked, pivot_columns)
+    if not columns:
+        return None
+    return Table([SYSTEM_COLUMN, *columns], stacked.rows)
+
+
+def _columns_in_order(table: Table, pivot_columns: Sequence[PivotColumn]) -> list[Column]:
+    """Return the columns of a table in the order in which they were asked for.
+
+    Stacking has changed the order if the first test set lacks some of the columns.
+    """
+    columns = []
     for pivot_column in pivot_columns:
         column = Column(pivot_column.label)
-        if column in stacked.columns:
-            ordered_columns.append(column)
-    if not ordered_columns:
-        return None
-    return Table([SYSTEM_COLUMN, *ordered_columns], stacked.rows)
+        if column in table.columns:
+            columns.append(column)
+    return columns
 
 
 def _unit_count(row: ScoreRow, unit: str) -> float:
-    """Return the number of units that a title row shows for a metric; 0 to show nothing.
+    """Return how many units a score is computed from; 0 if nothing is counted.
 
     Args:
-        row: The score of any system, since the number is the same for all.
-        unit: What is counted; see `pivot_table`.
+        row: The score, which stores the number.
+        unit: What is counted, such as `lines` or `words`; empty for nothing. With `references`,
+            the lines that the score leaves out are counted: an output error is not counted in lines
+            whose reference has it, too.
     """
     if not unit or pd.isna(row.units):
         return 0.0
@@ -115,13 +129,19 @@ def _unit_count(row: ScoreRow, unit: str) -> float:
 
 
 def loss_table(scores: pd.DataFrame) -> Table | None:
-    """Return loss and perplexity of the references; None if no system has them."""
+    """Return the table of loss and perplexity, that is, how well systems predict the references.
+
+    None if no system has them, as external systems.
+    """
     columns = [PivotColumn(metric.label, metric.key) for metric in LOSSES]
     return pivot_table(scores, columns, value_text)
 
 
 def length_table(scores: pd.DataFrame) -> Table | None:
-    """Return BLEU by source length, and the length ratio."""
+    """Return the table of BLEU by source length, such as BLEU of lines with 1 to 10 words.
+
+    The last column is the length ratio: output length by reference length.
+    """
     columns = []
     for bucket in LENGTH_BUCKETS:
         columns.append(PivotColumn(bucket, "bleu", f"{LENGTH_GROUP} {bucket}"))
@@ -130,7 +150,11 @@ def length_table(scores: pd.DataFrame) -> Table | None:
 
 
 def word_recall_table(scores: pd.DataFrame) -> Table | None:
-    """Return the word recall by training frequency; None if no corpus has words."""
+    """Return the table of word recall by how often the training text contains the words.
+
+    Word recall is the share of the references' words that the translations contain. None if no
+    corpus separates words by spaces.
+    """
     columns = []
     for bucket in COUNT_BUCKETS:
         columns.append(PivotColumn(bucket, WORD_ACCURACY, f"{COUNT_GROUP} {bucket}"))
@@ -138,7 +162,10 @@ def word_recall_table(scores: pd.DataFrame) -> Table | None:
 
 
 def document_table(scores: pd.DataFrame) -> Table | None:
-    """Return scores by document; None if no test set says where its documents begin."""
+    """Return the table of scores by document, with intervals from resampled documents.
+
+    None if no test set says where its documents begin.
+    """
     columns = []
     for key in ("dbleu", *SCORE_KEYS):
         columns.append(PivotColumn(METRICS[key].label, key, DOCUMENT))
@@ -146,23 +173,28 @@ def document_table(scores: pd.DataFrame) -> Table | None:
 
 
 def error_table(scores: pd.DataFrame) -> Table | None:
-    """Return the number of lines with each output error that occurs, and of such references."""
+    """Return the table of output errors: how many lines of each system have each error.
+
+    Output errors, such as repeated words, are found without a reference. Errors that neither a
+    translation nor a reference has get no column, except the total.
+    """
     columns = []
     for key in ERROR_KEYS:
         rows = select_metric(scores, key)
-        # A line whose reference has the error is not counted: then there are fewer units.
+        # Lines whose reference has the error are left out, so fewer units than lines remain.
         is_in_references = rows.units < rows.lines
-        occurs = ((rows.value > 0) | is_in_references).any()
+        is_in_translations = rows.value > 0
+        occurs = (is_in_translations | is_in_references).any()
         if key == ANY_ERROR or occurs:
             columns.append(PivotColumn(METRICS[key].label, key))
     return pivot_table(scores, columns, marked_score_text, unit="references")
 
 
 def value_text(row: ScoreRow) -> str:
-    """Return the value of a score."""
+    """Return a score as text, such as `31.1`."""
     return row.value_text
 
 
 def marked_score_text(row: ScoreRow) -> str:
-    """Return a score with its interval or deviation, and the mark of its difference."""
+    """Return a score as text, such as `31.1 [30.1, 33.1]‡`, with its significance mark."""
     return f"{row.score_text}{row.mark}"

@@ -35,11 +35,13 @@ _BASELINE_KIND = "baseline"
 
 @dataclass
 class TableBuilder:
-    """Collects the columns of a table with one row per system.
+    """Builds a table with one row per system, column by column.
+
+    Systems may lack some columns, for example a metric that was not measured; they get empty cells.
 
     Attributes:
-        columns: The columns after the one of names.
-        cells_by_row: The cells of each row, by the row's name and their columns.
+        columns: The columns so far, without the first one, which contains the names of systems.
+        cells_by_row: For each row, by its name, the cells of the columns that it has.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -57,11 +59,11 @@ class TableBuilder:
             self.cells_by_row.setdefault(row_name, {})[column] = cell
 
     def build(self, scores: pd.DataFrame, mark_baseline: bool) -> Table:
-        """Return the table, with a row for each system and published number of these scores.
+        """Return the table, with a row for each system and each published number.
 
         Args:
-            scores: The score frame, or its part of a test set.
-            mark_baseline: Whether the name of the baseline says that it is the baseline.
+            scores: Scores of the systems of the table, which decide its rows and their order.
+            mark_baseline: Whether to show the baseline as `Baseline: base`.
         """
         baselines = _baseline_names(scores) if mark_baseline else set()
         rows = []
@@ -78,7 +80,13 @@ class TableBuilder:
 
 
 def _baseline_names(scores: pd.DataFrame) -> set[str]:
-    """Return the names of the rows that are compared with, and not compared themselves."""
+    """Return the names of the rows that other systems are compared with.
+
+    A baseline may be compared with another one itself; then it is not among them.
+
+    Args:
+        scores: The scores of the systems.
+    """
     bleu = select_metric(computed_scores(scores), "bleu")
     compared = bleu[bleu.difference.notna()]
     return set(compared.baseline) - set(compared.row_name)
@@ -90,18 +98,21 @@ def score_table(
     costs: Sequence[Cost] = (FLOPS,),
     metrics_without_difference: Sequence[str] = (),
 ) -> Table:
-    """Return the table of a test set: a row per system, below the published numbers.
+    """Return the table of scores on one test set, with a row for each system.
+
+    Published numbers stand above the systems, if BLEU is among the metrics. A published BLEU that
+    was computed in another way, such as without detokenization, has its own column, and the systems
+    are scored in that way, too.
 
     Args:
-        scores: The part of the score frame of one test set.
-        metrics: The metrics to show; the best system in each is marked. Published numbers are
-            shown only if BLEU is one of them. Each way in which they were computed has its own
-            column, where the systems are scored in the same way.
+        scores: All scores on the test set, with the columns of `ScoreRow`.
+        metrics: The metrics to show; the best system in each is bold.
         costs: The columns of training cost.
-        metrics_without_difference: The metrics that have no columns of the difference from the
-            baseline and of the human agreement.
+        metrics_without_difference: The metrics that are shown without the difference from the
+            baseline and the human agreement.
     """
     if "bleu" not in metrics:
+        # Published numbers are shown next to BLEU only.
         scores = computed_scores(scores)
     builder = TableBuilder()
     _add_columns(builder, scores, metrics, costs, metrics_without_difference)
@@ -111,7 +122,7 @@ def score_table(
 def tables_by_test_set(
     scores: pd.DataFrame, metrics: Sequence[str] = ("bleu",), costs: Sequence[Cost] = (FLOPS,)
 ) -> dict[str, Table]:
-    """Return the table of each test set, by the name of the task and the test set.
+    """Return a table of scores for each test set, by its title, such as `wmt14, newstest2014`.
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
@@ -125,22 +136,25 @@ def tables_by_test_set(
 
 
 def wide_bleu_table(scores: pd.DataFrame) -> Table:
-    """Return the BLEU of all test sets side by side, each as a group of columns.
+    """Return one table with the BLEU of all test sets side by side, for LaTeX.
+
+    The columns of a test set form a group, with the name of the test set above them.
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
     """
-    wide = TableBuilder()
+    wide_table = TableBuilder()
     for task, test, scores_of_test in by_test_set(scores):
-        builder = TableBuilder()
-        _add_columns(builder, scores_of_test, ["bleu"], [FLOPS])
-        for column in builder.columns:
+        table_of_test = TableBuilder()
+        _add_columns(table_of_test, scores_of_test, ["bleu"], [FLOPS])
+        # Each column is copied with its cells, and gets the name of the group.
+        for column in table_of_test.columns:
             cells = {}
-            for row_name, cells_of_row in builder.cells_by_row.items():
+            for row_name, cells_of_row in table_of_test.cells_by_row.items():
                 if column in cells_of_row:
                     cells[row_name] = cells_of_row[column]
-            wide.add(replace(column, group=f"{task}, {test}"), cells)
-    return wide.build(scores, mark_baseline=True)
+            wide_table.add(replace(column, group=f"{task}, {test}"), cells)
+    return wide_table.build(scores, mark_baseline=True)
 
 
 def measured_scores(scores: pd.DataFrame) -> list[str]:
@@ -150,29 +164,32 @@ def measured_scores(scores: pd.DataFrame) -> list[str]:
 
 
 def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
-    """Return the names of the rows with the best score in a metric.
+    """Return the names of the rows with the best score in a metric, which tables show in bold.
+
+    Nothing is bold if there is only one system, or if no difference could be tested: then the best
+    score says little. A system that could not be tested is never bold.
 
     Args:
-        scores: The part of the score frame of one test set, without published numbers.
+        scores: All scores on one test set, without published numbers.
         metric: The key of the metric, such as `bleu`.
-        ordered_as: The metric that says whether lower is better, if it is another one.
-
-    Returns:
-        The names; none if there is only one row, or if no difference could be tested, since then
-        the best score says little.
+        ordered_as: The metric that says whether lower is better, such as `bleu` for a variant of
+            BLEU that is not implemented here; by default `metric` itself.
     """
     rows = select_metric(scores, metric)
     if len(rows) < 2:
         return set()
     systems = scores.drop_duplicates("row_name")
     is_untested = (systems.why_untested != "") | systems.is_too_low
-    untested = set(systems.row_name[is_untested])
-    compared = set(systems.row_name[systems.baseline.isin(systems.row_name)])
-    if compared and compared <= untested:
+    untested_names = set(systems.row_name[is_untested])
+    is_compared = systems.baseline.isin(systems.row_name)
+    compared_names = set(systems.row_name[is_compared])
+    is_no_difference_tested = bool(compared_names) and compared_names <= untested_names
+    if is_no_difference_tested:
         return set()
     lower_is_better = METRICS[ordered_as or metric].lower_is_better
     best_value = rows.value.min() if lower_is_better else rows.value.max()
-    return set(rows.row_name[rows.value == best_value]) - untested
+    best_names = set(rows.row_name[rows.value == best_value])
+    return best_names - untested_names
 
 
 def _add_columns(
@@ -182,23 +199,52 @@ def _add_columns(
     costs: Sequence[Cost],
     metrics_without_difference: Sequence[str] = (),
 ) -> None:
-    """Add the columns of a test set: for each metric score and difference, then the costs."""
+    """Add the columns of a test set to a table: scores and differences, then training costs.
+
+    Args:
+        builder: The table, which is changed in place.
+        scores: All scores on the test set, with the columns of `ScoreRow`.
+        metrics: The metrics to show.
+        costs: The columns of training cost.
+        metrics_without_difference: The metrics that are shown without the difference from the
+            baseline.
+    """
     computed = computed_scores(scores)
     published = published_scores(scores)
     for metric in metrics:
-        rows = select_metric(computed, metric)
-        if rows.empty:  # A metric with a model, such as COMET, is not always measured.
+        scores_in_metric = select_metric(computed, metric)
+        if scores_in_metric.empty:  # Neural metrics, such as COMET, are not always measured.
             continue
-        best = best_rows(computed, metric)
+        rows = score_rows(scores_in_metric)
+        best_names = best_rows(computed, metric)
         cells = {}
-        for row in score_rows(rows):
-            cells[row.row_name] = Cell(row.score_text, row.value, row.row_name in best)
+        for row in rows:
+            is_best = row.row_name in best_names
+            cells[row.row_name] = Cell(row.score_text, row.value, is_best)
         if metric == "bleu":
+            # Variants of BLEU, for comparison with published numbers, stand before BLEU itself.
             cells |= _printed_cells(published, "bleu")
             _add_bleu_variants(builder, computed, published)
         builder.add(Column(METRICS[metric].label), cells)
         if metric not in metrics_without_difference:
-            _add_differences(builder, score_rows(rows), metric)
+            _add_differences(builder, rows, metric)
+    _add_costs(builder, computed, published, costs)
+
+
+def _add_costs(
+    builder: TableBuilder, computed: pd.DataFrame, published: pd.DataFrame, costs: Sequence[Cost]
+) -> None:
+    """Add the columns of training cost to a table: those of the systems, then of published ones.
+
+    Publications give no counted operations, only the training time and the devices. So their cost
+    has its own column.
+
+    Args:
+        builder: The table, which is changed in place.
+        computed: The scores of the systems, which contain their training costs.
+        published: The published numbers.
+        costs: The columns of the systems; if there are none, published costs are not shown either.
+    """
     systems = score_rows(computed.drop_duplicates("row_name"))
     for cost in costs:
         builder.add(cost.column, {row.row_name: cost.cell(row) for row in systems})
@@ -213,18 +259,26 @@ def _add_columns(
 def _add_bleu_variants(
     builder: TableBuilder, computed: pd.DataFrame, published: pd.DataFrame
 ) -> None:
-    """Add a column for each variant of BLEU among the published numbers of a test set.
+    """Add a column for each way in which published BLEU was computed, such as tokenized BLEU.
 
-    The systems are scored in the same way, unless the variant is not implemented here.
+    For comparison, the column also shows the systems, scored in the same way, unless this way is
+    not implemented here.
+
+    Args:
+        builder: The table, which is changed in place.
+        computed: The scores of the systems on a test set.
+        published: The published numbers on the test set.
     """
     for metric in published.metric.unique():
         is_implemented = metric in METRICS
+        # BLEU itself and losses have other columns.
         if is_implemented and METRICS[metric].kind != "variant":
             continue
-        best = best_rows(computed, metric, ordered_as="bleu")
+        best_names = best_rows(computed, metric, ordered_as="bleu")
         cells = {}
         for row in score_rows(select_metric(computed, metric)):
-            cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, row.row_name in best)
+            is_best = row.row_name in best_names
+            cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, is_best)
         cells |= _printed_cells(published, metric)
         label = f"BLEU {metric}" if is_implemented else OTHER_BLEU_LABEL
         builder.add(Column(label), cells)
@@ -233,9 +287,12 @@ def _add_bleu_variants(
 def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: str) -> None:
     """Add the columns of the difference from the baseline and of the human agreement.
 
+    Human agreement is how often people prefer the better system. A column is not added if no system
+    has a value in it.
+
     Args:
-        builder: The table; a column in which no row has a value is not added.
-        rows: The scores of a test set in one metric.
+        builder: The table, which is changed in place.
+        rows: The scores on a test set in one metric.
         metric: The key of the metric, such as `bleu`.
     """
     label = METRICS[metric].label
@@ -254,7 +311,12 @@ def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: st
 
 
 def _printed_cells(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
-    """Return the cells of published numbers in a metric, by the names of rows."""
+    """Return the cells that show published numbers as they were printed, by the name of the row.
+
+    Args:
+        published: The published numbers on a test set.
+        metric: The key of the metric, such as `bleu`.
+    """
     cells = {}
     for row in score_rows(select_metric(published, metric)):
         cells[row.row_name] = Cell(row.score_text, row.value)

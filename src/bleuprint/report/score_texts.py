@@ -12,12 +12,22 @@ SIGNIFICANT = "‡"
 
 
 def is_significant(difference: float, p_value: float) -> bool:
-    """Return whether a difference is significant; False where one of both is missing (NaN)."""
+    """Return whether a difference is significant, before any correction for several systems.
+
+    A missing p-value, NaN, is not smaller than any number, so the difference is not significant.
+
+    Args:
+        difference: The difference from the baseline.
+        p_value: Its p-value; NaN if it is not tested.
+    """
     return bool(p_value < SIGNIFICANCE_LEVEL and difference != 0)
 
 
 def significance_mark(difference: float, p_value: float, corrected_p_value: float) -> str:
-    """Return the mark of a difference; empty if it is not significant or not tested.
+    """Return the mark of a difference in tables: ‡, † or nothing.
+
+    ‡ marks a difference that stays significant after the correction for all compared systems, and †
+    one that is significant only when tested alone.
 
     Args:
         difference: The difference from the baseline; NaN if it is not known.
@@ -26,11 +36,14 @@ def significance_mark(difference: float, p_value: float, corrected_p_value: floa
     """
     if not is_significant(difference, p_value):
         return ""
-    return SIGNIFICANT if corrected_p_value < SIGNIFICANCE_LEVEL else SIGNIFICANT_ALONE
+    is_significant_corrected = corrected_p_value < SIGNIFICANCE_LEVEL
+    return SIGNIFICANT if is_significant_corrected else SIGNIFICANT_ALONE
 
 
 def format_score(value: float, deviation: float, ci_low: float, ci_high: float, digits: int) -> str:
-    """Return a score with its deviation, `31.5 ± 2.1`, or with its interval, `31.1 [30.1, 33.1]`.
+    """Return a score as text, with its deviation or its interval if it has one.
+
+    Examples are `31.5 ± 2.1`, `31.1 [30.1, 33.1]` and `31.1`.
 
     Args:
         value: The score; with several seeds the mean.
@@ -49,24 +62,26 @@ def format_score(value: float, deviation: float, ci_low: float, ci_high: float, 
 
 
 def format_difference(difference: float, is_significant: bool) -> str:
-    """Return a difference with its sign and one decimal, such as `+8.7`.
+    """Return a difference between two scores with its sign and one decimal, such as `+8.7`.
 
-    A significant difference gets more decimals if one would show it as `+0.0`.
+    A significant difference is never shown as `+0.0`: it gets as many decimals as it needs.
 
     Args:
         difference: The difference.
         is_significant: Whether it is significant.
     """
-    digits = 1
+    decimals = 1
     if is_significant and difference != 0:
-        while float(f"{difference:.{digits}f}") == 0:
-            digits += 1
+        while float(f"{difference:.{decimals}f}") == 0:
+            decimals += 1
     # The option z of the format writes -0.04 as +0.0, and not as -0.0.
-    return f"{difference:+z.{digits}f}"
+    return f"{difference:+z.{decimals}f}"
 
 
 def format_tested_difference(difference: float, mark: str, p_value: float) -> str:
-    """Return a difference with its mark and p-value: `+8.7‡ p=0.001`, `-0.2 n.s. p=0.410`.
+    """Return a difference with its significance mark and p-value, such as `+8.7‡ p=0.001`.
+
+    A difference that is not significant is shown as `-0.2 n.s. p=0.410`.
 
     Args:
         difference: The difference; NaN if it is not known, which gives an empty text.
@@ -78,4 +93,5 @@ def format_tested_difference(difference: float, mark: str, p_value: float) -> st
     text = format_difference(difference, is_significant=mark != "")
     if isnan(p_value):
         return text
-    return f"{text}{mark or ' n.s.'} {format_p_value(p_value)}"
+    mark_or_not_significant = mark or " n.s."
+    return f"{text}{mark_or_not_significant} {format_p_value(p_value)}"

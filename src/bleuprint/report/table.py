@@ -1,4 +1,4 @@
-"""A table of texts, before it is rendered: its columns and rows.
+"""A table of texts, independent of the format that it is printed in: its columns and rows.
 
 render.py prints a table as Markdown and LaTeX, terminal.py prints it on a terminal, and
 page/templates/table.html.j2 shows it in the HTML report.
@@ -15,11 +15,11 @@ GROUP = "group"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, by its head.
+    """A column of a table, which is identified by its head.
 
     Attributes:
         label: The text of the head.
-        group: What LaTeX shows above adjacent columns that share it.
+        group: The text above this column and its neighbors with the same group, in LaTeX.
         is_text: Whether the cells are left-aligned text, and not numbers.
     """
 
@@ -33,9 +33,9 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What is shown.
+        text: The text of the cell, such as `31.1 [30.1, 33.1]`.
         value: The number behind the text, by which the HTML report sorts; None sorts last.
-        is_best: Whether the cell is bold, because no row that is scored here is better.
+        is_best: Whether the cell is bold, as the best score in its column.
     """
 
     text: str
@@ -64,18 +64,21 @@ class Row:
     is_muted: bool = False
 
     def cell(self, column: Column) -> Cell:
-        """Return the cell of a column."""
+        """Return the cell of a column; a cell with a dash if the row has none there.
+
+        In a title row, which has only a name, such a cell is blank.
+        """
         empty_cell = _BLANK if self.kind == GROUP else EMPTY
         return self.cells.get(column, empty_cell)
 
     def has_value(self, columns: Iterable[Column]) -> bool:
-        """Return whether the row has a value in one of these columns."""
+        """Return whether any of these columns has a text in this row, and not only a dash."""
         return any(self.cell(column).text not in ("", NONE) for column in columns)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, ready to be rendered.
+    """A table, ready to be printed as Markdown, LaTeX, HTML or on a terminal.
 
     Attributes:
         columns: The columns; the first one names the rows.
@@ -95,7 +98,10 @@ class Table:
         return [number for number, column in enumerate(self.columns) if column.is_text]
 
     def name_span(self, row: Row) -> int:
-        """Return how many columns the name in a title row covers: the first, and blank ones."""
+        """Return how many columns the name in a title row may cover, so that it is not wrapped.
+
+        These are the first column, and the columns after it in which the row is blank.
+        """
         span = 1
         while span < len(self.columns) and not row.cell(self.columns[span]).text:
             span += 1
@@ -106,12 +112,16 @@ class Table:
         return [row.cell(column).text for column in self.columns]
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without the columns in which no row has a value; the first stays."""
-        filled = list(self.columns[:1])
+        """Return the table without the columns in which no row has a value.
+
+        The first column, which names the rows, always stays.
+        """
+        name_column = self.columns[:1]
+        filled_columns = list(name_column)
         for column in self.columns[1:]:
             if any(row.has_value([column]) for row in self.rows):
-                filled.append(column)
-        return replace(self, columns=filled)
+                filled_columns.append(column)
+        return replace(self, columns=filled_columns)
 
     def without_columns(self, labels: Iterable[str]) -> "Table":
         """Return the table without the columns that have these labels."""
@@ -123,12 +133,14 @@ class Table:
 def text_table(
     text_heads: Sequence[str], number_heads: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> Table:
-    """Return a table of texts, with columns of text on the left and of numbers on the right.
+    """Make a table of rows of texts, with columns of text on the left and of numbers on the right.
+
+    Numbers are given as texts, too, but aligned as numbers.
 
     Args:
         text_heads: The heads of the columns of text.
         number_heads: The heads of the columns of numbers.
-        rows: For each row its texts, in the order of the heads.
+        rows: For each row its texts, in the order of the heads; a dash is an empty cell.
     """
     columns = [Column(head, is_text=True) for head in text_heads]
     columns += [Column(head) for head in number_heads]
@@ -145,37 +157,43 @@ def text_table(
 def stack_tables(
     tables: Mapping[str, Table], title_cells: Mapping[str, Mapping[Column, Cell]] | None = None
 ) -> Table:
-    """Return the rows of several tables below each other, in one table.
+    """Put several tables below each other, as one table with a title row above each of them.
 
-    Equal columns become one. Rows without a number and columns without a value are removed.
+    Columns with the same head become one column. Rows without a number and columns without a value
+    are removed.
 
     Args:
-        tables: The tables by their names. Above the rows of each table, a title row shows the name
-            in bold.
-        title_cells: Further cells of title rows, by the name of the table.
+        tables: The tables by their titles.
+        title_cells: Cells that a title row has in addition to its title, by the title.
     """
     columns: dict[Column, None] = {}  # A dict keeps the order in which columns first occur.
     rows: list[Row] = []
-    for name, table in tables.items():
+    for title, table in tables.items():
         columns |= dict.fromkeys(table.columns)
         number_columns = [column for column in table.columns if not column.is_text]
         rows_with_numbers = [row for row in table.rows if row.has_value(number_columns)]
         if not rows_with_numbers:
             continue
-        title = {table.columns[0]: Cell(name, is_best=True)}
+        # The title is bold, like the best score of a column.
+        cells_of_title_row = {table.columns[0]: Cell(title, is_best=True)}
         if title_cells is not None:
-            title |= title_cells.get(name, {})
-        rows.append(Row(title, GROUP))
+            cells_of_title_row |= title_cells.get(title, {})
+        rows.append(Row(cells_of_title_row, GROUP))
         rows += rows_with_numbers
     return Table(list(columns), rows).without_empty_columns()
 
 
 def split_by_column(table: Table, label: str) -> dict[str, Table]:
-    """Return a table for each text in a column, without this column, by the text.
+    """Split a table into several, one for each text in a column, such as one for each corpus.
+
+    The column itself is removed.
 
     Args:
         table: The table to split.
-        label: The label of the column.
+        label: The head of the column, such as `Corpus`.
+
+    Returns:
+        The tables by the text.
     """
     column = table.column(label)
     rows_by_text: dict[str, list[Row]] = {}

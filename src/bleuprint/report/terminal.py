@@ -1,4 +1,4 @@
-"""Prints tables and lines on a terminal, or into a file, at most as wide as the terminal."""
+"""Prints tables and lines on a terminal, or into a file, and fits them to the terminal's width."""
 
 import shutil
 import textwrap
@@ -16,14 +16,18 @@ from bleuprint.runtime.streams import printable
 
 # The widest column of numbers, in characters; a longer head takes several lines.
 _MAX_NUMBER_WIDTH = 24
+# Texts up to this width are not wrapped, however narrow the terminal is.
+_MIN_TEXT_LIMIT = 20
 _COLUMN_GAP = "  "
 
 
 def show(parts: Iterable[str | Table]) -> None:
-    """Print lines and tables; colors and bold type only on a terminal.
+    """Print lines and tables to the standard output.
+
+    On a terminal, tables have bold and dim type; in a file, they are plain text.
 
     Args:
-        parts: What to print, in order.
+        parts: The lines and tables, in order.
     """
     console = _console()
     for part in parts:
@@ -34,10 +38,10 @@ def show(parts: Iterable[str | Table]) -> None:
 
 
 def height(parts: Iterable[str | Table]) -> int:
-    """Return the number of lines that `show` prints.
+    """Return how many lines of the terminal some lines and tables need, without printing them.
 
     Args:
-        parts: What would be printed.
+        parts: The lines and tables.
     """
     line_count = 0
     for part in parts:
@@ -68,17 +72,20 @@ def _console() -> Console:
 
 
 def _table_lines(table: Table) -> Iterator[Text]:
-    """Yield the lines of a table, as several tables if it is wider than the terminal.
+    """Yield the lines of a table.
 
-    Each of these tables begins with an empty line, and has the columns of text on its left.
+    A table that is wider than the terminal is printed in parts below each other. Each part begins
+    with an empty line, and repeats the columns of text on the left, such as the names of systems.
     """
     table = _escape_table(table.without_empty_columns())
     text_columns = list(takewhile(lambda column: column.is_text, table.columns))
     widths = {column: _column_width(table, column) for column in table.columns}
+    # The columns of numbers that the next part shows. A part has at least one, however wide.
     number_columns: list[Column] = []
     for column in table.columns[len(text_columns) :]:
-        columns = [*text_columns, *number_columns, column]
-        if number_columns and _line_width(columns, widths) > _terminal_width():
+        columns_with_this = [*text_columns, *number_columns, column]
+        is_full = _line_width(columns_with_this, widths) > _terminal_width()
+        if number_columns and is_full:
             yield from _part_lines(table, text_columns, number_columns, widths)
             number_columns = []
         number_columns.append(column)
@@ -101,18 +108,23 @@ def _escape_table(table: Table) -> Table:
 
 
 def _column_width(table: Table, column: Column) -> int:
-    """Return the width of a column: of its widest text, up to a limit above which texts wrap."""
+    """Return the width of a column in characters: that of its widest text, up to a limit.
+
+    Texts that are wider than the limit are wrapped. Title rows do not count, since a title may
+    extend over several columns.
+    """
     texts = [row.cell(column).text for row in table.rows if row.kind != GROUP]
+    # Chinese characters, for example, are two cells of the terminal wide.
     widest_text = max(map(cell_len, [column.label, *texts]))
     if not column.is_text:
         return min(widest_text, _MAX_NUMBER_WIDTH)
-    # Three columns of text fit side by side, with their gaps.
+    # Three columns of text fit side by side, with the two gaps between them.
     third_of_terminal = (_terminal_width() - 2 * len(_COLUMN_GAP)) // 3
-    return min(widest_text, max(third_of_terminal, 20))
+    return min(widest_text, max(third_of_terminal, _MIN_TEXT_LIMIT))
 
 
 def _line_width(columns: Sequence[Column], widths: Mapping[Column, int]) -> int:
-    """Return the width of a line with these columns and the gaps between them."""
+    """Return the width in characters of a line with these columns and the gaps between them."""
     gaps = len(_COLUMN_GAP) * (len(columns) - 1)
     return sum(widths[column] for column in columns) + gaps
 
@@ -123,14 +135,15 @@ def _part_lines(
     number_columns: Sequence[Column],
     widths: Mapping[Column, int],
 ) -> Iterator[Text]:
-    """Yield the lines of some columns: heads, a rule, and the rows that have a value in them.
+    """Yield the lines of a part of a table that shows only some of its columns of numbers.
 
-    A title row is printed only if a row below it is.
+    The lines are the heads, a rule, and the rows with a value in these columns. A title row is
+    printed only if one of the rows below it is.
 
     Args:
         table: The whole table.
-        text_columns: The columns of text on its left.
-        number_columns: The columns of numbers to print.
+        text_columns: The columns of text on its left, which every part shows.
+        number_columns: The columns of numbers that this part shows.
         widths: The width of each column.
     """
     columns = [*text_columns, *number_columns]
@@ -138,11 +151,14 @@ def _part_lines(
     yield Text()
     yield from _row_lines(Row(head_cells), columns, widths, "bold")
     yield Text("─" * _line_width(columns, widths))
+    # The title of the next rows, until it is printed above the first of them.
     pending_title = ""
+    # A table may have no column of numbers.
+    value_columns = number_columns or text_columns
     for row in table.rows:
         if row.kind == GROUP:
             pending_title = row.cell(columns[0]).text
-        elif row.has_value(number_columns or text_columns):
+        elif row.has_value(value_columns):
             if pending_title:
                 yield Text(pending_title, "bold")
             pending_title = ""
@@ -152,9 +168,17 @@ def _part_lines(
 def _row_lines(
     row: Row, columns: Sequence[Column], widths: Mapping[Column, int], style: str
 ) -> Iterator[Text]:
-    """Yield the lines of a row: several where a text is wider than its column."""
-    lines_of_cells = [_fold(row.cell(column).text, widths[column]) for column in columns]
-    for texts in zip_longest(*lines_of_cells, fillvalue=""):
+    """Yield the lines of a table row: several lines if a text is wider than its column.
+
+    Args:
+        row: The row.
+        columns: The columns to print.
+        widths: The width of each column.
+        style: The type of the whole row, such as `bold` or `dim`; empty for normal type.
+    """
+    wrapped_cells = [_wrap_cell(row.cell(column).text, widths[column]) for column in columns]
+    # The first line has the first line of each cell, and so on; short cells are blank below.
+    for texts in zip_longest(*wrapped_cells, fillvalue=""):
         cells = []
         for column, text in zip(columns, texts, strict=True):
             cell = Text(text, "bold" if row.cell(column).is_best else "")
@@ -165,8 +189,8 @@ def _row_lines(
         yield line
 
 
-def _fold(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most this width."""
+def _wrap_cell(text: str, width: int) -> list[str]:
+    """Return the text of a cell in lines of at most this width; a longer word is broken."""
     if cell_len(text) <= width:
         return [text]
     lines = Text(text).wrap(_console(), width, overflow="fold")
