@@ -15,15 +15,15 @@ from bleuprint.runtime.foreign_text import remove_controls
 from bleuprint.text.segmenter import segmenter_packages
 
 # An entry of methods.bib, with the comment above it: the method that cites it (* for every
-# experiment), and what the comment in the output says.
+# experiment), and the reason that the output shows.
 _METHOD_ENTRY = re.compile(r"^% ([^:\n]+): ([^\n]+)\n(@.*?^})$", re.MULTILINE | re.DOTALL)
 
 
 class _Citation(NamedTuple):
-    """A reason to cite some works.
+    """Some works to cite, and the reason: a text, a published number or a method that was used.
 
     Attributes:
-        reason: The reason, in one line.
+        reason: The reason, in one line, such as `published: Vaswani et al. 2017, Table 2`.
         bibtex: The works, as one or more BibTeX entries.
         origin: The setting or file that contains the entries, for messages.
     """
@@ -35,12 +35,12 @@ class _Citation(NamedTuple):
 
 @dataclass
 class _Entry:
-    """A BibTeX entry of the output.
+    """A BibTeX entry of the output, which may be cited for several reasons.
 
     Attributes:
         bibtex: The entry.
-        origin: Where it comes from, for messages.
-        reasons: The reasons to cite it.
+        origin: The setting or file that contains the entry, for messages.
+        reasons: The reasons to cite it, one line each.
     """
 
     bibtex: str
@@ -49,10 +49,10 @@ class _Entry:
 
 
 def citations(settings: Settings) -> str:
-    """Return the BibTeX of an experiment: each entry once, in the order of first use.
+    """Return all works that a paper on an experiment should cite, as BibTeX.
 
-    Above an entry stands a comment for each reason to cite it: a corpus with its texts and their
-    license, a published number, or a method.
+    Each entry occurs once. Comments above it say why it is cited: for texts of a corpus, with their
+    license, for a published number, or for a method.
 
     Args:
         settings: The settings of the experiment.
@@ -64,6 +64,7 @@ def citations(settings: Settings) -> str:
     for citation in _all_citations(settings):
         for key, bibtex in entries(citation.bibtex):
             entry = entries_by_key.setdefault(key, _Entry(bibtex, citation.origin))
+            # Two entries may differ in their white space.
             is_same_entry = entry.bibtex.split() == bibtex.split()
             if not is_same_entry:
                 raise UserError(
@@ -78,18 +79,22 @@ def citations(settings: Settings) -> str:
 
 
 def _all_citations(settings: Settings) -> Iterator[_Citation]:
-    """Yield every reason to cite a work: texts, then published numbers, then methods."""
+    """Yield the works to cite: for texts first, then for published numbers, then for methods."""
     yield from _text_citations(settings)
     yield from _published_citations(settings)
     yield from _method_citations(settings)
 
 
 def _text_citations(settings: Settings) -> Iterator[_Citation]:
-    """Yield the citations of the texts of each corpus, with their licenses."""
+    """Yield the works to cite for the texts of each corpus, with the license in the reason.
+
+    In params.yaml, each text of a corpus names an entry of `license_and_citation`. Texts with the
+    same entry are cited together.
+    """
     for corpus_name, corpus in settings.corpora.items():
         texts_by_key: dict[str, list[str]] = {}
-        for text_name, files in corpus.files.texts().items():
-            texts_by_key.setdefault(files.license_and_citation, []).append(text_name)
+        for text_name, text in corpus.files.texts().items():
+            texts_by_key.setdefault(text.license_and_citation, []).append(text_name)
         for key, text_names in texts_by_key.items():
             about = corpus.license_and_citation[key]
             reason = f"{corpus_name}, {' '.join(text_names)}: {about.license}"
@@ -101,7 +106,11 @@ def _text_citations(settings: Settings) -> Iterator[_Citation]:
 
 
 def _published_citations(settings: Settings) -> Iterator[_Citation]:
-    """Yield the citations of the published numbers that the report shows."""
+    """Yield the works to cite for the published numbers that the report shows.
+
+    They are the Transformer paper, if a test set occurs in its Table 2, and the works that
+    params.yaml gives for its own published numbers.
+    """
     if _shows_table_2(settings):
         path = Path(literature.__file__).with_name("table_2.bib")
         bibtex = path.read_text(encoding="utf-8")
@@ -122,7 +131,11 @@ def _shows_table_2(settings: Settings) -> bool:
 
 
 def _method_citations(settings: Settings) -> Iterator[_Citation]:
-    """Yield the citations of the methods that the experiment uses."""
+    """Yield the works to cite for the methods that the experiment uses, such as BPE or Adam.
+
+    The file methods.bib contains them. A comment above each entry names the method, or * for works
+    that every experiment cites, and the reason.
+    """
     path = Path(__file__).with_name("methods.bib")
     used_methods = _used_methods(settings)
     bibtex = path.read_text(encoding="utf-8")
@@ -132,9 +145,10 @@ def _method_citations(settings: Settings) -> Iterator[_Citation]:
 
 
 def _used_methods(settings: Settings) -> set[str]:
-    """Return the methods that an experiment uses, as methods.bib names them.
+    """Return the names of the methods that an experiment uses, such as `adam`.
 
-    Most methods have the name of a setting or of its value.
+    methods.bib has the works to cite for them. Most methods have the name of a setting in
+    params.yaml, or of its value; names without an entry in methods.bib do no harm.
     """
     methods = set[str]()
     if len(settings.trained_systems) > 1:
@@ -155,7 +169,11 @@ def _used_methods(settings: Settings) -> set[str]:
 
 
 def _preparation_methods(corpus: Corpus) -> set[str]:
-    """Return the methods that prepare a corpus: settings that it has, and some of their values."""
+    """Return the names of the methods that prepare a corpus, such as `bpe` or `moses`.
+
+    They are the names of all settings that the corpus has, and the values of some of them. Names
+    without an entry in methods.bib do no harm.
+    """
     methods = {setting for setting, value in vars(corpus).items() if value is not None}
     if corpus.vocabulary.bpe:
         methods.add("bpe")

@@ -1,4 +1,4 @@
-"""The records of an experiment, as data frames: a table of runs and a table of metrics.
+"""The results of an experiment as data frames, its records: a table of runs and one of metrics.
 
 `Records` is what reports/results.json contains, and all tables, charts and files of the report are
 made from it. `read` and `load` read records, `Records.save` writes them.
@@ -50,12 +50,12 @@ _FLOAT_COLUMNS = ["value", "ci_low", "ci_high", "difference", *_TEST_COLUMNS]
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The results of an experiment.
+    """The results of an experiment, as results.json stores them, in data frames.
 
     Attributes:
-        runs: A row for each system, corpus, seed and test set: size, training, fingerprints, and
-            the columns of training_costs.py.
-        metrics: A row for each metric of a run's test set, on all its lines or on a group of them.
+        runs: A row for each run (a system, trained on a corpus with one seed) and test set: the
+            size of the model, its training and cost, and the fingerprints of settings and texts.
+        metrics: A row for each score of a run on a test set, on all lines or on a group of them.
         published: The published numbers on these test sets, from published/literature.py;
             results.json does not contain them.
     """
@@ -66,27 +66,39 @@ class Records:
 
     @classmethod
     def from_rows(cls, run_rows: Sequence[RunRow], metric_rows: Sequence[MetricRow]) -> Self:
-        """Make records of the two lists of results.json, without control characters in texts."""
-        runs = _clean_frame(run_rows, RUN_COLUMNS)
-        for name in _COUNT_COLUMNS:
-            # In a column with missing values, pandas stores whole numbers as floats: 8000.0.
-            if runs[name].isna().any():
-                runs[name] = pd.Series([row.get(name) for row in run_rows], dtype=object)
-        metrics = _clean_frame(metric_rows, METRIC_COLUMNS)
-        metrics = metrics.astype(dict.fromkeys(_FLOAT_COLUMNS, float))
-        return cls(runs, _without_tests_below_floor(runs, metrics))
+        """Make the data frames from the two lists of results.json.
 
-    def select_runs(self, is_selected: "pd.Series[bool]") -> "Records":
-        """Return the records of some runs, without published numbers.
+        Control characters in texts are removed, since other people may have written the file.
 
         Args:
-            is_selected: Whether to keep each row of `runs`.
+            run_rows: The list `runs` of results.json.
+            metric_rows: The list `metrics` of results.json.
+        """
+        runs = _clean_frame(run_rows, RUN_COLUMNS)
+        for column in _COUNT_COLUMNS:
+            # In a column with missing values, pandas stores whole numbers as floats: 8000.0.
+            if runs[column].isna().any():
+                whole_numbers = [row.get(column) for row in run_rows]
+                runs[column] = pd.Series(whole_numbers, dtype=object)
+        metrics = _clean_frame(metric_rows, METRIC_COLUMNS)
+        metrics = metrics.astype(dict.fromkeys(_FLOAT_COLUMNS, float))
+        return cls(runs, _remove_tests_of_few_sentences(runs, metrics))
+
+    def select_runs(self, is_selected: "pd.Series[bool]") -> "Records":
+        """Return the results of some runs only, without published numbers.
+
+        Args:
+            is_selected: For each row of `runs`, whether it is kept.
         """
         runs = self.runs[is_selected]
-        return Records(runs, self.metrics.merge(runs[RUN_AND_TEST], on=RUN_AND_TEST))
+        # Merging keeps the metrics of these runs.
+        metrics = self.metrics.merge(runs[RUN_AND_TEST], on=RUN_AND_TEST)
+        return Records(runs, metrics)
 
     def save(self, path: Path) -> None:
-        """Write results.json: an object of two lists, one row per line, the same bytes each time.
+        """Write results.json, with one row of the tables per line, so that Git shows what changed.
+
+        The same results always give the same bytes.
 
         Args:
             path: The file to write.
@@ -98,7 +110,10 @@ class Records:
             partial.write_text(text, encoding="utf-8", newline="\n")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per metric, with the columns of its run; `COLUMNS` explains them."""
+        """Return both tables as one: a row for each metric, with the columns of its run.
+
+        `COLUMNS` explains the columns.
+        """
         joined = self.metrics.merge(self.runs, on=RUN_AND_TEST, how="left")
         return joined.reindex(columns=list(COLUMNS))
 
@@ -106,40 +121,51 @@ class Records:
 def _clean_frame(
     rows: Sequence[RunRow] | Sequence[MetricRow], columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Return rows as a data frame with these columns, control characters removed from texts."""
+    """Make a data frame of rows of results.json, without the control characters in their texts.
+
+    Args:
+        rows: The rows.
+        columns: The names of the columns, in order.
+    """
     clean_rows = []
     for row in rows:
         clean_rows.append({name: clean_value(value) for name, value in row.items()})
     return pd.DataFrame(clean_rows, columns=list(columns))
 
 
-def _without_tests_below_floor(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the metrics without the significance tests over too few sentences.
+def _remove_tests_of_few_sentences(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the metrics without significance tests that resample too few sentences.
 
-    Older versions stored such tests; see scoring/floor.py. A test over several seeds does not
-    depend on the number of sentences, and stays.
+    Older versions stored such tests, which say little (scoring/floor.py). A test over several seeds
+    does not depend on the number of sentences, and stays.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+        metrics: The table of metrics in results.json.
     """
-    seeds = runs.groupby(["system", "corpus", "test"]).seed.transform("nunique")
-    is_over_sentences = (seeds == 1) | runs.training_sha256.isna()
-    too_short = runs[is_over_sentences & (runs.lines < MIN_SENTENCES)]
-    if too_short.empty:
+    seed_count = runs.groupby(SYSTEM_AND_TEST).seed.transform("nunique")
+    is_external = runs.training_sha256.isna()
+    is_tested_over_sentences = (seed_count == 1) | is_external
+    has_few_sentences = runs.lines < MIN_SENTENCES
+    short_runs = runs[is_tested_over_sentences & has_few_sentences]
+    if short_runs.empty:
         return metrics
-    too_short_keys = pd.MultiIndex.from_frame(too_short[RUN_AND_TEST])
-    is_below_floor = pd.MultiIndex.from_frame(metrics[RUN_AND_TEST]).isin(too_short_keys)
+    short_run_keys = pd.MultiIndex.from_frame(short_runs[RUN_AND_TEST])
+    is_of_short_run = pd.MultiIndex.from_frame(metrics[RUN_AND_TEST]).isin(short_run_keys)
     metrics = metrics.copy()
-    metrics.loc[is_below_floor, _TEST_COLUMNS] = float("nan")
+    metrics.loc[is_of_short_run, _TEST_COLUMNS] = float("nan")
     return metrics
 
 
 def _json_list(table: pd.DataFrame) -> str:
-    """Return the rows of a table as a JSON list of objects, one per line; missing is null."""
+    """Return the rows of a table as a JSON list of objects, one per line; NaN becomes null."""
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
     return "[\n" + ",\n".join(lines) + "\n]"
 
 
 def load(root: Path = Path()) -> Records:
-    """Read the records of a project's last report, with the measured costs.
+    """Read the results of a project's last report, with the measured costs of its training runs.
 
     Args:
         root: The project's folder.
@@ -148,24 +174,26 @@ def load(root: Path = Path()) -> Records:
 
 
 def read(path: Path, root: Path, remedy: str = _REMEDY) -> Records:
-    """Read the records of a results.json, with the measured costs.
+    """Read a results.json, and add the measured costs of its training runs, such as their duration.
+
+    Costs come from the project's folder timings/, or else from a costs.csv.
 
     Args:
         path: The results.json.
-        root: The project's folder, whose timings/ is read.
+        root: The project's folder.
         remedy: What to do if there is no such file, for the message.
     """
     records = read_without_costs(path, remedy)
-    costs_path = root / COSTS
-    # A file of another name may be a colleague's results in a folder with an unrelated costs.csv.
-    if path.name == RESULTS.name:
-        costs_path = path.with_name(COSTS.name)
+    # Under another name, results may be a colleague's, to which a costs.csv next to them need not
+    # belong.
+    has_usual_name = path.name == RESULTS.name
+    costs_path = path.with_name(COSTS.name) if has_usual_name else root / COSTS
     runs = with_training_costs(records.runs, root, costs_path)
     return Records(runs, records.metrics)
 
 
 def read_without_costs(path: Path, remedy: str = _REMEDY) -> Records:
-    """Read the records of a results.json, without the measured costs.
+    """Read a results.json, without adding the measured costs of its training runs.
 
     Args:
         path: The results.json.
@@ -176,8 +204,15 @@ def read_without_costs(path: Path, remedy: str = _REMEDY) -> Records:
 
 
 def csv_text(records: Records) -> str:
-    """Return the text of table.csv: a line for each metric, after those of published BLEU."""
-    # As objects, whole numbers stay whole where other rows have none.
+    """Return the results as CSV for spreadsheets, the text of reports/table.csv.
+
+    It has a line for each published BLEU, then one for each metric of a run. Texts that a
+    spreadsheet would run as a formula are made harmless.
+
+    Args:
+        records: The results of the experiment, with published numbers if there are any.
+    """
+    # As objects, whole numbers stay whole in columns with missing values.
     tables = [records.to_frame().astype(object)]
     published = records.published
     if not published.empty:

@@ -1,4 +1,4 @@
-"""Collects the records of a report from the results of all runs, checked to belong together.
+"""Collects the records of a report, that is, the content of results.json, from all runs.
 
 `collect` is what the report stage calls; `load_checked` reads the records of the last report for
 commands. metric_rows.py compares the systems with the baseline.
@@ -28,7 +28,10 @@ _REMEDY = "run: make reproduce, or if it runs nothing: dvc repro --force --singl
 
 
 def collect(settings: Settings, root: Path = Path()) -> Records:
-    """Return the records of all runs of an experiment, from the files of their stages.
+    """Collect the results of all runs of an experiment, as results.json will store them.
+
+    A run is a system, trained on a corpus with one seed. Its stages wrote files of translations and
+    scores, which are checked to belong together. Published numbers are added in the end.
 
     Args:
         settings: The settings of the experiment.
@@ -58,7 +61,15 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
 
 
 def _run_row(results: Results, test: str) -> RunRow:
-    """Return the row of a run's test set: size, training and fingerprints of its translations."""
+    """Return the row of results.json for a run and a test set, without its scores.
+
+    It contains the size of the model, the amount of training, and the SHA-256 of settings, texts
+    and translations. An external system, which is not trained here, lacks a part of them.
+
+    Args:
+        results: The results of the run.
+        test: The name of the test set.
+    """
     run = results.run
     settings = results.settings
     corpus = settings.corpus(run.corpus).language_pair_of_test(test)
@@ -96,7 +107,12 @@ def _run_row(results: Results, test: str) -> RunRow:
 
 
 def _add_training(row: RunRow, results: Results) -> None:
-    """Add to a row what external systems lack: the training, the model average and the search."""
+    """Add to the row of a trained system how it was trained and how it translated.
+
+    Args:
+        row: The row of results.json, changed in place. External systems keep None in these fields.
+        results: The results of the run.
+    """
     training = results.training
     translation = results.translation
     row["parameters"] = training.parameters
@@ -116,24 +132,22 @@ def _add_training(row: RunRow, results: Results) -> None:
 def _compared_metric_rows(
     settings: Settings, results_by_run: dict[Run, Results], tasks: dict[str, str]
 ) -> dict[tuple[Run, str], list[MetricRow]]:
-    """Return the rows of all metrics by run and test set, compared with the baselines.
+    """Return the rows of all metrics, with each system compared with its baseline.
 
-    Each task has its own baseline: the first system on the first of the task's corpora.
+    Systems are compared within a task, that is, on corpora with the same test sets. The baseline of
+    a task is the first system on the first of its corpora.
 
     Args:
         settings: The settings of the experiment.
         results_by_run: The results of all runs.
         tasks: The name of the task of each corpus.
+
+    Returns:
+        The rows of results.json by run and test set.
     """
     rows = {}
     for task in dict.fromkeys(tasks.values()):
-        corpora = [corpus for corpus in tasks if tasks[corpus] == task]
-        systems = []
-        for corpus in corpora:
-            for system in settings.system_names_on(corpus):
-                runs = [Run(system, corpus, seed) for seed in settings.seeds]
-                seeds = [results_by_run[run] for run in runs]
-                systems.append(SystemResults(table_row_name(system, corpus, tasks), seeds))
+        systems = _systems_of_task(task, settings, results_by_run, tasks)
         baseline = systems[0]
         for test in baseline.test_sets:
             systems_with_test = [system for system in systems if test in system.test_sets]
@@ -142,17 +156,43 @@ def _compared_metric_rows(
     return rows
 
 
-def _check_signatures(records: Records) -> None:
-    """Raise UserError if runs were scored by different versions of a metric.
+def _systems_of_task(
+    task: str, settings: Settings, results_by_run: dict[Run, Results], tasks: dict[str, str]
+) -> list[SystemResults]:
+    """Return the systems of a task with the results of all their seeds, the baseline first.
 
-    The signature of BLEU contains its tokenizer, which depends on the target language. So only
-    runs with the same references must have the same signature.
+    Args:
+        task: The name of the task, that is, of corpora with the same test sets.
+        settings: The settings of the experiment.
+        results_by_run: The results of all runs.
+        tasks: The name of the task of each corpus.
+    """
+    systems = []
+    for corpus, task_of_corpus in tasks.items():
+        if task_of_corpus != task:
+            continue
+        for system in settings.system_names_on(corpus):
+            runs = [Run(system, corpus, seed) for seed in settings.seeds]
+            seeds = [results_by_run[run] for run in runs]
+            systems.append(SystemResults(table_row_name(system, corpus, tasks), seeds))
+    return systems
+
+
+def _check_signatures(records: Records) -> None:
+    """Check that all runs were scored with the same version and options of each metric.
+
+    A signature, such as sacreBLEU prints, names both. BLEU's tokenizer depends on the target
+    language, so only runs with the same references must have the same signature.
+
+    Raises:
+        UserError: The scores of a metric have two signatures.
     """
     references = records.runs[[*RUN_AND_TEST, "references_sha256"]]
     metrics = records.metrics.merge(references, on=RUN_AND_TEST)
-    compared_columns = ["references_sha256", "metric", "group"]
-    versions = metrics.drop_duplicates([*compared_columns, "signature"])
-    for (_, metric_name, _), rows in versions.groupby(compared_columns):
+    shared_columns = ["references_sha256", "metric", "group"]
+    # One row for each signature of a metric on the same references.
+    signatures = metrics.drop_duplicates([*shared_columns, "signature"])
+    for (_, metric_name, _), rows in signatures.groupby(shared_columns):
         if len(rows) == 1:
             continue
         examples = []
@@ -167,7 +207,7 @@ def _check_signatures(records: Records) -> None:
 
 
 def load_checked(settings: Settings, root: Path = Path()) -> Records:
-    """Return the records of the last report.
+    """Read the results of the last report, and check that they belong to these settings.
 
     Args:
         settings: The settings of the experiment.
@@ -182,42 +222,55 @@ def load_checked(settings: Settings, root: Path = Path()) -> Records:
 
 
 def check_settings(records: Records, settings: Settings, path: Path, remedy: str = _REMEDY) -> None:
-    """Raise UserError unless the records were made with these settings.
+    """Check that results were computed with these settings, and not with an older params.yaml.
 
-    Published numbers are not part of the records, so they may differ.
+    Published numbers are not part of results.json, so their settings may differ.
 
     Args:
-        records: The records.
-        settings: The settings that are expected.
-        path: The file of the records, for the message.
+        records: The results, as results.json stores them.
+        settings: The current settings.
+        path: The path of results.json, for the message.
         remedy: What to do if the settings differ, for the message.
+
+    Raises:
+        UserError: The settings differ.
     """
     if not _have_settings(records, settings):
         raise UserError(f"{path}: was made with another params.yaml; {remedy}")
 
 
 def _have_settings(records: Records, settings: Settings) -> bool:
-    """Return whether the records have the runs, metric models and fingerprints of the settings."""
+    """Return whether results were computed with these settings.
+
+    They must have the same runs, the same models of neural metrics, and for each run the same hash
+    of the settings that decide its results.
+
+    Args:
+        records: The results, as results.json stores them.
+        settings: The current settings.
+    """
     run_columns = list(Run._fields)
     rows = records.runs.drop_duplicates(run_columns)
     runs = [Run(*key) for key in rows[run_columns].itertuples(index=False)]
     if runs != all_runs(settings) or not _have_metric_models(records, settings):
         return False
-    fingerprints = [settings_sha256(settings, run) for run in runs]
-    return fingerprints == list(rows.settings_sha256)
+    current_hashes = [settings_sha256(settings, run) for run in runs]
+    return current_hashes == list(rows.settings_sha256)
 
 
 def _have_metric_models(records: Records, settings: Settings) -> bool:
-    """Return whether the models of metrics, such as COMET's, are those of params.yaml.
+    """Return whether scores were computed with the models of neural metrics in the settings.
 
-    The records name the model of a metric in its signature; a metric without a model has an empty
-    name.
+    A neural metric, such as COMET, names its model in the signature of its scores.
+
+    Args:
+        records: The results, as results.json stores them.
+        settings: The current settings.
     """
     for metric in METRICS.values():
-        metric_rows_of_key = records.metrics[records.metrics.metric == metric.key]
-        signatures = metric_rows_of_key.signature.unique()
-        models = {metric.model_of(signature) for signature in signatures}
-        models.discard("")
+        scores = records.metrics[records.metrics.metric == metric.key]
+        models = {metric.model_of(signature) for signature in scores.signature.unique()}
+        models.discard("")  # A metric without a model, such as BLEU, has an empty name of one.
         if models != set(settings.metric_models(metric.key)):
             return False
     return True

@@ -37,30 +37,33 @@ _TEX_ESCAPES = {
     "#": r"\#",
     "_": r"\_",
 }
-_TEX_TABLE = str.maketrans(_TEX_ESCAPES)
+_TEX_ESCAPE_TABLE = str.maketrans(_TEX_ESCAPES)
 
 
 def markdown(table: Table) -> str:
-    """Return a table in Markdown, aligned so that it can be read as text.
+    """Return a table in Markdown, with aligned columns, so that it can also be read as plain text.
 
     Args:
         table: The table; its empty columns are not printed.
     """
     table = table.without_empty_columns()
-    printed_columns = []
+    columns_of_texts = []
     for column in table.columns:
         head = _markdown_text(column.label).replace("|", "\\|")
         cells = [_markdown_cell(row.cell(column), column) for row in table.rows]
-        printed_columns.append(_align(head, cells, column.is_text))
-    lines = zip(*printed_columns, strict=True)
+        columns_of_texts.append(_align(head, cells, column.is_text))
+    # From columns to lines: the first line has the first text of each column, and so on.
+    lines = zip(*columns_of_texts, strict=True)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def bullets(texts: Iterable[str]) -> str:
-    """Return texts as a Markdown list.
+    """Return texts as a Markdown list, with one item for each text.
+
+    The texts are shown as they are: characters with a meaning in Markdown are escaped.
 
     Args:
-        texts: The items.
+        texts: The texts.
     """
     items = []
     for text in texts:
@@ -70,22 +73,29 @@ def bullets(texts: Iterable[str]) -> str:
 
 
 def _escape_block_start(start: re.Match[str]) -> str:
-    """Escape the start of a list item that Markdown would take for the start of another block."""
+    """Escape the start of a list item that Markdown would read as a heading or another list.
+
+    Args:
+        start: The match of these characters, such as `#` or `1`.
+    """
     text = start[0]
-    # Of a numbered list, the point after the number is escaped: 1\. and not \1.
-    return f"{text}\\" if text.isdigit() else f"\\{text}"
+    if text.isdigit():
+        # After it stands the point of a numbered list, which the backslash escapes: 1\.
+        return f"{text}\\"
+    return f"\\{text}"
 
 
 def _markdown_text(text: str) -> str:
-    """Return Markdown that shows a text unchanged; < is an entity, as in all committed reports."""
+    """Return Markdown that shows a text unchanged, with the special characters escaped."""
+    # Committed reports contain < as an entity, and must not change.
     return escape_markdown(text).replace("\\<", "&lt;")
 
 
 def _markdown_cell(cell: Cell, column: Column) -> str:
-    """Return the Markdown of a cell.
+    """Return the Markdown of a table cell, in bold if it is the best of its column.
 
-    Only texts are escaped: numbers contain nothing that others wrote, and escaped brackets would
-    be hard to read.
+    Texts are escaped completely. Numbers contain nothing that others wrote, and with escaped
+    brackets, the Markdown would be hard to read.
     """
     text = _markdown_text(cell.text) if column.is_text else cell.text.replace("<", "&lt;")
     text = text.replace("|", "\\|")
@@ -93,7 +103,14 @@ def _markdown_cell(cell: Cell, column: Column) -> str:
 
 
 def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
-    """Return the head, the rule and the cells of a column, padded to the same width."""
+    """Return the texts of a Markdown column, from top to bottom, padded to the same width.
+
+    Args:
+        head: The head of the column. Below it stands a rule, such as `---:`, whose colon tells
+            Markdown the side on which the column is aligned.
+        cells: The cells.
+        is_text: Whether the column is aligned on the left, as text is; numbers are on the right.
+    """
     width = max(_MIN_WIDTH, len(head), *map(len, cells))
     dashes = "-" * (width - 1)
     rule = f":{dashes}" if is_text else f"{dashes}:"
@@ -103,11 +120,13 @@ def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
 
 
 def latex(table: Table, caption: str) -> str:
-    """Return a table for LaTeX, at most as wide as the line; it needs booktabs and graphicx.
+    """Return a table in LaTeX, which shrinks the table if it is wider than the page's lines.
+
+    The document has to load the packages booktabs and graphicx.
 
     Args:
         table: The table; its empty columns are not printed.
-        caption: The caption.
+        caption: The caption, as plain text.
     """
     table = table.without_empty_columns()
     alignments = "".join("l" if column.is_text else "r" for column in table.columns)
@@ -136,25 +155,30 @@ def latex(table: Table, caption: str) -> str:
 
 
 def tex_text(text: str) -> str:
-    """Return a text with LaTeX's special characters escaped, and without control characters."""
-    return remove_controls(text).translate(_TEX_TABLE)
+    """Return LaTeX that shows a text unchanged, but without its control characters."""
+    return remove_controls(text).translate(_TEX_ESCAPE_TABLE)
 
 
 def _latex_groups(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
-    """Return the cells above the heads that name groups of columns, and the rules below them."""
-    heads = []
+    """Return the LaTeX line above the heads, which names groups of columns, such as test sets.
+
+    Returns:
+        The cells of the line, one for each group or column without a group, and the rules below
+        the groups.
+    """
+    cells = []
     rules = []
     first_number = 1  # LaTeX counts columns from 1.
     for group, members in groupby(columns, lambda column: column.group):
-        size = len(list(members))
+        column_count = len(list(members))
         if group:
-            last_number = first_number + size - 1
-            heads.append(f"\\multicolumn{{{size}}}{{c}}{{{tex_text(group)}}}")
+            last_number = first_number + column_count - 1
+            cells.append(f"\\multicolumn{{{column_count}}}{{c}}{{{tex_text(group)}}}")
             rules.append(f"\\cmidrule(lr){{{first_number}-{last_number}}}")
         else:
-            heads += [""] * size
-        first_number += size
-    return heads, rules
+            cells += [""] * column_count
+        first_number += column_count
+    return cells, rules
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -163,7 +187,8 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    """Return a line of a LaTeX table."""
-    # LaTeX takes [ or * at the start of a line for an argument of the line above.
+    """Return a line of a LaTeX table with these cells."""
+    # After the line break `\\` of the line above, LaTeX would read [ or * as its argument. The
+    # empty braces separate them.
     start = "{}" if cells[0].startswith(("[", "*")) else ""
     return f"{start}{' & '.join(cells)} \\\\"

@@ -36,10 +36,10 @@ _TEMPLATES.filters["bullets"] = bullets
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> None:
-    """Write all files of reports/ from the results on disk.
+    """Write all files of the folder reports/: tables, curves, results.json and the HTML report.
 
-    The HTML report and costs.csv show measured times, so DVC does not track them as outputs of the
-    stage. All other files repeat exactly.
+    The HTML report and costs.csv show measured times, which differ each time, so DVC does not track
+    them as outputs of the stage. All other files repeat exactly.
 
     Args:
         settings: The settings of the experiment.
@@ -68,10 +68,11 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
 def write_html_report_if_outdated(
     settings: Settings, records: Records, root: Path = Path()
 ) -> None:
-    """Write the HTML report if it is missing or older than the results.
+    """Write the HTML report again if it is missing or older than results.json.
 
-    DVC does not restore it with results that were pulled or checked out. It is not written while
-    the translations it would quote are missing, or belong to other results.
+    `dvc pull` and `dvc checkout` restore results, but not the HTML report, which DVC does not
+    track. If the translations that the HTML report quotes are missing, or belong to other results,
+    nothing is written.
 
     Args:
         settings: The settings of the experiment.
@@ -90,7 +91,16 @@ def write_html_report_if_outdated(
 
 
 def _have_translations(settings: Settings, records: Records, root: Path) -> bool:
-    """Return whether the translations on disk are those of the records."""
+    """Return whether the files of translations have the SHA-256 that results.json names.
+
+    Args:
+        settings: The settings of the experiment.
+        records: The results of the experiment, as results.json stores them.
+        root: The project's folder.
+
+    Raises:
+        FileNotFoundError: A file of translations is missing.
+    """
     for row in records.runs.itertuples():
         results = Results(settings, Run(row.system, row.corpus, row.seed), root)
         translations = results.files(row.test)["hypotheses"]
@@ -100,11 +110,11 @@ def _have_translations(settings: Settings, records: Records, root: Path) -> bool
 
 
 def write_html_report(settings: Settings, records: Records, root: Path = Path()) -> None:
-    """Write the HTML report.
+    """Write the HTML report, reports/index.html, whether it is outdated or not.
 
     Args:
         settings: The settings of the experiment.
-        records: The records of the last report.
+        records: The results of the experiment, as results.json stores them.
         root: The project's folder.
 
     Raises:
@@ -115,7 +125,8 @@ def write_html_report(settings: Settings, records: Records, root: Path = Path())
 
 
 def _html(report: ReportData) -> str:
-    """Return the HTML report; its modules are imported here, since few commands need them."""
+    """Return the text of the HTML report."""
+    # These modules load slowly, and most commands that import this module do not need them.
     from bleuprint.report.page.document import html_page
 
     return html_page(report)
@@ -127,7 +138,10 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:
-    """Return the report as Markdown: scores, costs, test sets, signatures and data.
+    """Return the whole report as Markdown, the text of reports/table.md.
+
+    It shows tables of scores and costs with notes on how to read them, the test sets, the
+    signatures of the metrics, and what preparation did to the corpora.
 
     Args:
         settings: The settings of the experiment.
@@ -135,13 +149,14 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         root: The project's folder, for the notes and the filtering statistics.
     """
     scores = score_frame(records)
-    further_metrics = score_tables.measured_scores(scores)[1:]  # The first one is BLEU.
+    # The first metric is BLEU, which has tables of its own.
+    _, *other_metrics = score_tables.measured_scores(scores)
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         experiment=settings.experiment,
         bleu=score_tables.tables_by_test_set(scores),
         notes=notes.all_notes(records, root),
-        further=score_tables.tables_by_test_set(scores, further_metrics, costs=()),
-        metrics=[METRICS[key] for key in further_metrics],
+        further=score_tables.tables_by_test_set(scores, other_metrics, costs=()),
+        metrics=[METRICS[key] for key in other_metrics],
         losses=pivot_tables.loss_table(scores),
         loss_note=pivot_tables.LOSS_NOTE,
         by_length=pivot_tables.length_table(scores),
@@ -159,7 +174,9 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
 
 
 def table_tex(settings: Settings, records: Records, root: Path) -> str:
-    """Return the scores and the training costs as two LaTeX tables.
+    """Return BLEU and training costs as two LaTeX tables, the text of reports/table.tex.
+
+    The notes on how to read the scores are part of the caption.
 
     Args:
         settings: The settings of the experiment.
@@ -178,14 +195,19 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
 
 
 def _test_set_table(runs: pd.DataFrame) -> Table:
-    """Return the test sets of each corpus, with their number of lines and their hash."""
+    """Return the table of test sets, with the first digits of their references' SHA-256.
+
+    Args:
+        runs: The table of runs in results.json, a row for each run and test set.
+    """
     rows = []
     for test_set in runs.drop_duplicates(["corpus", "test"]).itertuples():
+        short_sha256 = test_set.references_sha256[:_SHA256_DIGITS]
         row = [
             test_set.corpus,
             f"{test_set.source}-{test_set.target}",
             test_set.test,
-            test_set.references_sha256[:_SHA256_DIGITS],
+            short_sha256,
             f"{test_set.lines:,}",
         ]
         rows.append(row)

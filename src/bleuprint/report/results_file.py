@@ -24,11 +24,12 @@ _Probability = Annotated[float, Interval(ge=0, le=1)]
 
 
 class RunRow(TypedDict):
-    """A run and a test set: its size, training and fingerprints.
+    """A row of `runs` in results.json: a run, that is, a trained system, on one test set.
 
-    What an external system lacks is None. columns.csv explains the fields, except the SHA-256: of
-    the settings, of what decides the weights, of the binarized training text, of the average of
-    checkpoints, of the search settings, and of the three files.
+    Fields that an external system lacks, which is not trained here, are None. columns.csv explains
+    the fields, except those with a SHA-256. These are hashes of the settings, of all that decides
+    the weights, of the binarized training text, of the averaged checkpoints, of the search
+    settings, and of the files with sources, references and translations.
     """
 
     system: str
@@ -59,7 +60,7 @@ class RunRow(TypedDict):
 
 
 class MetricRow(TypedDict):
-    """A metric of a run's test set, on all lines or on a group of them.
+    """A row of `metrics` in results.json: a metric of a run on a test set or a group of its lines.
 
     A metric that is not compared with a baseline has neither a difference nor p-values.
     columns.csv explains the fields.
@@ -92,7 +93,7 @@ class ResultsFile(TypedDict):
 
 
 class _RunAndTest(NamedTuple):
-    """What identifies a row of `runs`."""
+    """The fields that identify a row of `runs` in results.json."""
 
     system: str
     corpus: str
@@ -101,7 +102,7 @@ class _RunAndTest(NamedTuple):
 
 
 def read_results(path: Path, remedy: str) -> ResultsFile:
-    """Read a results.json.
+    """Read a results.json, and check that it is complete.
 
     Args:
         path: The file.
@@ -112,9 +113,10 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
             another type, if a row occurs twice, if a metric belongs to no run, or if a run has no
             BLEU of all its lines.
     """
+    # A file of version 1.0 gets a message of its own, before its fields are found to be missing.
     check_not_of_1_0(read_json_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
-    checks = _Checks(path, remedy)
+    checks = _RowChecks(path, remedy)
     row_numbers = checks.check_runs(content["runs"])
     runs_with_bleu = checks.check_metrics(content["metrics"], row_numbers)
     for run, row_number in row_numbers.items():
@@ -124,8 +126,8 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
 
 
 @dataclass(frozen=True)
-class _Checks:
-    """Checks of the rows of a results.json, each of which raises UserError.
+class _RowChecks:
+    """Checks the rows of a results.json, and raises UserError where one is wrong.
 
     Attributes:
         path: The file, for the messages.
@@ -136,11 +138,16 @@ class _Checks:
     remedy: str
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise the error of a damaged file."""
+        """Raise UserError with the path of the file, what is wrong in it, and what to do."""
         raise DamagedFile(self.path, problem, self.remedy)
 
     def check_runs(self, rows: Sequence[RunRow]) -> dict[_RunAndTest, int]:
-        """Check the rows of `runs`.
+        """Check that each run and test set has one row, and number the rows.
+
+        The row of a trained system must also have all its fields.
+
+        Args:
+            rows: The rows of `runs` in results.json.
 
         Returns:
             The number of each row, from 0, by its run and test set.
@@ -151,28 +158,36 @@ class _Checks:
             if run in row_numbers:
                 self.fail(f"field runs.{row_number}: a second row of the same run")
             row_numbers[run] = row_number
+            # `about` is the description that params.yaml gives for an external system.
             is_external = row["about"] is not None
             if not is_external:
                 self._check_no_field_is_empty(row, row_number)
         return row_numbers
 
     def _check_no_field_is_empty(self, row: RunRow, row_number: int) -> None:
-        """Check that a row of a trained system has a value in every field but `about`."""
-        for name, value in row.items():
-            if value is None and name != "about":
-                self.fail(f"field runs.{row_number}.{name} is empty")
+        """Check that the row of a trained system has a value in every field.
+
+        Only `about` is empty, which describes external systems.
+
+        Args:
+            row: The row.
+            row_number: The number of the row, from 0, for the message.
+        """
+        for field, value in row.items():
+            if value is None and field != "about":
+                self.fail(f"field runs.{row_number}.{field} is empty")
 
     def check_metrics(
         self, rows: Sequence[MetricRow], row_numbers: dict[_RunAndTest, int]
     ) -> set[_RunAndTest]:
-        """Check the rows of `metrics`.
+        """Check that each metric occurs once, belongs to a run, and has a valid signature.
 
         Args:
-            rows: The rows.
-            row_numbers: The rows of `runs`, as `check_runs` returns them.
+            rows: The rows of `metrics` in results.json.
+            row_numbers: The runs and test sets in `runs`, with the numbers of their rows.
 
         Returns:
-            The runs and test sets that have the BLEU of all lines.
+            The runs and test sets whose BLEU over all lines is among the metrics.
         """
         runs_with_bleu: set[_RunAndTest] = set()
         known_metrics: set[tuple[_RunAndTest, str, str]] = set()
@@ -192,12 +207,20 @@ class _Checks:
         return runs_with_bleu
 
     def _check_signature(self, row: MetricRow, field: str) -> None:
-        """Check that a signature has the form of its metric's signatures."""
+        """Check that the signature of a score has the form that its metric writes.
+
+        Metrics that this version does not know are skipped.
+
+        Args:
+            row: The row of the score.
+            field: The place of the row in the file, such as `field metrics.7`, for the message.
+        """
         if row["metric"] not in METRICS:
             return
         metric = METRICS[row["metric"]]
         signature = row["signature"]
         try:
+            # A neural metric's model is parsed from the signature, which fails for another form.
             metric.model_of(signature)
         except ValueError:
             self.fail(f"{field}.signature: {signature!r} is not a signature of {metric.label}")

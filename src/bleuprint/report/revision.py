@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import UserError
 
 @contextmanager
 def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
-    """Provide files of a revision in a temporary folder, which is removed after the block.
+    """Copy files of a Git revision into a temporary folder, which is removed after the block.
 
     Args:
         revision: A Git revision or the name of a DVC experiment.
@@ -41,7 +41,14 @@ def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
 
 
 def _resolve(revision: str) -> tuple[str, str]:
-    """Return the root folder of the DVC repository, and the commit of a revision."""
+    """Find the project's root folder, and the Git commit that a revision stands for.
+
+    Args:
+        revision: A Git revision, such as `v1.0` or `HEAD~1`, or the name of a DVC experiment.
+
+    Raises:
+        UserError: There is no such revision.
+    """
     # Importing DVC is slow, and most commands do not need it.
     from dvc.exceptions import DvcException
     from dvc.repo import Repo

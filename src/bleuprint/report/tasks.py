@@ -9,29 +9,27 @@ _TEST_SET_COLUMNS = ["source", "target", "test", "sources_sha256", "references_s
 
 
 def task_names(runs: pd.DataFrame) -> dict[str, str]:
-    """Return the name of the task of each corpus, in the order of the runs.
+    """Group corpora into tasks by their test sets, and return the name of each corpus's task.
 
-    Two corpora belong to the same task if they have the same test sets: the same bytes of sources
-    and references. Such corpora differ in preparation alone, and their systems are rows of one
-    table. The pipeline copies published test sets unchanged and scores detokenized translations
-    against them, so translations of any preparation can be compared line by line.
-
-    A task of one corpus is named after the corpus, with its language pair appended if the corpus's
-    name does not contain it. A task of several corpora is named after the language pair and the
-    first corpus. If the test sets have several language pairs, the name contains no pair.
+    Corpora belong to one task if their test sets have the same bytes, so that they differ only in
+    how they are prepared. The systems of a task are rows of one table: all of them are scored
+    against the same references, so their translations can be compared line by line.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
+
+    Returns:
+        The name of the task by corpus, in the order of the runs.
     """
-    corpora_by_texts: dict[frozenset[tuple[str, ...]], list[str]] = {}
+    corpora_by_test_sets: dict[frozenset[tuple[str, ...]], list[str]] = {}
     test_sets = runs.drop_duplicates(["corpus", "test"])
-    for corpus, test_sets_of_corpus in test_sets.groupby("corpus", sort=False):
-        rows = test_sets_of_corpus[_TEST_SET_COLUMNS].itertuples(index=False, name=None)
-        texts = frozenset(rows)
-        corpora_by_texts.setdefault(texts, []).append(str(corpus))
+    for corpus, rows in test_sets.groupby("corpus", sort=False):
+        # A frozenset has no order and, unlike a set, can be a key of a dict.
+        test_sets_of_corpus = frozenset(rows[_TEST_SET_COLUMNS].itertuples(index=False, name=None))
+        corpora_by_test_sets.setdefault(test_sets_of_corpus, []).append(str(corpus))
     names: dict[str, str] = {}
-    for texts, corpora in corpora_by_texts.items():
-        language_pairs = {f"{source}-{target}" for source, target, *_ in texts}
+    for test_sets_of_task, corpora in corpora_by_test_sets.items():
+        language_pairs = {f"{source}-{target}" for source, target, *_ in test_sets_of_task}
         name = _task_name(corpora, language_pairs)
         for corpus in corpora:
             names[corpus] = name
@@ -39,25 +37,41 @@ def task_names(runs: pd.DataFrame) -> dict[str, str]:
 
 
 def _task_name(corpora: list[str], language_pairs: set[str]) -> str:
-    """Return the name of the task of these corpora, whose test sets have these language pairs."""
+    """Name a task, that is, some corpora with the same test sets.
+
+    The name of a single corpus is that of the task, with the language pair if the name lacks it:
+    `talks (de-en)`. Several corpora are named by their language pair and the first of them:
+    `de-en (talks, …)`. If the test sets have several language pairs, the name contains none.
+
+    Args:
+        corpora: The names of the corpora, at least one.
+        language_pairs: The language pairs of the test sets, such as `de-en`.
+    """
     first_corpus = corpora[0]
-    language_pair = language_pairs.pop() if len(language_pairs) == 1 else ""
+    only_language_pair = ""
+    if len(language_pairs) == 1:
+        (only_language_pair,) = language_pairs
     if len(corpora) > 1:
-        if language_pair:
-            return f"{language_pair} ({first_corpus}, …)"
+        if only_language_pair:
+            return f"{only_language_pair} ({first_corpus}, …)"
         return f"{first_corpus}, …"
-    if language_pair in first_corpus:
+    # The empty text is contained in every name.
+    if only_language_pair in first_corpus:
         return first_corpus
-    return f"{first_corpus} ({language_pair})"
+    return f"{first_corpus} ({only_language_pair})"
 
 
 def table_row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
-    """Return the name of a table row: the system, and the corpus if its task has several corpora.
+    """Return the name of a system's row in a table of scores, such as `base` or `base, wmt14`.
+
+    The table shows all systems of a task, that is, of corpora with the same test sets. If there are
+    several corpora, a row also names its corpus.
 
     Args:
         system: The name of the system.
         corpus: The corpus on which it is trained.
         tasks: The name of the task of each corpus.
     """
-    corpora_in_task = list(tasks.values()).count(tasks[corpus])
-    return f"{system}, {corpus}" if corpora_in_task > 1 else system
+    task = tasks[corpus]
+    has_several_corpora = list(tasks.values()).count(task) > 1
+    return f"{system}, {corpus}" if has_several_corpora else system

@@ -93,7 +93,10 @@ def _table_lines(table: Table) -> Iterator[Text]:
 
 
 def _escape_table(table: Table) -> Table:
-    """Return the table with all characters escaped that the terminal cannot print."""
+    """Return the table with control characters escaped, which could move the cursor, for example.
+
+    The names of systems and corpora may come from files that others wrote.
+    """
     printable_columns = []
     for column in table.columns:
         printable_columns.append(replace(column, label=printable(column.label)))

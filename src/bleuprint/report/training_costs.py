@@ -1,4 +1,4 @@
-"""What was measured of each training run: its duration, speed, memory and machine.
+"""The measured costs of each training run: its duration, speed, memory and machine.
 
 These figures differ each time a training runs, so results.json does not contain them. They come
 from timings/, where a training of this clone writes them, or else from costs.csv, which is
@@ -46,17 +46,20 @@ _TRAINING_KEY = [*Run._fields, "training_sha256"]
 
 
 def trained_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of systems that are trained here, and so no external system."""
+    """Return the rows of trained systems, without external systems, whose training is not known."""
     return runs[runs.training_sha256.notna()]
 
 
 def one_row_per_training(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each training run; a run has a row for each of its test sets."""
+    """Return one row for each training run, though results.json has one for each test set of it.
+
+    The rows of a run differ in what depends on the test set.
+    """
     return trained_runs(runs).drop_duplicates(list(Run._fields))
 
 
 def training_runs(runs: pd.DataFrame) -> list[Run]:
-    """Return each training run once, in the order of the rows."""
+    """Return the system, corpus and seed of each training run, in the order of the rows."""
     keys = one_row_per_training(runs)[list(Run._fields)]
     return [Run(*key) for key in keys.to_numpy()]
 
@@ -64,26 +67,40 @@ def training_runs(runs: pd.DataFrame) -> list[Run]:
 def with_training_costs(
     runs: pd.DataFrame, root: Path, costs_path: Path | None = None
 ) -> pd.DataFrame:
-    """Return the runs with the columns of `COST_DTYPES`, empty where nothing was measured.
+    """Return the runs with new columns for the measured costs, such as `train_seconds`.
+
+    The columns are those of `COST_DTYPES`; they are empty where nothing was measured. Costs come
+    from the project's folder timings/, where a training writes them, or else from costs.csv, which
+    is committed for clones of the project that trained nothing.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
-        root: The project's folder. Figures in its timings/ come first.
-        costs_path: The costs.csv with the figures of the other trainings; by default the one in
-            the project's reports/. It need not exist.
+        root: The project's folder.
+        costs_path: The path of costs.csv, which need not exist; by default reports/costs.csv.
     """
     if costs_path is None:
         costs_path = root / COSTS
     training_keys = one_row_per_training(runs)[_TRAINING_KEY]
     costs = _costs_in_timings(training_keys, root)
     if costs_path.exists():
+        # Put into the order of `costs`, so that the rows of both tables belong together.
         committed_costs = _read_costs_csv(costs_path).reindex(costs.index)
-        costs = costs.where(costs.train_seconds.notna(), committed_costs)
+        is_in_timings = costs.train_seconds.notna()
+        costs = costs.where(is_in_timings, committed_costs)
     return runs.merge(costs.reset_index(), on=_TRAINING_KEY, how="left")
 
 
 def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """Return what timings/ contains of each training, with the training's key as the index."""
+    """Read the costs that this clone of the project measured, from its folder timings/.
+
+    Args:
+        training_keys: The system, corpus, seed and fingerprint of each training run. A file in
+            timings/ with another fingerprint belongs to an older training, and is not read.
+        root: The project's folder.
+
+    Returns:
+        A row for each training run, with the key as the index; empty if nothing was measured.
+    """
     rows = []
     for system, corpus, seed, training_sha256 in training_keys.itertuples(index=False, name=None):
         cost = read_training_cost(Run(system, corpus, seed), training_sha256, root)
@@ -94,7 +111,15 @@ def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
 
 
 def _read_costs_csv(path: Path) -> pd.DataFrame:
-    """Return the measured columns of a costs.csv, with the training's key as the index."""
+    """Read the costs that were committed with a report, from its costs.csv.
+
+    Returns:
+        A row for each training run, with system, corpus, seed and fingerprint as the index. If the
+        file has two rows of one training, the last one counts.
+
+    Raises:
+        UserError: The file is damaged.
+    """
     key_dtypes = dict.fromkeys(_TRAINING_KEY, "str")
     key_dtypes["seed"] = "int64"
     with report_as_damage(path, f"run: make reproduce, or restore it: git checkout {path}"):
@@ -111,7 +136,11 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
 
 
 def costs_csv(runs: pd.DataFrame) -> str:
-    """Return the text of costs.csv: the measured columns, a line for each training run."""
+    """Return the text of costs.csv: the measured costs, with a line for each training run.
+
+    Args:
+        runs: The table of runs, with the columns of measured costs.
+    """
     columns = _TRAINING_KEY + _COST_COLUMNS
     trainings = one_row_per_training(runs)
     text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
@@ -119,15 +148,15 @@ def costs_csv(runs: pd.DataFrame) -> str:
 
 
 def machine_text(device: str, processes: int | str, threads: int | str) -> str:
-    """Return the machine of a training run, such as `CPU, 1 x 8 threads`.
+    """Return the machine of a training run as text, such as `CPU, 1 x 8 threads`.
 
     Args:
         device: The name of the processor or GPU.
         processes: The number of processes; `1 + 2` if two machines trained, one after the other.
         threads: The number of threads of each process, in the same form.
     """
-    if str(threads).isdigit():
-        threads_text = counted(int(threads), "thread")
-    else:
-        threads_text = f"{threads} threads"
+    threads_text = f"{threads} threads"
+    is_single_number = str(threads).isdigit()
+    if is_single_number:
+        threads_text = counted(int(threads), "thread")  # Such as `1 thread`.
     return f"{device}, {processes} x {threads_text}"

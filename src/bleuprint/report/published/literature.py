@@ -41,18 +41,19 @@ _LOSS_METRICS = ["loss", "perplexity"]
 
 
 class PublishedNumber(TypedDict):
-    """A published number.
+    """A score that a publication reports for its system on a test set of this experiment.
 
     Attributes:
         name: The name of the published system.
-        published: Where the number was printed.
-        corpus: The corpus whose test set the number is of.
+        published: The publication, such as `Vaswani et al. 2017, Table 2`.
+        corpus: The corpus of this experiment that contains the test set.
         test: The test set.
-        metric: bleu, a variant of BLEU, `UNKNOWN`, loss or perplexity.
+        metric: `bleu` for sacreBLEU's default BLEU, the name of another variant of BLEU, `UNKNOWN`
+            for a BLEU that was computed in another way, `loss` or `perplexity`.
         value: The number.
         printed: The number as it was printed.
         training_flops_by_time: The operations that the devices could do in the training time.
-        compared_system: The system of this experiment that it is compared with.
+        compared_system: The system of this experiment that the number is compared with.
     """
 
     name: str
@@ -67,40 +68,50 @@ class PublishedNumber(TypedDict):
 
 
 def with_published_numbers(records: Records, published: Sequence[Published]) -> Records:
-    """Return the records with the published numbers on their test sets.
+    """Add the published numbers on the test sets of an experiment to its results.
+
+    They are the numbers of the Transformer paper's Table 2, and those that params.yaml lists.
 
     Args:
-        records: The records of an experiment.
-        published: The numbers that its params.yaml names. Those of Table 2 come from table_2.csv.
+        records: The results of the experiment, as results.json stores them.
+        published: The entries of params.yaml.
 
     Returns:
-        The records, whose table `published` has the columns of `PublishedNumber` and two more:
-        `system`, the name with the source if several sources have the name, and `row_name`.
+        The results with a table `published`. It has the columns of `PublishedNumber`, and the names
+        of the system and of its table row. If two publications have systems of the same name, the
+        publication is a part of these names.
     """
     test_sets = records.runs.drop_duplicates(["corpus", "test"])
     known_test_sets = set(zip(test_sets.corpus, test_sets.test, strict=True))
     numbers = list(_numbers_of_table_2(test_sets))
     for entry in published:
         is_known = (entry.corpus, entry.test) in known_test_sets
-        is_of_table_2 = entry.source == SOURCE and is_in_table_2(entry.corpus, entry.test)
-        if is_known and not is_of_table_2:
+        # An entry of params.yaml may repeat a number that is already there.
+        is_repetition = entry.source == SOURCE and is_in_table_2(entry.corpus, entry.test)
+        if is_known and not is_repetition:
             numbers += _numbers_of_entry(entry)
     table = pd.DataFrame(numbers, columns=list(PublishedNumber.__annotations__))
     table = table.astype({"training_flops_by_time": float})
-    is_ambiguous = table.groupby("name").published.transform("nunique") > 1
+    source_count = table.groupby("name").published.transform("nunique")
+    is_unique_name = source_count <= 1
     name_with_source = table["name"] + ", " + table.published
-    table["system"] = table["name"].where(~is_ambiguous, name_with_source)
+    table["system"] = table["name"].where(is_unique_name, name_with_source)
     table["row_name"] = table.system + " (published)"
     return replace(records, published=table)
 
 
 def is_in_table_2(corpus: str, test: str) -> bool:
-    """Return whether Table 2 has numbers for a test set: for WMT14's newstest2014 alone."""
+    """Return whether the Transformer paper's Table 2 has numbers for a test set of a corpus.
+
+    The table has numbers only for WMT14's newstest2014.
+    """
     return corpus.startswith("wmt14") and test == "newstest2014"
 
 
 def source_notes(records: Records) -> list[str]:
-    """Return where the numbers were printed and how they were scored, a note for each source.
+    """Return a note for each source of published numbers: where and how they were scored.
+
+    A first note explains columns of BLEU that are computed in another way than sacreBLEU's default.
 
     Args:
         records: The records of the experiment, with published numbers.
@@ -130,7 +141,9 @@ def source_notes(records: Records) -> list[str]:
 
 
 def difference_notes(records: Records) -> Iterator[str]:
-    """Yield how much the compared system of each published number differs from it, in BLEU.
+    """Yield a note for each published number that a system of this experiment is compared with.
+
+    The note gives the BLEU of the system minus the published BLEU. params.yaml names the system.
 
     Args:
         records: The records of the experiment, with published numbers.
@@ -155,11 +168,15 @@ def difference_notes(records: Records) -> Iterator[str]:
 
 
 def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
-    """Yield the numbers of Table 2 on the test sets that it has numbers for.
+    """Yield the BLEU of the Transformer paper's Table 2 on the test sets of this experiment.
+
+    The paper's own numbers were computed after splitting hyphenated compounds, the older ones in
+    its table were not.
 
     Args:
-        test_sets: The rows of the records, one for each test set of a corpus.
+        test_sets: The test sets, with the columns `corpus`, `test`, `source` and `target`.
     """
+    # As text, the numbers keep the decimals with which they were printed.
     table_2 = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)
     for published_row in table_2.itertuples():
         is_transformer = published_row.system.startswith("Transformer")
@@ -181,7 +198,11 @@ def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
 
 
 def _numbers_of_entry(entry: Published) -> Iterator[PublishedNumber]:
-    """Yield the numbers of an entry of params.yaml: BLEU, and loss and perplexity if given."""
+    """Yield the numbers of an entry that params.yaml lists under `published`.
+
+    The first is BLEU. If the entry has a perplexity, its loss, the logarithm, and the perplexity
+    follow; they are not compared with a system.
+    """
     bleu: PublishedNumber = {
         "name": entry.name,
         "published": entry.source,
