@@ -122,7 +122,10 @@ def _published_citations(settings: Settings) -> Iterator[_Citation]:
 
 
 def _shows_table_2(settings: Settings) -> bool:
-    """Return whether the report shows numbers of the Transformer paper's Table 2."""
+    """Return whether the report shows numbers of the Transformer paper's Table 2.
+
+    It does if a corpus of the experiment contains a test set that the table has numbers for.
+    """
     for corpus_name, corpus in settings.corpora.items():
         for test in corpus.files.tests:
             if literature.is_in_table_2(corpus_name, test):

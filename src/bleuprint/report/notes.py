@@ -58,7 +58,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     if scores_of_all_lines.agreement.notna().any():
         lines.append(AGREEMENT_NOTE)
     lines += _shared_test_set_notes(records.runs)
-    lines += _external_system_notes(records.runs)
+    lines += _untrained_system_notes(records.runs)
     lines += _decoding_notes(records.runs)
     lines += file_warning_notes(records)
     lines += literature.source_notes(records)
@@ -145,7 +145,7 @@ def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def _external_system_notes(runs: pd.DataFrame) -> Iterator[str]:
+def _untrained_system_notes(runs: pd.DataFrame) -> Iterator[str]:
     """Yield what each external system is, then how external systems are scored and tested.
 
     An external system is not trained here: params.yaml names files with its translations, and a
@@ -154,10 +154,10 @@ def _external_system_notes(runs: pd.DataFrame) -> Iterator[str]:
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
     """
-    external = runs[runs.training_sha256.isna()]
-    if external.empty:
+    untrained = runs[runs.training_sha256.isna()]
+    if untrained.empty:
         return
-    for (system, about), corpora in external.groupby(["system", "about"], sort=False).corpus:
+    for (system, about), corpora in untrained.groupby(["system", "about"], sort=False).corpus:
         description = " ".join(about.split())  # Line breaks become spaces.
         if not description.endswith((".", "!", "?")):
             description += "."

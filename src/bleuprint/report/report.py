@@ -76,7 +76,7 @@ def write_html_report_if_outdated(
 
     Args:
         settings: The settings of the experiment.
-        records: The records of the last report.
+        records: The results of the last report, as results.json stores them.
         root: The project's folder.
     """
     html_report = root / REPORTS / HTML_REPORT

@@ -151,7 +151,7 @@ def score_frame(records: Records) -> pd.DataFrame:
 
     Returns:
         A data frame with the columns of `ScoreRow`: a row for each published number, then for each
-        system, corpus, test set, metric and group of lines, in the order of the records.
+        system, corpus, test set, metric and group of lines, in the order of results.json.
     """
     systems = system_columns(records)
     metrics = _with_baseline_values(records.metrics, systems)

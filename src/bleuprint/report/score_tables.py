@@ -48,11 +48,11 @@ class TableBuilder:
     cells_by_row: dict[str, dict[Column, Cell]] = field(default_factory=dict)
 
     def add(self, column: Column, cells: Mapping[str, Cell]) -> None:
-        """Add a column.
+        """Add a column to the right of the table.
 
         Args:
-            column: The column.
-            cells: Its cells by the names of rows; a row that is missing has an empty cell.
+            column: The head of the column.
+            cells: Its cells by the name of the row, such as `base`; rows without one stay empty.
         """
         self.columns.append(column)
         for row_name, cell in cells.items():

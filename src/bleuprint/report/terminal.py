@@ -53,7 +53,10 @@ def height(parts: Iterable[str | Table]) -> int:
 
 
 def wrap(text: str) -> str:
-    """Return a text in lines as wide as the terminal, broken between words only."""
+    """Break a text into lines that fit the terminal, at spaces only.
+
+    Words are not broken, so that addresses and commands can be copied.
+    """
     return textwrap.fill(
         text,
         _terminal_width(),

@@ -53,11 +53,14 @@ class ReportData:
 
     @cached_property
     def pair_counts(self) -> dict[str, PairCounts]:
-        """How many sentence pairs of each corpus were read, dropped and trained on."""
-        counts = {}
+        """For each corpus, how many sentence pairs were read, dropped and trained on.
+
+        The filtering statistics, which the stages of preparation write, are read once.
+        """
+        counts_by_corpus = {}
         for corpus in self.settings.corpora:
-            counts[corpus] = training_pair_counts(corpus, self.root)
-        return counts
+            counts_by_corpus[corpus] = training_pair_counts(corpus, self.root)
+        return counts_by_corpus
 
     @cached_property
     def curves(self) -> dict[Run, Curves]:

@@ -114,7 +114,7 @@ def source_notes(records: Records) -> list[str]:
     A first note explains columns of BLEU that are computed in another way than sacreBLEU's default.
 
     Args:
-        records: The records of the experiment, with published numbers.
+        records: The results of the experiment, with published numbers if there are any.
     """
     published = records.published
     if published.empty:
@@ -146,7 +146,7 @@ def difference_notes(records: Records) -> Iterator[str]:
     The note gives the BLEU of the system minus the published BLEU. params.yaml names the system.
 
     Args:
-        records: The records of the experiment, with published numbers.
+        records: The results of the experiment, with published numbers if there are any.
     """
     published = records.published
     if published.empty:
