@@ -154,7 +154,7 @@ def _parse_argument(text: str) -> _Argument:
 
 
 def _open_report(revision: str) -> tuple[Settings, frame.Records]:
-    """Read the settings and results of a committed report, and check that they belong together.
+    """Read the settings and the results of a report, and check that they belong together.
 
     Args:
         revision: The Git revision of the report; empty for the report of the working tree.

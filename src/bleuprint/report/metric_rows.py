@@ -67,16 +67,15 @@ class SharedPValue(NamedTuple):
 def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[MetricRow]]:
     """Return a row for each metric of each run on a test set, compared with the baseline.
 
-    A run is a system that is trained with one seed. A difference and its p-value belong to a
-    system, not to a seed, so the rows of all its seeds get the same ones. All p-values are
-    corrected together in the end, since the correction depends on their number.
+    A run is a system that is trained with one seed. The p-values of all systems are corrected
+    together in the end, since the correction depends on their number.
 
     Args:
         systems: The systems that translate the test set, the baseline first.
         test: The name of the test set, such as `newstest2014`.
 
     Returns:
-        The rows by run.
+        The rows of results.json, by run.
     """
     baseline, *other_systems = systems
     values_by_run = _metric_values(systems, test)
@@ -88,14 +87,12 @@ def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[M
         baseline_values = [values_by_run[run] for run in baseline.runs]
         system_values = [values_by_run[run] for run in system.runs]
         are_trained = baseline.is_trained and system.is_trained
+        differences = paired_differences(baseline_values, system_values, are_trained)
         lines = system.seeds[0].scores_of(test)["lines"]
         can_be_tested = _can_be_tested(baseline_values, system_values, are_trained, lines)
-        differences = paired_differences(baseline_values, system_values, are_trained)
         for key, difference in differences.items():
             rows = [rows_by_run[run][key] for run in system.runs]
-            for row in rows:
-                row["baseline"] = baseline.row_name
-                row["difference"] = round(difference.mean, DIGITS)
+            _add_difference(rows, baseline.row_name, difference)
             p_value = difference.p_value
             if p_value is not None and can_be_tested:
                 _add_test(rows, difference, p_value)
@@ -181,7 +178,7 @@ def _can_be_tested(
     Args:
         baseline_values: For each seed, the metrics of the baseline.
         system_values: For each seed, the metrics of the system.
-        are_trained: Whether this experiment trains both systems.
+        are_trained: Whether both systems are trained, and neither is only a file of translations.
         lines: The number of lines of the test set.
     """
     # The number of matched 4-grams is stored only if it is too low.
@@ -191,6 +188,23 @@ def _can_be_tested(
     is_test_over_sentences = not are_trained or len(system_values) == 1
     reason = reason_not_tested(lines, is_test_over_sentences, all(is_too_low))
     return reason == ""
+
+
+def _add_difference(
+    rows: Sequence[MetricRow], baseline_name: str, difference: PairedDifference
+) -> None:
+    """Add the mean difference from the baseline to the rows of a metric, one row for each seed.
+
+    The difference is one of the systems, not of a seed, so all rows get the same one.
+
+    Args:
+        rows: The rows of the metric, changed in place.
+        baseline_name: The name of the baseline's table row.
+        difference: The difference from the baseline with each seed.
+    """
+    for row in rows:
+        row["baseline"] = baseline_name
+        row["difference"] = round(difference.mean, DIGITS)
 
 
 def _add_test(rows: Sequence[MetricRow], difference: PairedDifference, p_value: float) -> None:

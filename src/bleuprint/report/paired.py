@@ -85,7 +85,7 @@ def paired_differences(
     Args:
         first_seeds: For each seed, the metrics of the first system, usually the baseline.
         second_seeds: The metrics of the second system, with the seeds in the same order.
-        are_trained: Whether this experiment trains both systems.
+        are_trained: Whether both systems are trained, and neither is only a file of translations.
 
     Returns:
         The differences by metric and group of lines.
@@ -133,7 +133,7 @@ def _paired_difference(
     Args:
         metric: The metric, such as BLEU.
         seed_pairs: For each seed, the values of the first and of the second system.
-        are_trained: Whether this experiment trains both systems.
+        are_trained: Whether both systems are trained, and neither is only a file of translations.
     """
     signatures = set()
     differences = []

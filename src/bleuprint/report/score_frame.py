@@ -287,6 +287,7 @@ def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.Da
     """
     names = systems[[*SYSTEM_AND_TEST, "task", "row_name", "baseline"]]
     metrics = metrics.drop(columns="baseline").merge(names, on=SYSTEM_AND_TEST, how="left")
+    # Without a test, there is no standard error. 0 is false in a condition, but NaN would be true.
     metrics["standard_error"] = metrics.standard_error.fillna(0.0)
     metrics["ci_width"] = metrics.ci_high - metrics.ci_low
     # What a row's columns are called when the row is the baseline of another one.
@@ -314,11 +315,12 @@ def _keep_deviation_or_interval(scores: pd.DataFrame) -> None:
     """Keep of each score either its deviation over seeds or its confidence interval.
 
     A mean over several seeds is shown with its deviation, a score of a single seed with its
-    interval. A score of a group of lines is always shown with its interval. The other one is set
-    to NaN, in place.
+    interval. A score of a group of lines is always shown with its interval. What is not shown is
+    set to NaN, in place; so is the deviation of a difference unless it is one over several seeds.
 
     Args:
-        scores: The scores, with the columns `deviation`, `ci_low` and `ci_high`.
+        scores: The scores, with the columns `deviation`, `ci_low`, `ci_high` and
+            `difference_deviation`.
     """
     is_over_seeds = (scores.seeds > 1) & scores.is_trained
     has_deviation = is_over_seeds & (scores.group == "")
@@ -360,12 +362,13 @@ def _add_table_texts(scores: pd.DataFrame) -> None:
     """
     rows = []
     for score in scores.itertuples(index=False):
-        digits = METRICS[score.metric].digits if score.metric in METRICS else 1
+        # Metrics of another version are not known here.
+        decimals = METRICS[score.metric].digits if score.metric in METRICS else 1
         mark = significance_mark(score.difference, score.p, score.p_holm)
         texts = {
-            "value_text": f"{score.value:.{digits}f}",
+            "value_text": f"{score.value:.{decimals}f}",
             "score_text": format_score(
-                score.value, score.deviation, score.ci_low, score.ci_high, digits
+                score.value, score.deviation, score.ci_low, score.ci_high, decimals
             ),
             "mark": mark,
             "difference_text": format_tested_difference(score.difference, mark, score.p),

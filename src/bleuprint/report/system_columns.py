@@ -70,9 +70,10 @@ def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) 
 
 
 def system_columns(records: Records) -> pd.DataFrame:
-    """Return the columns of the score frame that are the same for all metrics of a system.
+    """Return a table of what is known of each system on each test set, apart from its scores.
 
-    They are languages, test set, seeds, training cost, baseline and name.
+    Its columns, such as the languages, the number of seeds, training costs and the baseline, are
+    the same for all metrics of a system. They become columns of the data frame of all scores.
 
     Args:
         records: The results of the experiment, as results.json stores them.

@@ -204,7 +204,7 @@ def _evidence(best: ScoreRow, are_trained: bool, estimated_deviation: float | No
 
     Args:
         best: The BLEU of the best system.
-        are_trained: Whether this experiment trains both systems.
+        are_trained: Whether both systems are trained, and neither is only a file of translations.
         estimated_deviation: The standard deviation of BLEU over seeds in other experiments; None
             if it is not known.
     """
