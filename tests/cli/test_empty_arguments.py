@@ -119,8 +119,10 @@ def test_a_report_with_an_empty_name_is_refused(read, name):
 @pytest.mark.parametrize(
     ("first", "second", "problem"),
     [
-        pytest.param("tiny@", "tiny", "no revision after the @", id="system"),
-        pytest.param("@", "@", "both sides are the working tree", id="experiment"),
+        pytest.param("tiny@", "tiny", "the revision after the @ is missing", id="system"),
+        pytest.param(
+            "@", "@", "both arguments are @, the report of the working tree", id="experiment"
+        ),
     ],
 )
 def test_compare_refuses_an_empty_revision(first, second, problem):

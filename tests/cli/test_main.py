@@ -168,7 +168,7 @@ def test_check_refuses_what_cite_would(project):
     number += ' bibtex: "@misc{own, title = {Another}}"}'
     (project / "params.yaml").write_text(PARAMS.replace("published: []", f"published: [{number}]"))
     error = run(project, *COMMAND, "check", status=1)
-    assert "published.0.bibtex: own is another entry in corpora.own" in error
+    assert "published.0.bibtex: the key own names another entry in corpora.own" in error
 
 
 def test_a_reader_that_closes_the_pipe_sees_no_error(project):

@@ -145,8 +145,8 @@ def test_an_entry_of_two_corpora_names_both():
 
 def test_two_entries_of_one_key_are_named():
     message = (
-        r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
-        r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one"
+        r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: the key a names another entry in "
+        r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex. Rename one"
     )
     settings = with_abouts("@misc{a, title = {A}}", "@misc{a, title = {B}}")
     with pytest.raises(UserError, match=message):

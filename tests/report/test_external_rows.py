@@ -249,7 +249,7 @@ def test_compared_with_a_system(outside, monkeypatch):
     keys = {"about", "translations.first.path", "translations.first.sha256"}
     assert {settings.texts(row)[0] for row in settings.rows} == {f"{CORPUS}.{key}" for key in keys}
     assert any("Most improved" in str(part) for part in compare("as-tiny", "as-small", CORPUS))
-    with pytest.raises(UserError, match="as-tiny: no results on talks-en-fr"):
+    with pytest.raises(UserError, match="as-tiny: the report contains no results on talks-en-fr"):
         list(compare("tiny", "as-tiny", "talks-en-fr"))
 
 

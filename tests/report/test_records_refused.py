@@ -86,7 +86,9 @@ def test_one_test_set_scored_by_two_versions():
     one, two = (record("a", f"{name}-en-de", "x", 30.0) for name in ("one", "two"))
     older = record("a", "two-en-de", "x", 30.0, metrics=metrics)
     _check_signatures(frame(one, two))
-    with pytest.raises(UserError, match=r"BLEU of different versions: .*2\.[56]\.0.* score of"):
+    with pytest.raises(
+        UserError, match=r"BLEU was computed by different versions: .*2\.[56]\.0.* score of"
+    ):
         _check_signatures(frame(one, older))
 
 

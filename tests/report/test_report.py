@@ -234,7 +234,7 @@ def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
     runs = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
     assert set(runs.itertuples(index=False, name=None)) == set(expected)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"^small and last: no test set in common"):
+    with pytest.raises(UserError, match=r"^small and last: have no test set in common"):
         list(compare("small", "last"))
 
 

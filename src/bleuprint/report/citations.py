@@ -68,7 +68,8 @@ def citations(settings: Settings) -> str:
             is_same_entry = entry.bibtex.split() == bibtex.split()
             if not is_same_entry:
                 raise UserError(
-                    f"{citation.origin}: {key} is another entry in {entry.origin}: rename one"
+                    f"{citation.origin}: the key {key} names another entry in {entry.origin}. Rename "
+                    "one of them"
                 )
             entry.reasons.append(citation.reason)
     texts = []

@@ -79,7 +79,10 @@ def compare(
         UserError: A system, corpus or report does not exist, or the systems cannot be compared.
     """
     if first == second == "@":
-        raise UserError("both sides are the working tree: is a variable not set?")
+        raise UserError(
+            "both arguments are @, the report of the working tree. Name a revision after one @. Is a "
+            "variable not set?"
+        )
     first_argument = _parse_argument(first)
     second_argument = _parse_argument(second)
     first_corpus = first_argument.corpus or corpus or second_argument.corpus
@@ -91,7 +94,10 @@ def compare(
         second_settings, second_records = _open_report(second_argument.revision)
     system_pairs = _system_pairs(first_argument, second_argument, first_settings, second_settings)
     if not system_pairs:
-        raise UserError(f"{first} and {second}: no system of the same name")
+        raise UserError(
+            f"{first} and {second}: the reports have no system of the same name. Name a system before "
+            "each @"
+        )
     for first_name, second_name in system_pairs:
         first_system = ReportedSystem(
             first_name,
@@ -147,9 +153,9 @@ def _parse_argument(text: str) -> _Argument:
     row_name, at_sign, revision = text.partition("@")
     system, _, corpus = row_name.partition(",")
     if not system and not at_sign:
-        raise UserError(f"{text!r}: write SYSTEM, SYSTEM@REVISION or @REVISION")
+        raise UserError(f"{text!r}: names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION")
     if row_name and at_sign and not revision.strip():
-        raise UserError(f"{text!r}: no revision after the @: is a variable not set?")
+        raise UserError(f"{text!r}: the revision after the @ is missing. Is a variable not set?")
     return _Argument(system, corpus.strip(), revision)
 
 
@@ -190,13 +196,13 @@ def compare_systems(
     """
     names = f"{first} and {second}"
     if str(first) == str(second):
-        raise UserError(f"{first}: compared with itself")
+        raise UserError(f"{first}: cannot be compared with itself. Name another system or revision")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
     if not seeds:
-        raise UserError(f"{names}: no seed in common")
+        raise UserError(f"{names}: have no seed in common, so no runs can be paired")
     pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
-        raise UserError(f"{names}: no test set in common")
+        raise UserError(f"{names}: have no test set in common, so their scores do not compare")
     common_corpora: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
     if not first.on_different_corpora:
         common_corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
@@ -254,19 +260,37 @@ def _deciding_settings(
     """
     settings = system.settings
     if system.on_different_corpora and system.corpus:
-        system_settings = None
-        if are_trained:
-            system_settings = settings.trained_systems_on(system.corpus).get(system.system)
-        corpus = settings.corpus(system.corpus).deciding_settings()
-        deciding = flatten_settings(system_settings or {})
-        deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
-        return deciding
+        return _settings_on_corpus(system, system.corpus, are_trained)
     if are_trained:
         deciding = dotted_settings(settings, system.system)
     else:
         deciding = flatten_settings(_translation_files(system, common_corpora))
     corpora = {corpus: settings.corpus(corpus).deciding_settings() for corpus in common_corpora}
     deciding |= flatten_settings({"corpora": corpora, "seeds": settings.seeds})
+    return deciding
+
+
+def _settings_on_corpus(
+    system: ReportedSystem, corpus_name: str, are_trained: bool
+) -> dict[str, str]:
+    """Return all settings that decide the results of a system on one corpus, by key.
+
+    The corpus is called `corpus` in the keys, so that two corpora can be compared setting by
+    setting.
+
+    Args:
+        system: The system, with its report.
+        corpus_name: The corpus that the system is trained on.
+        are_trained: Whether both compared systems are trained; otherwise they are compared without
+            settings of systems.
+    """
+    settings = system.settings
+    system_settings = None
+    if are_trained:
+        system_settings = settings.trained_systems_on(corpus_name).get(system.system)
+    corpus = settings.corpus(corpus_name).deciding_settings()
+    deciding = flatten_settings(system_settings or {})
+    deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
     return deciding
 
 
@@ -382,6 +406,7 @@ def p_values_by_metric(
         if pair.why_untested:
             p_values[metric] = None
         elif differences:
+            # The empty name is that of the group of all lines.
             difference_on_all_lines = differences.get((metric, ""))
             if difference_on_all_lines is None:
                 p_values[metric] = None

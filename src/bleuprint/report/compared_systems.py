@@ -12,6 +12,7 @@ from bleuprint.report.score_frame import ScoreRow, score_frame, score_rows, sele
 from bleuprint.report.system_columns import reason_not_tested_against
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import join_with_and
 
 _TEST_SET_FINGERPRINTS = ["sources_sha256", "references_sha256"]
 
@@ -154,7 +155,10 @@ class ReportedSystem:
             is_selected &= runs.corpus == self.corpus
         if not is_selected.any():
             corpus = self.corpus or "any corpus"
-            raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
+            seed_names = join_with_and(seeds)
+            raise UserError(
+                f"{self}: the report contains no results on {corpus} with the seeds {seed_names}"
+            )
         return self.records.select_runs(is_selected)
 
     def open_results(self, scores: SystemScores) -> list[Results]:

@@ -91,11 +91,12 @@ def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
             references, translations = results.references_and_translations(test)
             outputs[row.row_name] = translations
             bleu[row.row_name] = sentence_bleu(translations, references, target)
+        # Here `results` and `references` are those of the last system. All systems have the same
+        # source and reference lines.
         yield SetLines(
             task=task,
             test=test,
             languages=(source, target),
-            # Sources and references are the same for all systems, so those of the last one do.
             sources=results.source_lines(test),
             references=references,
             outputs=outputs,
