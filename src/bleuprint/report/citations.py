@@ -68,8 +68,8 @@ def citations(settings: Settings) -> str:
             is_same_entry = entry.bibtex.split() == bibtex.split()
             if not is_same_entry:
                 raise UserError(
-                    f"{citation.origin}: the key {key} names another entry in {entry.origin}. Rename "
-                    "one of them"
+                    f"{citation.origin}: the key {key} names another entry in {entry.origin}. "
+                    "Rename one of them"
                 )
             entry.reasons.append(citation.reason)
     texts = []

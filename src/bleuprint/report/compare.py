@@ -2,20 +2,21 @@
 
 `compare` parses the arguments and yields what the command prints: the settings that differ, a table
 of scores with p-values, and the sentences that improved or worsened most. compared_systems.py reads
-the scores of both systems, and compared_sentences.py ranks the sentences.
+the scores of both systems, compared_settings.py finds the settings that differ, and
+compared_sentences.py ranks the sentences.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
 
-from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings, load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.report import frame
 from bleuprint.report.compared_sentences import sentence_comparison
+from bleuprint.report.compared_settings import deciding_settings, settings_comparison
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair, SystemScores
 from bleuprint.report.paired import (
     MetricKey,
@@ -31,7 +32,6 @@ from bleuprint.report.score_texts import format_difference
 from bleuprint.report.table import NONE, Table, text_table
 from bleuprint.report.terminal import wrap
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.wording import join_with_and
 from bleuprint.scoring.human_agreement import (
     AGREEMENT_COLUMN,
@@ -80,8 +80,8 @@ def compare(
     """
     if first == second == "@":
         raise UserError(
-            "both arguments are @, the report of the working tree. Name a revision after one @. Is a "
-            "variable not set?"
+            "both arguments are @, the report of the working tree. Name a revision after one @. "
+            "Is a variable not set?"
         )
     first_argument = _parse_argument(first)
     second_argument = _parse_argument(second)
@@ -95,8 +95,8 @@ def compare(
     system_pairs = _system_pairs(first_argument, second_argument, first_settings, second_settings)
     if not system_pairs:
         raise UserError(
-            f"{first} and {second}: the reports have no system of the same name. Name a system before "
-            "each @"
+            f"{first} and {second}: the reports have no system of the same name. Name a system "
+            "before each @"
         )
     for first_name, second_name in system_pairs:
         first_system = ReportedSystem(
@@ -207,14 +207,14 @@ def compare_systems(
     if not first.on_different_corpora:
         common_corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
     are_trained = all(pair.are_trained for pair in pairs)
-    first_settings = _deciding_settings(first, common_corpora, are_trained)
-    second_settings = _deciding_settings(second, common_corpora, are_trained)
+    first_settings = deciding_settings(first, common_corpora, are_trained)
+    second_settings = deciding_settings(second, common_corpora, are_trained)
     are_same_results = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
     if first_settings == second_settings and are_same_results:
         yield f"{names}: nothing differs: settings, translations, scores"
         return
     yield names
-    yield from _settings_comparison(first_settings, second_settings, [str(first), str(second)])
+    yield from settings_comparison(first_settings, second_settings, [str(first), str(second)])
     yield from _score_comparison(first, second, pairs, seeds)
     yield ""
     if first.corpus and _are_in_working_tree(first, second):
@@ -238,98 +238,6 @@ def _pair_scores(
         second: The scores of the second system, by corpus and test set.
     """
     return [ScoresPair(first[key], second[key]) for key in first if key in second]
-
-
-def _deciding_settings(
-    system: ReportedSystem, common_corpora: Iterable[str], are_trained: bool
-) -> dict[str, str]:
-    """Return all settings that decide the results of a system, to compare them with another one.
-
-    They are the settings of the system, of its corpora, and the seeds. Settings without an effect
-    on results, such as how often training reports, are not among them.
-
-    Args:
-        system: The system, with its report.
-        common_corpora: The corpora that both compared systems have; none if the systems are
-            trained on different corpora.
-        are_trained: Whether both compared systems are trained. Otherwise they are compared by
-            the files of translations that an external system has in place of settings.
-
-    Returns:
-        The values by key, such as `train.optimizer.name`.
-    """
-    settings = system.settings
-    if system.on_different_corpora and system.corpus:
-        return _settings_on_corpus(system, system.corpus, are_trained)
-    if are_trained:
-        deciding = dotted_settings(settings, system.system)
-    else:
-        deciding = flatten_settings(_translation_files(system, common_corpora))
-    corpora = {corpus: settings.corpus(corpus).deciding_settings() for corpus in common_corpora}
-    deciding |= flatten_settings({"corpora": corpora, "seeds": settings.seeds})
-    return deciding
-
-
-def _settings_on_corpus(
-    system: ReportedSystem, corpus_name: str, are_trained: bool
-) -> dict[str, str]:
-    """Return all settings that decide the results of a system on one corpus, by key.
-
-    The corpus is called `corpus` in the keys, so that two corpora can be compared setting by
-    setting.
-
-    Args:
-        system: The system, with its report.
-        corpus_name: The corpus that the system is trained on.
-        are_trained: Whether both compared systems are trained; otherwise they are compared without
-            settings of systems.
-    """
-    settings = system.settings
-    system_settings = None
-    if are_trained:
-        system_settings = settings.trained_systems_on(corpus_name).get(system.system)
-    corpus = settings.corpus(corpus_name).deciding_settings()
-    deciding = flatten_settings(system_settings or {})
-    deciding |= flatten_settings({"corpus": corpus, "seeds": settings.seeds})
-    return deciding
-
-
-def _translation_files(system: ReportedSystem, corpora: Iterable[str]) -> dict[str, object]:
-    """Return the entries of params.yaml that name an external system's files of translations.
-
-    Returns:
-        The entry of each corpus; None for a system that is trained, and so has no such files.
-    """
-    settings = system.settings
-    entries_by_corpus = settings.all_systems.get(system.system, {})
-    is_trained = settings.is_trained(system.system)
-    files: dict[str, object] = {}
-    for corpus in corpora:
-        files[corpus] = None if is_trained else entries_by_corpus.get(corpus)
-    return files
-
-
-def _settings_comparison(
-    first: Mapping[str, str], second: Mapping[str, str], heads: Sequence[str]
-) -> Iterator[str | Table]:
-    """Yield a title and a table of the settings that differ, or one line if none does.
-
-    Args:
-        first: The settings of the first system, by key.
-        second: The settings of the second system.
-        heads: The names of both systems, as heads of the columns.
-    """
-    rows = []
-    for key in dict.fromkeys([*first, *second]):
-        first_value = first.get(key, NONE)
-        second_value = second.get(key, NONE)
-        if first_value != second_value:
-            rows.append((key, first_value, second_value))
-    if not rows:
-        yield "the same: settings"
-        return
-    yield "\nSettings"
-    yield text_table(["settings"], heads, rows)
 
 
 class ScoreTexts(NamedTuple):

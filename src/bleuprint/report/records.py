@@ -200,9 +200,9 @@ def _check_signatures(records: Records) -> None:
             examples.append(f"{row.signature} ({row.system} on {row.corpus})")
         metric = METRICS[metric_name]
         raise UserError(
-            f"{metric.label} was computed by different versions: {join_with_and(examples)}. To score all again "
-            "with one version, run dvc repro --force --single-item STAGE for each of the stages "
-            f"{metric.stage} of dvc.yaml"
+            f"{metric.label} was computed by different versions: {join_with_and(examples)}. To "
+            "score all again with one version, run dvc repro --force --single-item STAGE for each "
+            f"of the stages {metric.stage} of dvc.yaml"
         )
 
 
