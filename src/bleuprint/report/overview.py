@@ -67,22 +67,36 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
     scores = score_frame(records)
     score_table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
     cost_table = costs_table(scores, _COSTS_ON_SCREEN)
-    legend_lines = list(map(wrap, notes.legend_notes(records)))
-    reading_lines = ["", *legend_lines]
-    if any(AGREEMENT_COLUMN in column.label for column in score_table.columns):
-        reading_lines.append(wrap(f"{AGREEMENT_DEFINITION}."))
-    detectable = notes.detectable_note(records)
-    if detectable:
-        reading_lines.append(wrap(detectable))
-    with_costs: Parts = [score_table, cost_table, *reading_lines]
+    legend_lines = ["", *map(wrap, notes.legend_notes(records))]
+    explanations = [*legend_lines, *_further_explanations(records, score_table)]
+    with_costs: Parts = [score_table, cost_table, *explanations]
     if height(with_costs) <= lines_left:
         return [*with_costs, *closing]
-    without_costs: Parts = [score_table, *reading_lines]
+    without_costs: Parts = [score_table, *explanations]
     if height(without_costs) <= lines_left:
         return [*without_costs, *closing]
     bleu_tables = tables_by_test_set(computed_scores(scores), costs=())
-    bleu_parts = _best_rows_that_fit(bleu_tables, lines_left, ["", *legend_lines])
+    bleu_parts = _best_rows_that_fit(bleu_tables, lines_left, legend_lines)
     return [*bleu_parts, *closing]
+
+
+def _further_explanations(records: Records, score_table: Table) -> list[str]:
+    """Return explanations for the screen, in addition to the signs in the table of scores.
+
+    They are what human agreement means, if the table has a column of it, and which differences the
+    test sets can detect.
+
+    Args:
+        records: The results of the experiment, as results.json stores them.
+        score_table: The table of scores on the screen.
+    """
+    explanations = []
+    if any(AGREEMENT_COLUMN in column.label for column in score_table.columns):
+        explanations.append(wrap(f"{AGREEMENT_DEFINITION}."))
+    detectable = notes.detectable_note(records)
+    if detectable:
+        explanations.append(wrap(detectable))
+    return explanations
 
 
 def _warning_lines(records: Records) -> list[str]:

@@ -50,6 +50,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
             run_rows.append(_run_row(results, test))
     tasks = task_names(pd.DataFrame(run_rows))
     metric_rows_by_run_and_test = _compared_metric_rows(settings, results_by_run, tasks)
+    # In results.json, rows are in the order of the runs, not of the comparisons.
     ordered_metric_rows: list[MetricRow] = []
     for run, results in results_by_run.items():
         for test in results.tests:

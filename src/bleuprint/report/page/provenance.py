@@ -122,7 +122,9 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
 
 
 def _text_files(corpus_name: str, settings: Settings) -> list[TextFile]:
-    """Return the files that the text of a corpus comes from, with origin, hash and license.
+    """Return the files that the texts of a corpus come from, with origin, hash and license.
+
+    A text has two sides, the source and the target, which may come from two files.
 
     Args:
         corpus_name: The name of the corpus.
@@ -131,16 +133,17 @@ def _text_files(corpus_name: str, settings: Settings) -> list[TextFile]:
     corpus = settings.corpora[corpus_name]
     texts = corpus.files.texts()
     files = []
-    for side in settings.text_sides(corpus_name):
-        text = texts[side.text]
+    for text_side in settings.text_sides(corpus_name):
+        text = texts[text_side.text]
         text_license = corpus.license_and_citation[text.license_and_citation].license
+        # A text may be repeated, so that training sees it more often than other texts.
         repetition = f", {text.repeat} times" if text.repeat else ""
         files.append(
             TextFile(
-                text=f"{side.text}{repetition}",
-                side=side.side,
-                origin=side.origin,
-                sha256=side.sha256,
+                text=f"{text_side.text}{repetition}",
+                side=text_side.side,
+                origin=text_side.origin,
+                sha256=text_side.sha256,
                 license=text_license,
             )
         )
