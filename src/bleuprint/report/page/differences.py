@@ -40,8 +40,8 @@ def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterat
     A system without any difference yields one row, too, with the setting `nothing`.
 
     Args:
-        settings_by_name: For each system, or each corpus, its settings: the values by key, such as
-            `model.d_model`.
+        settings_by_name: For each system, the baseline first, its settings: the values by key, such
+            as `model.d_model`. Corpora can be compared in the same way.
     """
     baseline, *others = settings_by_name
     baseline_settings = settings_by_name[baseline]
@@ -87,6 +87,7 @@ def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str
         for system, system_description in system_descriptions.items():
             for corpus in corpora:
                 preparation = preparations[corpus]
+                # The first corpus of a task is prepared as itself, so there is nothing to add.
                 if not preparation:
                     description = system_description
                 elif system == settings.trained_systems[0]:

@@ -249,6 +249,7 @@ def _contradicting_metrics(row_name: str, scores: pd.DataFrame) -> str:
     """
     scores_of_system = scores[scores.row_name == row_name]
     contradictions = []
+    # The metrics that the summary shows next to BLEU.
     for metric in BESIDE_BLEU:
         for row in score_rows(select_metric(scores_of_system, metric)):
             if row.difference < 0 and is_significant(row.difference, row.p):
