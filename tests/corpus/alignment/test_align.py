@@ -1,4 +1,11 @@
-"""Alignment of documents of the phrasebook, whose true beads are known."""
+"""Sentences of documents are aligned by lengths and words.
+
+The documents are cut from parallel sentences of the phrasebook, so that the true beads are known. A
+bead is a group of source sentences and the target sentences that translate them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,112 +15,241 @@ from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES, best_path
 from bleuprint.corpus.alignment.word_translation import encode_words, learn_word_translations
 from bleuprint.corpus.alignment.words import WordScorer, split_words
-from bleuprint.corpus.phrasebook import sentences
+from corpora import phrasebook_sentences
 from documents import cut, f1, whole
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    return list(zip(sentences("train", "en"), sentences("train", "de"), strict=True))[:3000]
+    """3,000 pairs of an English sentence and its German translation."""
+    english = phrasebook_sentences("en", 3000)
+    german = phrasebook_sentences("de", 3000)
+    return list(zip(english, german, strict=True))
 
 
-def test_beads_of_the_phrasebook_are_found_by_words_where_lengths_do_not_suffice(pairs):
-    documents, truth = cut(pairs, length=40, rate=0.05, seed=1)
-    assert f1(truth, align(documents, 1)) >= 0.98
-    ratio = sum(len(b) for _, b in pairs) / sum(len(a) for a, _ in pairs)
-    by_lengths = [
-        best_path(align_by_lengths(ratio, text).band, LengthScorer.from_sentences(*text, ratio))
-        for text in documents
-    ]
-    assert f1(truth, by_lengths) < 0.98
+def test_words_find_beads_that_lengths_alone_do_not_find(pairs):
+    documents, true_beads = cut(pairs, length=40, rate=0.05, seed=1)
+    source_length = sum(len(source) for source, _ in pairs)
+    target_length = sum(len(target) for _, target in pairs)
+    ratio = target_length / source_length
+
+    beads = align(documents, workers=1)
+    beads_by_lengths = []
+    for document in documents:
+        band = align_by_lengths(ratio, document).band
+        scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
+        beads_by_lengths.append(best_path(band, scorer))
+
+    assert f1(true_beads, beads) >= 0.98
+    assert f1(true_beads, beads_by_lengths) < 0.98
 
 
-def test_one_big_document_and_two_files_in_the_other_order(pairs):
-    (document,), truth = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
-    assert f1(truth, align([document], 1)) >= 0.98
-    (turned,) = align([Document(document.target, document.source)], 1)
-    back = [bead._replace(source=bead.target, target=bead.source) for bead in turned]
-    assert f1(truth, [back]) >= 0.98
+def test_a_document_of_1500_sentences_is_aligned(pairs):
+    documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
+    assert len(documents) == 1
+
+    assert f1(true_beads, align(documents, workers=1)) >= 0.98
 
 
-def test_a_gap_wider_than_the_band_widens_it(pairs):
-    (document,), _ = cut(pairs[:1400], length=1400, rate=0.0, seed=1)
-    gap = Document(document.source, [*document.target[:200], *document.target[260:]])
-    (beads,) = align([gap], 1)
-    found = [(bead.source[0], bead.target[0]) for bead in beads if bead.kind == "1-1"]
-    assert found == [(i, i if i < 200 else i - 60) for i in range(1400) if not 200 <= i < 260]
+def test_a_document_is_aligned_as_well_in_the_other_direction(pairs):
+    documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
+    swapped_document = Document(documents[0].target, documents[0].source)
+
+    swapped_beads = next(align([swapped_document], workers=1))
+
+    beads = [bead._replace(source=bead.target, target=bead.source) for bead in swapped_beads]
+    assert f1(true_beads, [beads]) >= 0.98
 
 
-def test_the_number_of_workers_changes_nothing(pairs):
+def test_a_gap_of_60_sentences_is_found_although_it_is_wider_than_the_band(pairs):
+    """Only cells near the diagonal are searched, until the best path reaches the band's edge."""
+    source = [source for source, _ in pairs[:1400]]
+    target = [target for _, target in pairs[:1400]]
+    del target[200:260]
+
+    beads = next(align([Document(source, target)], workers=1))
+
+    index_pairs = [(bead.source[0], bead.target[0]) for bead in beads if bead.kind == "1-1"]
+    before_gap = [(index, index) for index in range(200)]
+    after_gap = [(index, index - 60) for index in range(260, 1400)]
+    assert index_pairs == before_gap + after_gap
+
+
+def test_the_number_of_workers_does_not_change_the_beads(pairs):
     documents, _ = cut(pairs, length=50, rate=0.15, seed=3)
-    assert list(align(documents, 1)) == list(align(documents, 3))
+
+    assert list(align(documents, workers=1)) == list(align(documents, workers=3))
 
 
-def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
-    table = learn_word_translations([(split_words(a), split_words(b)) for a, b in pairs[:500]])
-    (document,), _ = cut(pairs[500:507], length=7, rate=0.5, seed=4)
-    ids = [
-        [encode_words(numbers, split_words(sentence)) for sentence in side]
-        for numbers, side in zip(table.vocabularies, document, strict=True)
-    ]
-    lengths = LengthScorer.from_sentences(*document, 1.1)
-    rows, columns = (len(side) + 1 for side in document)
-    band = whole(rows, columns)
-    by_lengths = lengths(band, 0, rows).reshape(len(BEAD_SIZES), rows, columns)
-    scores = WordScorer(lengths, *ids, table)(band, 0, rows)
-    scores = scores.reshape(by_lengths.shape)
-    for kind, (di, dj) in enumerate(BEAD_SIZES):
-        for i in range(rows):
-            for j in range(columns):
-                if i < di or j < dj:
-                    assert scores[kind, i, j] == -np.inf
-                elif di and dj:
-                    source = [w for s in document.source[i - di : i] for w in split_words(s)]
-                    target = [w for s in document.target[j - dj : j] for w in split_words(s)]
-                    forward, backward = _sums(table, source, target)
-                    expected = by_lengths[kind, i, j] + (forward + backward) / 2
-                    assert scores[kind, i, j] == pytest.approx(expected, rel=1e-5)
-                else:
-                    assert scores[kind, i, j] == pytest.approx(np.log(0.0099))
+@dataclass
+class ScoredLattice:
+    """The scores of all beads of a document of about seven sentences.
+
+    Attributes:
+        document: The document.
+        translations: The word translations by which the beads are scored.
+        length_scores: The scores by lengths, (bead sizes, rows, columns). A bead ends after `row`
+            source sentences and `column` target sentences.
+        word_scores: The scores by lengths and words, of the same shape.
+    """
+
+    document: Document
+    translations: Any
+    length_scores: np.ndarray
+    word_scores: np.ndarray
 
 
-def _sums(table, source, target):
-    """The log-likelihood ratios of all words of the target, and of the source, word by word."""
-    s, t = (
-        encode_words(n, side).tolist()
-        for n, side in zip(table.vocabularies, (source, target), strict=True)
+@pytest.fixture(scope="module")
+def lattice(pairs):
+    """A document with all scores of its beads."""
+    words = [(split_words(source), split_words(target)) for source, target in pairs[:500]]
+    translations = learn_word_translations(words)
+    documents, _ = cut(pairs[500:507], length=7, rate=0.5, seed=4)
+    document = documents[0]
+    source_vocabulary, target_vocabulary = translations.vocabularies
+    length_scorer = LengthScorer.from_sentences(document.source, document.target, 1.1)
+    word_scorer = WordScorer(
+        lengths=length_scorer,
+        source=[encode_words(source_vocabulary, split_words(text)) for text in document.source],
+        target=[encode_words(target_vocabulary, split_words(text)) for text in document.target],
+        translations=translations,
     )
-    sums = []
-    for given, found, evidence in (s, t, table.forward), (t, s, table.backward):
-        links = evidence.linked if given is s else evidence.linked.T.tocsr()
-        total = 0.0
-        for word in found:
-            ratio = evidence.null[word] + sum(
-                evidence.prior_share[g] + links[g, word] for g in given
-            )
-            total += np.log(0.05 + 0.95 * ratio / (len(given) + 1))
-        sums.append(total)
-    return sums
+    rows = len(document.source) + 1
+    columns = len(document.target) + 1
+    band = whole(rows, columns)
+    shape = (len(BEAD_SIZES), rows, columns)
+    return ScoredLattice(
+        document=document,
+        translations=translations,
+        length_scores=length_scorer(band, 0, rows).reshape(shape),
+        word_scores=word_scorer(band, 0, rows).reshape(shape),
+    )
 
 
-def test_empty_single_and_very_unequal_documents():
-    text = [f"Satz {n}" for n in range(200)]
-    documents = [
-        Document([], []),
-        Document(["allein"], []),
-        Document([], ["alone", "too"]),
-        Document(["eins"], ["one"]),
-        Document(["a" * 5000], text),
-        Document(text, ["kurz"]),
-    ]
-    for some in (documents, documents[:1], documents[1:3], []):
-        for document, beads in zip(some, align(some, 1), strict=True):
-            for side, sentences_of in zip(("source", "target"), document, strict=True):
-                places = [place for bead in beads for place in getattr(bead, side)]
-                assert places == list(range(len(sentences_of)))
+@pytest.mark.parametrize("size", BEAD_SIZES)
+def test_a_bead_that_would_begin_before_the_document_is_impossible(lattice, size):
+    source_count, target_count = size
+
+    scores = lattice.word_scores[BEAD_SIZES.index(size)]
+
+    # A bead that ends after fewer sentences than it contains.
+    assert np.all(scores[:source_count, :] == -np.inf)
+    assert np.all(scores[:, :target_count] == -np.inf)
 
 
-def test_words_of_scripts_without_spaces_are_characters():
-    assert split_words("Ein 3-Bein, naïve!") == ["Ein", "3", "-", "Bein", ",", "naïve", "!"]
-    assert split_words("東京はABC。") == ["東", "京", "は", "ABC", "。"]
-    assert split_words(" \u2028\t") == []
+@pytest.mark.parametrize("size", [(1, 0), (0, 1)])
+def test_a_bead_with_an_empty_side_scores_its_prior(lattice, size):
+    source_count, target_count = size
+
+    scores = lattice.word_scores[BEAD_SIZES.index(size)]
+
+    possible_scores = scores[source_count:, target_count:]
+    # Gale and Church (1993), table 5: 0.99% of the beads have an empty side.
+    assert possible_scores == pytest.approx(np.full(possible_scores.shape, np.log(0.0099)))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (2, 2)])
+def test_a_bead_scores_its_lengths_and_how_well_its_words_explain_each_other(lattice, size):
+    source_count, target_count = size
+    size_index = BEAD_SIZES.index(size)
+    rows, columns = lattice.word_scores.shape[1:]
+
+    for row in range(source_count, rows):
+        for column in range(target_count, columns):
+            source_words = []
+            for sentence in lattice.document.source[row - source_count : row]:
+                source_words += split_words(sentence)
+            target_words = []
+            for sentence in lattice.document.target[column - target_count : column]:
+                target_words += split_words(sentence)
+            length_score = lattice.length_scores[size_index, row, column]
+            log_ratio = mean_log_ratio(lattice.translations, source_words, target_words)
+            score = lattice.word_scores[size_index, row, column]
+            assert score == pytest.approx(length_score + log_ratio, rel=1e-5)
+
+
+def mean_log_ratio(translations, source_words, target_words):
+    """Return the mean over both directions of log(p(words | other side) / p(words))."""
+    source_vocabulary, target_vocabulary = translations.vocabularies
+    source_ids = encode_words(source_vocabulary, source_words).tolist()
+    target_ids = encode_words(target_vocabulary, target_words).tolist()
+    forward = log_ratio_of_words(
+        target_ids, source_ids, translations.forward, translations.forward.linked
+    )
+    backward = log_ratio_of_words(
+        source_ids, target_ids, translations.backward, translations.backward.linked.T.tocsr()
+    )
+    return (forward + backward) / 2
+
+
+def log_ratio_of_words(words, conditions, ratios, linked):
+    """Return log(p(words | conditions) / p(words)) by IBM Model 1, word by word.
+
+    Args:
+        words: The ids of the words of one side.
+        conditions: The ids of the words of the other side.
+        ratios: The likelihood ratios of this direction.
+        linked: The ratios of linked words, (conditions, words).
+    """
+    total = 0.0
+    for word in words:
+        ratio_sum = ratios.null[word]
+        for condition in conditions:
+            ratio_sum += ratios.prior_share[condition] + linked[condition, word]
+        # Each word may be unexplained with a probability of 0.05. NULL is one more condition.
+        total += np.log(0.05 + 0.95 * ratio_sum / (len(conditions) + 1))
+    return total
+
+
+EMPTY = Document([], [])
+ONLY_SOURCE = Document(["allein"], [])
+ONLY_TARGET = Document([], ["alone", "too"])
+SINGLE_PAIR = Document(["eins"], ["one"])
+LONG_TARGET = Document(["a" * 5000], [f"Satz {number}" for number in range(200)])
+LONG_SOURCE = Document([f"Satz {number}" for number in range(200)], ["kurz"])
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        pytest.param([], id="no documents"),
+        pytest.param([EMPTY], id="empty document"),
+        pytest.param([ONLY_SOURCE, ONLY_TARGET], id="documents with one side"),
+        pytest.param(
+            [EMPTY, ONLY_SOURCE, ONLY_TARGET, SINGLE_PAIR, LONG_TARGET, LONG_SOURCE],
+            id="documents with 0, 1 and 200 sentences",
+        ),
+    ],
+)
+def test_each_sentence_is_in_one_bead_even_if_sides_differ_much(documents):
+    beads_by_document = list(align(documents, workers=1))
+
+    assert len(beads_by_document) == len(documents)
+    for document, beads in zip(documents, beads_by_document, strict=True):
+        source_indices = []
+        target_indices = []
+        for bead in beads:
+            source_indices += bead.source
+            target_indices += bead.target
+        assert source_indices == list(range(len(document.source)))
+        assert target_indices == list(range(len(document.target)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(
+            "Ein 3-Bein, naïve!",
+            ["Ein", "3", "-", "Bein", ",", "naïve", "!"],
+            id="words, numbers and punctuation",
+        ),
+        pytest.param(
+            "東京はABC。",
+            ["東", "京", "は", "ABC", "。"],
+            id="each character of a script without spaces",
+        ),
+        pytest.param(" \u2028\t", [], id="white space"),
+    ],
+)
+def test_split_words_splits_text_for_word_translations(text, words):
+    assert split_words(text) == words

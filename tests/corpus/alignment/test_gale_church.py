@@ -1,4 +1,4 @@
-"""The scores of beads by lengths of NLTK 3.10.4; test_lattice.py has its beads."""
+"""The scores of beads by lengths equal those of NLTK; test_lattice.py checks the beads."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,21 +8,35 @@ from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES
 from documents import whole
 
-LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
+# The lengths of the sentences of a document, in characters.
+SENTENCE_LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
 
 
-@given(source=LENGTHS, target=LENGTHS)
+@pytest.mark.parametrize("size", BEAD_SIZES)
+@given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS)
 @settings(max_examples=30)
-def test_scores_and_beads_are_nltks(source, target):
-    # Loading it takes a second, so that collecting the tests does not.
+def test_the_score_of_a_bead_is_the_negative_cost_of_nltk(size, source_lengths, target_lengths):
+    """The numbers of source and target sentences, such as (2, 1), are the size of a bead."""
+    # Loading NLTK takes a second, which collecting the tests should not take.
     from nltk.translate.gale_church import LanguageIndependent, align_log_prob
 
-    rows, columns = len(source) + 1, len(target) + 1
-    score = LengthScorer.from_sentences(["x" * n for n in source], ["y" * n for n in target], 1.0)
-    scores = score(whole(rows, columns), 0, rows).reshape(-1, rows, columns)
-    for kind, (di, dj) in enumerate(BEAD_SIZES):
-        for i in range(di, rows):
-            for j in range(dj, columns):
-                cost = align_log_prob(i, j, source, target, (di, dj), LanguageIndependent)
-                if -scores[kind, i, j] < 25:  # beyond, NLTK's normal distribution is rounded
-                    assert scores[kind, i, j] == pytest.approx(-cost, abs=1e-4)
+    source_count, target_count = size
+    rows = len(source_lengths) + 1
+    columns = len(target_lengths) + 1
+    scorer = LengthScorer.from_sentences(
+        ["x" * length for length in source_lengths],
+        ["y" * length for length in target_lengths],
+        1.0,
+    )
+
+    scores = scorer(whole(rows, columns), 0, rows).reshape(len(BEAD_SIZES), rows, columns)
+
+    for row in range(source_count, rows):
+        for column in range(target_count, columns):
+            cost = align_log_prob(
+                row, column, source_lengths, target_lengths, size, LanguageIndependent
+            )
+            score = scores[BEAD_SIZES.index(size), row, column]
+            # NLTK rounds the normal distribution of very unlikely beads.
+            if score > -25:
+                assert score == pytest.approx(-cost, abs=1e-4)

@@ -1,91 +1,174 @@
-"""Lattices against all their paths one by one, and by NLTK's examples."""
+"""The search through a lattice equals a comparison of all paths, one by one.
+
+A path is an alignment of two documents: a sequence of beads, of which each contains 0 to 2 source
+sentences and 0 to 2 target sentences.
+"""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, best_path, forward_backward
 from documents import whole
 
+# How often beads of each size occur: Gale and Church (1993), table 5.
 PRIORS = {(1, 0): 0.0099, (0, 1): 0.0099, (1, 1): 0.89, (2, 1): 0.089, (1, 2): 0.089, (2, 2): 0.011}
-LENGTHS = st.lists(st.integers(1, 90), max_size=4)
+# The lengths of up to four sentences, in characters.
+SENTENCE_LENGTHS = st.lists(st.integers(1, 90), max_size=4)
+# The number of target characters for each source character.
+LENGTH_RATIOS = st.sampled_from([1.0, 0.7, 1.3])
 
 
-def score_of(source, target, ratio):
-    """A bead's score by its lengths, from the formula in the paper."""
-    mean = (source + target / ratio) / 2
-    delta = (source * ratio - target) / math.sqrt(6.8 * mean)
+def bead_score(source_length, target_length, ratio):
+    """Return the score of a bead by its lengths, without its prior, by the formula of the paper."""
+    mean_length = (source_length + target_length / ratio) / 2
+    delta = (source_length * ratio - target_length) / math.sqrt(6.8 * mean_length)
     return math.log(math.erfc(abs(delta) / math.sqrt(2)))
 
 
-def paths(source, target, ratio, i=0, j=0):
-    """Every sequence of beads, with its score."""
-    if (i, j) == (len(source), len(target)):
+def all_paths(source_lengths, target_lengths, ratio, source_start=0, target_start=0):
+    """Yield every sequence of beads from a cell to the end of both documents, with its score.
+
+    Args:
+        source_lengths: The lengths of the source sentences.
+        target_lengths: The lengths of the target sentences.
+        ratio: The number of target characters for each source character.
+        source_start: The index of the first source sentence of the first bead.
+        target_start: The index of its first target sentence.
+    """
+    if source_start == len(source_lengths) and target_start == len(target_lengths):
         yield 0.0, []
-    for (di, dj), prior in PRIORS.items():
-        if i + di <= len(source) and j + dj <= len(target):
-            own = score_of(sum(source[i : i + di]), sum(target[j : j + dj]), ratio)
-            bead = Bead(range(i, i + di), range(j, j + dj))
-            for rest, beads in paths(source, target, ratio, i + di, j + dj):
-                yield math.log(prior) + own + rest, [bead, *beads]
+    for (source_count, target_count), prior in PRIORS.items():
+        source_stop = source_start + source_count
+        target_stop = target_start + target_count
+        if source_stop > len(source_lengths) or target_stop > len(target_lengths):
+            continue
+        source_length = sum(source_lengths[source_start:source_stop])
+        target_length = sum(target_lengths[target_start:target_stop])
+        score = math.log(prior) + bead_score(source_length, target_length, ratio)
+        bead = Bead(range(source_start, source_stop), range(target_start, target_stop))
+        remaining_paths = all_paths(source_lengths, target_lengths, ratio, source_stop, target_stop)
+        for remaining_score, remaining_beads in remaining_paths:
+            yield score + remaining_score, [bead, *remaining_beads]
 
 
-def scorer(source, target, ratio=1.0):
-    return LengthScorer.from_sentences(
-        ["x" * length for length in source], ["y" * n for n in target], ratio
+def length_scorer(source_lengths, target_lengths, ratio=1.0):
+    """Return the scorer of two documents with sentences of these lengths."""
+    source = ["x" * length for length in source_lengths]
+    target = ["y" * length for length in target_lengths]
+    return LengthScorer.from_sentences(source, target, ratio)
+
+
+@given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS, ratio=LENGTH_RATIOS)
+@settings(max_examples=50)
+def test_the_best_path_has_the_highest_score_of_all_paths(source_lengths, target_lengths, ratio):
+    scorer = length_scorer(source_lengths, target_lengths, ratio)
+    all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
+
+    best_beads = best_path(all_cells, scorer)
+
+    scores = []
+    for score, beads in all_paths(source_lengths, target_lengths, ratio):
+        scores.append(score)
+        if beads == best_beads:
+            best_score = score
+    assert best_score == pytest.approx(max(scores), rel=1e-9, abs=1e-9)
+
+
+@given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS, ratio=LENGTH_RATIOS)
+@settings(max_examples=50)
+def test_certain_pairs_have_a_high_probability_over_all_paths(
+    source_lengths, target_lengths, ratio
+):
+    """A 1-1 bead is certain here if paths with it have more than 0.4 of the probability."""
+    probabilities = dict.fromkeys(np.ndindex(len(source_lengths), len(target_lengths)), 0.0)
+    total = 0.0
+    for score, beads in all_paths(source_lengths, target_lengths, ratio):
+        total += math.exp(score)
+        for bead in beads:
+            if bead.kind == "1-1":
+                probabilities[bead.source[0], bead.target[0]] += math.exp(score)
+    expected_pairs = []
+    for pair, weight in probabilities.items():
+        # So near to the limit, rounding decides.
+        assume(abs(weight / total - 0.4) > 1e-6)
+        if weight / total > 0.4:
+            expected_pairs.append(pair)
+
+    scorer = length_scorer(source_lengths, target_lengths, ratio)
+    all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
+    posteriors = forward_backward(all_cells, scorer, scorer.reversed, certain=0.4, improbable=0.0)
+
+    assert posteriors.pairs == expected_pairs
+
+
+@pytest.fixture
+def scorer_with_lost_sentence():
+    """The scorer of 400 source sentences, and of as many targets but for sentence 150."""
+    source_lengths = [20 + 13 * index % 57 for index in range(400)]
+    target_lengths = [length + 3 for length in source_lengths]
+    del target_lengths[150]
+    return length_scorer(source_lengths, target_lengths)
+
+
+def test_the_best_path_is_the_same_in_a_narrow_band_that_contains_it(scorer_with_lost_sentence):
+    scorer = scorer_with_lost_sentence
+    wide_band = Band.around(scorer.centers, columns=400, half_width=400)
+    narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
+
+    assert best_path(narrow_band, scorer) == best_path(wide_band, scorer)
+
+
+def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_with_lost_sentence):
+    scorer = scorer_with_lost_sentence
+    wide_band = Band.around(scorer.centers, columns=400, half_width=400)
+    narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
+
+    wide = forward_backward(wide_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
+    narrow = forward_backward(narrow_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
+
+    assert narrow.pairs == wide.pairs
+    # No probable path touches the edges of the narrow band.
+    assert narrow.at_edge < 1e-6
+
+
+def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
+    scorer_with_lost_sentence,
+):
+    scorer = scorer_with_lost_sentence
+    wide_band = Band.around(scorer.centers, columns=400, half_width=400)
+    narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
+
+    posteriors = forward_backward(
+        narrow_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6
     )
 
-
-@given(source=LENGTHS, target=LENGTHS, ratio=st.sampled_from([1.0, 0.7, 1.3]))
-@settings(max_examples=50)
-def test_the_best_path_and_posteriors_are_those_of_all_paths(source, target, ratio):
-    every = list(paths(source, target, ratio))
-    weights = [math.exp(score) for score, _ in every]
-    band, score = whole(len(source) + 1, len(target) + 1), scorer(source, target, ratio)
-    best = best_path(band, score)
-    found = next(s for s, beads in every if beads == best)
-    assert found == pytest.approx(max(s for s, _ in every), rel=1e-9, abs=1e-9)
-    pairs = {
-        (i, j): sum(
-            weight
-            for weight, (_, beads) in zip(weights, every, strict=True)
-            if Bead(range(i, i + 1), range(j, j + 1)) in beads
-        )
-        / sum(weights)
-        for i in range(len(source))
-        for j in range(len(target))
-    }
-    if all(abs(probability - 0.4) > 1e-6 for probability in pairs.values()):
-        certain = forward_backward(band, score, score.reversed, 0.4, 0.0).pairs
-        assert certain == [p for p, share in pairs.items() if share > 0.4]
+    assert best_path(posteriors.band, scorer) == best_path(wide_band, scorer)
 
 
-def test_a_band_that_holds_the_path_changes_nothing():
-    source = [20 + 13 * n % 57 for n in range(400)]
-    target = [length + 3 for n, length in enumerate(source) if n != 150]
-    score = scorer(source, target)
-    wide, narrow = (Band.around(score.centers, 400, half) for half in (400, 30))
-    assert best_path(narrow, score) == best_path(wide, score)
-    both = [forward_backward(band, score, score.reversed, 0.9, 1e-6) for band in (wide, narrow)]
-    assert both[0].pairs == both[1].pairs
-    assert both[1].at_edge < 1e-6
-    # the pruned band still holds the best path
-    assert best_path(both[1].band, score) == best_path(wide, score)
+def test_a_probable_path_along_the_edge_of_a_band_is_reported():
+    equal_lengths = [30] * 60
+    scorer = length_scorer(equal_lengths, equal_lengths)
+    # The diagonal, which is the most probable path, is the first column of each row.
+    starts = np.arange(61)
+    band = Band(starts, np.minimum(starts + 12, 61))
+
+    posteriors = forward_backward(band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
+
+    assert posteriors.at_edge > 0.1
 
 
-def test_a_path_along_the_edge_of_a_band_is_noticed():
-    source = [30] * 60
-    score = scorer(source, source)
-    shifted = Band(np.arange(61), np.minimum(np.arange(61) + 12, 61))
-    assert forward_backward(shifted, score, score.reversed, 0.9, 1e-6).at_edge > 0.1
+def test_a_narrow_band_has_a_path_even_if_the_diagonal_is_steep():
+    """The diagonal of 5 source and 600 target sentences jumps by many columns per row."""
+    scorer = length_scorer([500, 3, 3, 900, 2], [1, 2, 3] * 200)
+    band = Band.around(scorer.centers, columns=601, half_width=1)
 
+    target_indices = []
+    for bead in best_path(band, scorer):
+        target_indices += bead.target
 
-def test_every_band_around_a_diagonal_holds_a_path():
-    source, target = [500, 3, 3, 900, 2], [1, 2, 3] * 200
-    score = scorer(source, target)
-    band = Band.around(score.centers, len(target) + 1, 1)
-    assert [place for bead in best_path(band, score) for place in bead.target] == list(range(600))
+    assert target_indices == list(range(600))

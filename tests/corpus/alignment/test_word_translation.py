@@ -1,4 +1,4 @@
-"""IBM Model 1 against NLTK's, and what holds for scores."""
+"""Word translations are learned by IBM Model 1 as by NLTK, and score pairs of sentences."""
 
 import random
 from collections import Counter
@@ -15,109 +15,214 @@ from bleuprint.corpus.alignment.word_translation import (
 )
 from bleuprint.runtime.errors import UserError
 
-# No target word twice in a sentence: NLTK divides such a word's counts by their number.
-TEXT = [
+# No word occurs twice in a sentence: NLTK divides the counts of such a word by their number.
+SENTENCE_PAIRS = [
     ("the house is small", "das haus ist klein"),
     ("the house is big", "das haus ist groß"),
     ("a book", "ein buch"),
     ("the book is small", "das buch ist klein"),
-    ("a small house is the house", "ein kleines haus ist das haus hier"),
     ("a big book is here", "hier ist ein groß kleines buch"),
     ("here is the house", "hier ist das haus"),
 ]
-TOKENS = [(source.split(), target.split()) for source, target in TEXT]
-UNREPEATED = [pair for pair in TOKENS if all(len(set(side)) == len(side) for side in pair)]
+ENGLISH_GERMAN_PAIRS = [(english.split(), german.split()) for english, german in SENTENCE_PAIRS]
 
 
-@pytest.mark.parametrize("chunk", [1 << 20, 7])
-def test_probabilities_are_those_of_nltk(monkeypatch, chunk):
+def word_probabilities(words, sentences):
+    """Return the share of each word in a text."""
+    counts = Counter()
+    for sentence in sentences:
+        counts.update(sentence)
+    return {word: counts[word] / counts.total() for word in words}
+
+
+@pytest.fixture(params=[1 << 20, 7], ids=["all links at once", "chunks of 7 links"])
+def translations(request, monkeypatch):
+    """Translations learned from ENGLISH_GERMAN_PAIRS as by NLTK: without prior, with rare words."""
+    monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
+    monkeypatch.setattr(word_translation, "_CHUNK", request.param)
+    monkeypatch.setattr(word_translation, "_PRIOR", 1e-12)
+    return learn_word_translations(ENGLISH_GERMAN_PAIRS)
+
+
+def assert_equals_nltk(ratios, linked, conditions, words, pairs):
+    """Check the likelihood ratios of one direction against NLTK's translation table.
+
+    A ratio is p(word | condition) / p(word), and NLTK has p(word | condition).
+
+    Args:
+        ratios: The ratios, whose `null` are those of words without a condition.
+        linked: The ratios of linked words, (conditions, words).
+        conditions: The conditioning words, in the order of their ids; the first one stands for
+            rare words.
+        words: The words, likewise.
+        pairs: The sentence pairs: a sentence of conditioning words, and one of words.
+    """
     from nltk.translate import AlignedSent, IBMModel1
 
-    monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
-    monkeypatch.setattr(word_translation, "_CHUNK", chunk)
-    monkeypatch.setattr(word_translation, "_PRIOR", 1e-12)
-    table = learn_word_translations(UNREPEATED)
-    for forward in (True, False):
-        pairs = UNREPEATED if forward else [pair[::-1] for pair in UNREPEATED]
-        aligned = [AlignedSent(target, source) for source, target in pairs]
-        model = IBMModel1(aligned, ITERATIONS)
-        given, words = ([*numbers] for numbers in table.vocabularies[:: 1 if forward else -1])
-        counts = Counter(token for _, target in pairs for token in target)
-        evidence = table.forward if forward else table.backward
-        links = (evidence.linked if forward else evidence.linked.T).tocoo()
-        for i, j, value in zip(*links.coords, links.data, strict=True):
-            probability = value * counts[words[j]] / counts.total()
-            expected = model.translation_table[words[j]][given[i]]
-            assert probability == pytest.approx(expected, abs=1e-6)
-        for word, value in zip(words[1:], evidence.null[1:], strict=True):
-            expected = model.translation_table[word][None]
-            assert value * counts[word] / counts.total() == pytest.approx(expected, abs=1e-6)
-        assert len(given) == len({token for source, _ in pairs for token in source}) + 1
+    aligned_sentences = [AlignedSent(target, source) for source, target in pairs]
+    probabilities_of_nltk = IBMModel1(aligned_sentences, ITERATIONS).translation_table
+    chance = word_probabilities(words, [target for _, target in pairs])
+    links = linked.tocoo()
+    for condition_id, word_id, ratio in zip(*links.coords, links.data, strict=True):
+        word = words[word_id]
+        expected = probabilities_of_nltk[word][conditions[condition_id]]
+        assert ratio * chance[word] == pytest.approx(expected, abs=1e-6)
+    for word, ratio in zip(words[1:], ratios.null[1:], strict=True):
+        expected = probabilities_of_nltk[word][None]
+        assert ratio * chance[word] == pytest.approx(expected, abs=1e-6)
 
 
-def sentences(pairs=400, words=60, seed=1):
-    """Sentences of 3 to 12 words w7, and their translations v7, shuffled."""
-    draw = random.Random(seed)
-    for _ in range(pairs):
-        ids = [int(words * draw.random() ** 2) for _ in range(draw.randint(3, 12))]
-        yield [f"w{n}" for n in ids], [f"v{n}" for n in draw.sample(ids, len(ids))]
+def test_probabilities_of_target_words_equal_those_of_nltk(translations):
+    source_vocabulary, target_vocabulary = translations.vocabularies
+
+    assert_equals_nltk(
+        ratios=translations.forward,
+        linked=translations.forward.linked,
+        conditions=list(source_vocabulary),
+        words=list(target_vocabulary),
+        pairs=ENGLISH_GERMAN_PAIRS,
+    )
 
 
-def test_translations_score_higher_than_others_whatever_their_lengths():
-    text = list(sentences())
-    table = learn_word_translations(text)
-    for size in range(3, 13):
-        pairs = [pair for pair in text if len(pair[0]) == size]
-        good = [table.score(*pair) for pair in pairs]
-        bad = [
-            table.score(a[0], b[1])
-            for a, b in pairwise(pairs)
-            if not set(b[1]) & {f"v{word[1:]}" for word in a[0]}
-        ]
-        assert min(good) > 1 > 0 > max(bad, default=-1)
+def test_probabilities_of_source_words_equal_those_of_nltk(translations):
+    source_vocabulary, target_vocabulary = translations.vocabularies
+
+    assert_equals_nltk(
+        ratios=translations.backward,
+        linked=translations.backward.linked.T,
+        conditions=list(target_vocabulary),
+        words=list(source_vocabulary),
+        pairs=[(german, english) for english, german in ENGLISH_GERMAN_PAIRS],
+    )
 
 
-def test_the_sides_can_be_exchanged():
-    table = learn_word_translations(sentences())
-    exchanged = learn_word_translations(pair[::-1] for pair in sentences())
-    for source, target in sentences(20):
-        assert exchanged.score(target, source) == pytest.approx(table.score(source, target))
+def test_the_vocabularies_contain_all_words_and_an_entry_for_rare_words(translations):
+    english_words = set()
+    german_words = set()
+    for english, german in ENGLISH_GERMAN_PAIRS:
+        english_words.update(english)
+        german_words.update(german)
+
+    source_vocabulary, target_vocabulary = translations.vocabularies
+
+    assert len(source_vocabulary) == len(english_words) + 1
+    assert len(target_vocabulary) == len(german_words) + 1
 
 
-def test_case_does_not_matter_and_rare_words_are_one():
-    table = learn_word_translations([*sentences(), (["Once"], ["Einmal"])])
-    assert table.score(["W1", "w2"], ["v1", "V2"]) == table.score(["w1", "w2"], ["v1", "v2"])
-    assert table.score(["once"], ["v1"]) == table.score(["\u2028\r\0"], ["v1"])
-    assert table.vocabularies[0][""] == RARE and "once" not in table.vocabularies[0]
+def generated_pairs(count=400):
+    """Return pairs of 3 to 12 words; v7 translates w7, and so on for 60 words.
+
+    The words of the target are shuffled.
+    """
+    generator = random.Random(1)
+    pairs = []
+    for _ in range(count):
+        length = generator.randint(3, 12)
+        # Squares make small numbers more frequent, as words in natural text are.
+        numbers = [int(60 * generator.random() ** 2) for _ in range(length)]
+        source = [f"w{number}" for number in numbers]
+        target = [f"v{number}" for number in generator.sample(numbers, length)]
+        pairs.append((source, target))
+    return pairs
 
 
-def test_an_empty_side_scores_lowest():
-    table = learn_word_translations(sentences())
-    lowest = table.score([], ["v1"])
-    assert lowest == table.score(["w1"], []) == table.score([], [])
-    assert all(table.score(["w1"] * 50, [f"v{n}"] * 50) >= lowest for n in range(60))
+@pytest.mark.parametrize("length", range(3, 13))
+def test_translations_score_above_1_and_unrelated_sentences_below_0(length):
+    pairs = generated_pairs()
+    translations = learn_word_translations(pairs)
+    pairs_of_length = [pair for pair in pairs if len(pair[0]) == length]
+
+    scores = [translations.score(source, target) for source, target in pairs_of_length]
+    unrelated_scores = []
+    for (source, _), (_, next_target) in pairwise(pairs_of_length):
+        translated_words = {word.replace("w", "v") for word in source}
+        if translated_words.isdisjoint(next_target):
+            unrelated_scores.append(translations.score(source, next_target))
+
+    assert min(scores) > 1
+    assert max(unrelated_scores, default=-1) < 0
 
 
-def test_items_are_drawn_evenly():
-    for total, most in ((10, 3), (1000, 7), (5, 5), (3, 9), (100_001, 100_000)):
-        drawn = [number for number in range(total) if is_sampled(number, total, most)]
-        assert len(drawn) == min(total, most)
-        gaps = {b - a for a, b in pairwise(drawn)}
-        assert max(gaps, default=0) - min(gaps, default=0) <= 1
+def test_a_pair_has_the_same_score_if_both_sides_are_swapped():
+    pairs = generated_pairs()
+    swapped_pairs = [(target, source) for source, target in pairs]
+
+    translations = learn_word_translations(pairs)
+    swapped_translations = learn_word_translations(swapped_pairs)
+
+    for source, target in generated_pairs(20):
+        score = translations.score(source, target)
+        assert swapped_translations.score(target, source) == pytest.approx(score)
 
 
-def test_a_long_text_is_drawn_from(monkeypatch):
-    text = list(sentences())
-    links = [len(source) * len(target) for source, target in text]
-    monkeypatch.setattr(word_translation, "MAX_LINKS", sum(links) // 4)
-    table = learn_word_translations(text)
-    drawn = (20 / table.forward.prior_share - 20).sum()  # the counts of source words
-    assert 0.2 < drawn / sum(len(source) for source, _ in text) < 0.3
-    assert table.score(["w1", "w2"], ["v2", "v1"]) > 1
+def test_letter_case_does_not_change_the_score():
+    translations = learn_word_translations(generated_pairs())
+
+    score = translations.score(["w1", "w2"], ["v1", "v2"])
+
+    assert translations.score(["W1", "w2"], ["v1", "V2"]) == score
 
 
-def test_a_text_without_a_pair_to_learn_from_is_refused():
-    pairs = [([], ["a"]), (["a"], ["b"] * 101), (["a"] * 101, ["b"])]
+def test_a_word_that_occurs_once_scores_like_an_unknown_word():
+    rare_pair = (["Once"], ["Einmal"])
+    translations = learn_word_translations([*generated_pairs(), rare_pair])
+
+    assert translations.score(["once"], ["v1"]) == translations.score(["\u2028\r\0"], ["v1"])
+    source_vocabulary, _ = translations.vocabularies
+    assert source_vocabulary[""] == RARE
+    assert "once" not in source_vocabulary
+
+
+def test_a_pair_with_an_empty_side_has_the_lowest_score():
+    translations = learn_word_translations(generated_pairs())
+
+    lowest_score = translations.score([], ["v1"])
+
+    assert translations.score(["w1"], []) == lowest_score
+    assert translations.score([], []) == lowest_score
+    for number in range(60):
+        assert translations.score(["w1"] * 50, [f"v{number}"] * 50) >= lowest_score
+
+
+@pytest.mark.parametrize(
+    ("total", "sample_size"), [(10, 3), (1000, 7), (5, 5), (3, 9), (100_001, 100_000)]
+)
+def test_a_sample_is_spread_evenly_over_all_items(total, sample_size):
+    indices = [index for index in range(total) if is_sampled(index, total, sample_size)]
+
+    assert len(indices) == min(total, sample_size)
+    gaps = {following - index for index, following in pairwise(indices)}
+    assert max(gaps, default=0) - min(gaps, default=0) <= 1
+
+
+def test_a_text_with_too_many_links_is_sampled(monkeypatch):
+    """Each source word of a pair is linked with each target word, which takes memory."""
+    pairs = generated_pairs()
+    link_count = sum(len(source) * len(target) for source, target in pairs)
+    monkeypatch.setattr(word_translation, "MAX_LINKS", link_count // 4)
+
+    translations = learn_word_translations(pairs)
+
+    # The share of the prior, 20 / (count + 20), tells how often a source word was counted.
+    word_counts = 20 / translations.forward.prior_share - 20
+    words_in_text = sum(len(source) for source, _ in pairs)
+    assert 0.2 < word_counts.sum() / words_in_text < 0.3
+    # A quarter of the text still teaches frequent words.
+    assert translations.score(["w1", "w2"], ["v2", "v1"]) > 1
+
+
+EMPTY_SOURCE = ([], ["a"])
+LONG_TARGET = (["a"], ["b"] * 101)
+LONG_SOURCE = (["a"] * 101, ["b"])
+
+
+def test_a_text_without_a_pair_of_1_to_100_tokens_is_refused():
     with pytest.raises(UserError, match=r"^no pair of 1 to 100 tokens a side to learn"):
-        learn_word_translations(pairs)
-    assert learn_word_translations([*pairs, (["a"], ["b"])]).score(["a"], ["b"]) < 1
+        learn_word_translations([EMPTY_SOURCE, LONG_TARGET, LONG_SOURCE])
+
+
+def test_pairs_with_empty_and_long_sides_are_left_out():
+    translations = learn_word_translations([EMPTY_SOURCE, LONG_TARGET, LONG_SOURCE, (["a"], ["b"])])
+
+    # The words of the last pair occur once, so that they are rare words.
+    assert translations.score(["a"], ["b"]) < 1
