@@ -145,6 +145,7 @@ def _remove_tests_of_few_sentences(runs: pd.DataFrame, metrics: pd.DataFrame) ->
     """
     seed_count = runs.groupby(SYSTEM_AND_TEST).seed.transform("nunique")
     is_external = runs.training_sha256.isna()
+    # Trained systems with several seeds are tested over the seeds, all others over sentences.
     is_tested_over_sentences = (seed_count == 1) | is_external
     has_few_sentences = runs.lines < MIN_SENTENCES
     short_runs = runs[is_tested_over_sentences & has_few_sentences]

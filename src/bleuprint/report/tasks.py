@@ -55,7 +55,7 @@ def _task_name(corpora: list[str], language_pairs: set[str]) -> str:
         if only_language_pair:
             return f"{only_language_pair} ({first_corpus}, …)"
         return f"{first_corpus}, …"
-    # The empty text is contained in every name.
+    # With several language pairs, this text is empty, and so contained in any name.
     if only_language_pair in first_corpus:
         return first_corpus
     return f"{first_corpus} ({only_language_pair})"

@@ -94,8 +94,8 @@ def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
     """Read the costs that this clone of the project measured, from its folder timings/.
 
     Args:
-        training_keys: The system, corpus, seed and fingerprint of each training run. A file in
-            timings/ with another fingerprint belongs to an older training, and is not read.
+        training_keys: The system, corpus, seed and SHA-256 of each training run. A file in timings/
+            with another SHA-256 belongs to an older training, and is not read.
         root: The project's folder.
 
     Returns:
@@ -106,6 +106,7 @@ def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
         cost = read_training_cost(Run(system, corpus, seed), training_sha256, root)
         rows.append({} if cost is None else dataclasses.asdict(cost))
     costs = pd.DataFrame(rows).rename(columns=_COLUMN_OF_FIELD)
+    # Columns in which nothing was measured have the type of their numbers, too.
     costs = costs.reindex(columns=_COST_COLUMNS).astype(COST_DTYPES)
     return costs.set_index(pd.MultiIndex.from_frame(training_keys))
 
@@ -114,8 +115,8 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
     """Read the costs that were committed with a report, from its costs.csv.
 
     Returns:
-        A row for each training run, with system, corpus, seed and fingerprint as the index. If the
-        file has two rows of one training, the last one counts.
+        A row for each training run, with system, corpus, seed and the SHA-256 of the training as
+        the index. If the file has two rows of one training, the last one counts.
 
     Raises:
         UserError: The file is damaged.

@@ -110,7 +110,9 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
     """
+    # A dash in place of a missing value, since grouping would drop the rows with missing values.
     trainings = one_row_per_training(runs).astype(object).fillna(NONE)
+    # The fields of `Machine` have the names of columns.
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)
     has_one_machine = len(runs_by_machine) == 1
     systems_by_machine = {}

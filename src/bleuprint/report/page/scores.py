@@ -95,8 +95,8 @@ def _main_table(report: ReportData) -> Table:
 def _interval(row: ScoreRow) -> tuple[float, float]:
     """Return the lower and upper end of the interval around a score.
 
-    It is the confidence interval of a score with one seed. A mean over several seeds has one
-    standard deviation to each side in its place, and a score without either an empty interval.
+    With one seed, this is the confidence interval. A mean over several seeds has one standard
+    deviation to each side in its place. Without either, both ends are the score itself.
     """
     if pd.notna(row.ci_low):
         return row.ci_low, row.ci_high
@@ -168,8 +168,8 @@ def _add_descriptions(table: Table, unused_descriptions: dict[str, str]) -> Tabl
 
     Args:
         table: The scores of a test set.
-        unused_descriptions: The descriptions by the name of the row, such as `d_model 1024`. Each
-            is removed when it is used, so that it is shown on the first test set only.
+        unused_descriptions: The descriptions, such as `d_model 1024`, by the name of the row. Each
+            is removed from this dict when it is used, so that only the first test set shows it.
     """
     name_column = table.columns[0]
     rows = []

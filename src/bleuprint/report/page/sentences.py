@@ -39,7 +39,8 @@ class MarkedPiece(NamedTuple):
 def sentences_section(report: ReportData) -> Section:
     """Return the report's section with the translations of each test set.
 
-    The page may have a limited size, so each test set shows as many lines as fit into its part.
+    The size of the page is limited, so each test set gets the same number of bytes, and shows as
+    many lines as fit.
 
     Args:
         report: The settings and the results of the experiment.
