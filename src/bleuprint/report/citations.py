@@ -156,6 +156,7 @@ def _used_methods(settings: Settings) -> set[str]:
     """
     methods = set[str]()
     if len(settings.trained_systems) > 1:
+        # The methods that compare two systems, such as significance tests.
         methods.add("compared")
     for corpus_name, corpus in settings.corpora.items():
         methods |= _preparation_methods(corpus)

@@ -25,9 +25,10 @@ def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
         UserError: There is no such revision. A UserError that the block raises is raised again
             with the name of the revision in place of the temporary folder.
     """
-    root, commit = _resolve(revision)
+    root, commit = _resolve_revision(revision)
     with TemporaryDirectory(prefix="bleuprint-") as folder:
         for file in files:
+            # With ./, Git takes the path as relative to the project, not to the Git repository.
             content = git_output(Path(root), "show", f"{commit}:./{file.as_posix()}")
             if content:
                 copy = Path(folder, file)
@@ -36,11 +37,12 @@ def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
         try:
             yield Path(folder)
         except UserError as error:
+            # The path of the temporary folder would tell the user nothing.
             message = str(error).replace(f"{folder}/", f"{revision}: ")
             raise UserError(message) from None
 
 
-def _resolve(revision: str) -> tuple[str, str]:
+def _resolve_revision(revision: str) -> tuple[str, str]:
     """Find the project's root folder, and the Git commit that a revision stands for.
 
     Args:
