@@ -119,7 +119,8 @@ def attention_backward(  # type: ignore[no-untyped-def]
     """Compute the gradients of 32 keys and values (a tile) of one sentence and one head.
 
     The same program computes the gradients of the 32 queries at the same positions. Programs beyond
-    the end of a short sentence compute nothing.
+    the end of a short sentence compute nothing. `offsets` and `key_offsets` contain the first row
+    of each sentence's queries and keys.
     """
     sentence = tl.program_id(0)
     head = tl.program_id(2)
@@ -183,6 +184,8 @@ def _key_value_gradients(  # type: ignore[no-untyped-def]
 
     They are the sums of what all queries of the sentence contribute, which are read tile by tile.
     The weights are computed again, from `log_sums`, the logarithms of the softmax's denominators.
+    The sentence's queries are the rows from `first` to before `end`, its keys those from
+    `key_first` to before `key_end`. The tile begins `position` rows after `key_first`.
     """
     # exp2 is faster than exp: exp(scale x product) is exp2(base_2_scale x product).
     base_2_scale = scale * _LOG2_E
@@ -242,6 +245,10 @@ def _query_gradients(  # type: ignore[no-untyped-def]
 
     They are the sums of what all keys of the sentence contribute, which are read tile by tile. The
     weights are computed again, from `log_sums`, the logarithms of the softmax's denominators.
+
+    The sentence's queries are the rows from `first` to before `end`, its keys those from
+    `key_first` to before `key_end`. The tile begins `position` rows after `first`. Strides are the
+    distances of rows, in elements.
     """
     # exp2 is faster than exp: exp(scale x product) is exp2(base_2_scale x product).
     base_2_scale = scale * _LOG2_E

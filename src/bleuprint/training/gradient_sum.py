@@ -50,8 +50,8 @@ class GradientSum:
     def _divide_into_buckets(self, optimizer: FlatOptimizer) -> None:
         """Assign each parameter to a bucket, from the last parameter to the first.
 
-        A bucket is a slice of the gradient of all parameters, with at least 25 MB. It begins where
-        the gradient of a parameter begins.
+        A bucket is a slice of the vector with the gradients of all parameters. It begins where the
+        gradient of a parameter begins, and has at least 25 MB, except for the last one.
 
         Args:
             optimizer: The optimizer, with its parameters and where each begins in the vector.

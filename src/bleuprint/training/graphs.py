@@ -53,7 +53,7 @@ class Graphs:
     def __init__(
         self, compute: Callable[[PackedBatch, Tensor | int], Tensor], gradient: Tensor
     ) -> None:
-        """Start without graphs.
+        """Start without CUDA graphs, which are recorded sequences of kernels.
 
         Args:
             compute: The function to record. It computes the loss of a batch, and adds its gradient,
@@ -70,7 +70,8 @@ class Graphs:
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
         """Run a batch forward and backward: add its gradient, and return its loss.
 
-        The first batch of a shape is recorded as a graph, which later batches of this shape use.
+        The kernels of the first batch of a shape are recorded as a CUDA graph. Batches of the same
+        shape are computed by this graph, which launches all kernels at once.
 
         Args:
             batch: The batch, on the CPU.
@@ -99,7 +100,10 @@ class Graphs:
         self._memory_pool = None
 
     def _record(self, batch: PackedBatch) -> _Graph:
-        """Record the forward and backward pass of a batch; the gradient does not change.
+        """Record the forward and backward pass of a batch as a CUDA graph.
+
+        A graph always reads and writes the same memory, which is allocated here. The gradient of
+        the model does not change.
 
         Args:
             batch: A batch. The graph computes all batches of its shape.
@@ -122,7 +126,7 @@ class Graphs:
         return _Graph(graph_batch, tokens, loss, replay)
 
     def _record_cuda(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Record the kernels that a function launches, after calling it a few times.
+        """Record the kernels that a function launches as a CUDA graph, after calling it some times.
 
         In the first calls, libraries allocate and compile what they need, which cannot be recorded.
         CUDA records kernels on another stream than the current one. A stream is a queue of kernels,
@@ -152,7 +156,7 @@ class Graphs:
                 torch.cuda.set_stream(current_stream)
 
     def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Call a function, and return a graph of the kernels that it launches."""
+        """Call a function, and return a CUDA graph: a recording of the kernels that it launches."""
         graph = torch.cuda.CUDAGraph()
         # With "thread_local", other threads may allocate during the recording, such as the one that
         # reads batches ahead.

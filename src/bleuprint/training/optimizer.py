@@ -73,6 +73,7 @@ class FlatOptimizer:
         # The state to save in a checkpoint.
         self._state = self._state_views(names)
         self._make_parameters_views()
+        # The copy of the weights by which the model multiplies if it computes in 16 bits.
         self._weights_16_bits: Tensor | None = None
         if settings.precision in ACTIVATIONS:
             self._weights_16_bits = self.weights.to(ACTIVATIONS[settings.precision])
