@@ -180,17 +180,17 @@ def checkpoints_to_average(
         updates = sorted(file_by_update)
         if len(updates) < settings.last:
             raise _too_few(checkpoints, f"last is {settings.last}", "checkpoints", updates)
-        updates = updates[-settings.last :]
+        chosen_updates = updates[-settings.last :]
     else:
         assert settings.best is not None
         best_first = ranking(training.validations, training.validation_metric)
-        updates = [update for update in best_first if update in file_by_update]
-        if len(updates) < settings.best:
+        validated = [update for update in best_first if update in file_by_update]
+        if len(validated) < settings.best:
             raise _too_few(
-                checkpoints, f"best is {settings.best}", "validated checkpoints", updates
+                checkpoints, f"best is {settings.best}", "validated checkpoints", validated
             )
-        updates = updates[: settings.best]
-    return [file_by_update[update] for update in sorted(updates)]
+        chosen_updates = validated[: settings.best]
+    return [file_by_update[update] for update in sorted(chosen_updates)]
 
 
 def _moving_average_files(checkpoints: Path) -> list[Path]:

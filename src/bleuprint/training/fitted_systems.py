@@ -171,7 +171,8 @@ systems:
 
 
 def _size_class(text: TextSize) -> _SizeClass:
-    """Return the settings for texts of a size: of the first class that is large enough."""
+    """Return the settings for texts of this size."""
+    # The classes are sorted by size; the last one has no limit.
     for size_class in _SIZE_CLASSES:
         if text.tokens <= size_class.max_target_tokens:
             return size_class

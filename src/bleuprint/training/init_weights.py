@@ -149,21 +149,36 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
             f"{model_folder} does not contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
             f"{DESCRIPTION}"
         )
+    # `parent` is the names of a system and a corpus.
     name = " ".join(init_from.parent or [str(init_from.folder)])
     files = InitFiles(name, weights)
     for side in ("source", "target"):
         files.vocabulary(side)  # Raises UserError if the vocabulary is missing.
     _check_release_checksums([weights, description])
-    # model.json records the SHA-256 of averaged weights, but not of checkpoints.
-    if weights.name == _WEIGHTS:
-        check_bytes(weights, files.description().weights_sha256)
-    if init_from.sha256 is not None:
-        sha256 = sha256_of(weights)
-        if sha256 != init_from.sha256:
-            raise UserError(
-                f"{weights} has SHA-256 {sha256}, which is not the one in train.init_from"
-            )
+    _check_sha256(files, init_from)
     return files
+
+
+def _check_sha256(files: InitFiles, init_from: InitFrom) -> None:
+    """Compare the SHA-256 of weights with those in model.json and in the settings, if any.
+
+    Args:
+        files: The weights, and model.json in the same folder.
+        init_from: The setting `train.init_from`.
+
+    Raises:
+        UserError: The weights have another SHA-256.
+    """
+    # model.json records the SHA-256 of averaged weights, but not of checkpoints.
+    if files.weights.name == _WEIGHTS:
+        check_bytes(files.weights, files.description().weights_sha256)
+    if init_from.sha256 is None:
+        return
+    sha256 = sha256_of(files.weights)
+    if sha256 != init_from.sha256:
+        raise UserError(
+            f"{files.weights} has SHA-256 {sha256}, which is not the one in train.init_from"
+        )
 
 
 def _model_folder(folder: Path, run: Run) -> Path:
@@ -417,18 +432,20 @@ def _copy_weights(
 
     from bleuprint.model.weights import named_weights, read_weights
 
+    # The tensors with one row for each token of a vocabulary, by name.
+    tokens_by_weight = {name: tokens_by_side[side] for name, side in _SIDE_OF_TOKEN_WEIGHTS.items()}
     model_weights = named_weights(model)
     expected_shapes = {}
     for name, weight in model_weights.items():
         shape = list(weight.shape)
-        if name in _SIDE_OF_TOKEN_WEIGHTS:
-            shape[0] = tokens_by_side[_SIDE_OF_TOKEN_WEIGHTS[name]].init_size
+        if name in tokens_by_weight:
+            shape[0] = tokens_by_weight[name].init_size
         expected_shapes[name] = shape
     with torch.no_grad():
         for name, init_weight in read_weights(path, expected_shapes).items():
             weight = model_weights[name]
-            if name in _SIDE_OF_TOKEN_WEIGHTS:
-                tokens = tokens_by_side[_SIDE_OF_TOKEN_WEIGHTS[name]]
+            if name in tokens_by_weight:
+                tokens = tokens_by_weight[name]
                 init_rows = torch.tensor(tokens.init_rows)
                 weight[torch.tensor(tokens.model_rows)] = init_weight[init_rows].to(weight.device)
             else:
