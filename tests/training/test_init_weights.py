@@ -144,7 +144,7 @@ def test_a_start_that_knows_fewer_than_half_of_the_tokens_is_noted(tmp_path, cor
 
     source_words = word_count(corpus, corpus.source)
     assert f"own: 0 of {source_words} source tokens taken over" in message
-    assert note.startswith("note: the start knows fewer than half of the tokens")
+    assert note.startswith("note: the vocabulary of these weights contains fewer than half of the")
 
 
 def test_the_message_of_the_start_counts_the_tokens_of_a_joint_vocabulary_once(tmp_path):

@@ -58,8 +58,8 @@ class MultiHeadAttention(nn.Module):
             The output of the sublayer, (rows, d_model).
         """
         query, key, value = self.project_qkv(x, layout)
-        mixed = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
-        output: Tensor = self.out_proj(mixed)
+        weighted_sums = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
+        output: Tensor = self.out_proj(weighted_sums)
         return output
 
     def attend_memory(
@@ -78,7 +78,7 @@ class MultiHeadAttention(nn.Module):
             The output of the sublayer, (rows, d_model).
         """
         query = layout.split_heads(self._project_query(x), self.heads)
-        mixed = layout.attend(
+        weighted_sums = layout.attend(
             query,
             key,
             value,
@@ -86,7 +86,7 @@ class MultiHeadAttention(nn.Module):
             is_causal=False,
             dropout=self._active_dropout,
         )
-        output: Tensor = self.out_proj(mixed)
+        output: Tensor = self.out_proj(weighted_sums)
         return output
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
@@ -104,8 +104,8 @@ class MultiHeadAttention(nn.Module):
         if self.is_rotary:
             query = self._rotate_tokens(query, cache.position)
             key = self._rotate_tokens(key, cache.position)
-        mixed = cache.self_attend(layer, self._scale_query(query), key, value)
-        output: Tensor = self.out_proj(mixed)
+        weighted_sums = cache.self_attend(layer, self._scale_query(query), key, value)
+        output: Tensor = self.out_proj(weighted_sums)
         return output
 
     def step_memory(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:

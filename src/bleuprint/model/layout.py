@@ -101,10 +101,10 @@ class PaddedLayout(NamedTuple):
             query = query.float()
             key = key.float()
             value = value.float()
-        mixed = functional.scaled_dot_product_attention(
+        weighted_sums = functional.scaled_dot_product_attention(
             query, key, value, key_layout.mask, dropout, is_causal=is_causal
         )
-        heads_side_by_side = mixed.transpose(1, 2).flatten(2)
+        heads_side_by_side = weighted_sums.transpose(1, 2).flatten(2)
         return self.rows(heads_side_by_side.to(dtype))
 
 
@@ -150,7 +150,7 @@ class PackedLayout(NamedTuple):
         """
         assert isinstance(key_layout, PackedLayout)
         assert not dropout, "the kernels have no dropout of attention weights"
-        mixed = attend_packed(
+        weighted_sums = attend_packed(
             query,
             key,
             value,
@@ -160,7 +160,7 @@ class PackedLayout(NamedTuple):
             key_layout.max_length,
             is_causal,
         )
-        return mixed.flatten(1)
+        return weighted_sums.flatten(1)
 
 
 Layout: TypeAlias = PaddedLayout | PackedLayout

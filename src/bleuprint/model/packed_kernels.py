@@ -83,10 +83,10 @@ def _attend_by_triton(
     from bleuprint.model.packed_attention import packed_attention  # Loads Triton.
 
     max_length = max(max_query_length, max_key_length)
-    mixed, _ = packed_attention(
+    weighted_sums, _ = packed_attention(
         query, key, value, query_offsets, key_offsets, max_length, is_causal
     )
-    return cast(Tensor, mixed)
+    return cast(Tensor, weighted_sums)
 
 
 def _attend_by_flash(
@@ -108,7 +108,7 @@ def _attend_by_flash(
 
     # How many positions before and after its own a query attends to; -1 means all.
     window = (-1, 0) if is_causal else (-1, -1)
-    mixed = varlen_attn(
+    weighted_sums = varlen_attn(
         query,
         key,
         value,
@@ -118,7 +118,7 @@ def _attend_by_flash(
         max_key_length,
         window_size=window,
     )
-    return cast(Tensor, mixed)
+    return cast(Tensor, weighted_sums)
 
 
 def _attend_by_sentence(
@@ -136,19 +136,19 @@ def _attend_by_sentence(
     This is the simple form with which the fast kernels are compared. Arguments and result are those
     of `attend_packed`.
     """
-    mixed_sentences = []
+    sums_of_sentences = []
     query_rows = _sentence_rows(query_offsets)
     key_rows = _sentence_rows(key_offsets)
     for rows, rows_of_keys in zip(query_rows, key_rows, strict=True):
         # torch takes the heads before the positions.
-        mixed = functional.scaled_dot_product_attention(
+        weighted_sums = functional.scaled_dot_product_attention(
             query[rows].transpose(0, 1),
             key[rows_of_keys].transpose(0, 1),
             value[rows_of_keys].transpose(0, 1),
             is_causal=is_causal,
         )
-        mixed_sentences.append(mixed.transpose(0, 1))
-    return torch.cat(mixed_sentences)
+        sums_of_sentences.append(weighted_sums.transpose(0, 1))
+    return torch.cat(sums_of_sentences)
 
 
 def _sentence_rows(offsets: Tensor) -> list[slice]:

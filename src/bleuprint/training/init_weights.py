@@ -199,7 +199,7 @@ def _model_folder(folder: Path, run: Run) -> Path:
     models = sorted(folder.glob("models/*/*/*/averaged"))
     if len(models) > 1:
         raise UserError(
-            f"{folder}: contains {len(models)} models. Name one of them, such as {models[0]}"
+            f"{folder} contains {len(models)} models. Name one of them, such as {models[0]}"
         )
     return models[0] if models else folder
 
@@ -476,5 +476,8 @@ def _describe_copied_tokens(
             knows_few_tokens = True
     messages = [f"started from {files.name}: {', '.join(counts)}"]
     if knows_few_tokens:
-        messages.append("note: the start knows fewer than half of the tokens (see vocabularies)")
+        messages.append(
+            "note: the vocabulary of these weights contains fewer than half of the tokens (see "
+            "vocabularies)"
+        )
     return messages
