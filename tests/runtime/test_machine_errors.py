@@ -142,7 +142,9 @@ def test_the_memory_that_a_stage_needs_is_described(monkeypatch):
 
 
 def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: str(tmp_path / "output"))
+    monkeypatch.setattr(
+        machine_errors, "_file_of_standard_output", lambda: str(tmp_path / "output")
+    )
 
     message = message_after_name(errno.ENOSPC, STDOUT)
 
@@ -152,7 +154,7 @@ def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_
 
 def test_a_full_pipe_or_device_names_standard_output_alone(monkeypatch):
     """A pipe or device has no disk."""
-    monkeypatch.setattr(machine_errors, "_file_of_output", lambda: "")
+    monkeypatch.setattr(machine_errors, "_file_of_standard_output", lambda: "")
 
     assert message_after_name(errno.ENOSPC, STDOUT) == STDOUT
 

@@ -68,6 +68,7 @@ class UserErrors(UserError):
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
+        """Create one exception from the messages of several errors."""
         self.lines = list(lines)
         super().__init__("\n".join(self.lines))
 
@@ -91,8 +92,9 @@ class Interrupted(Exception):
 def run_main(main: Callable[[], None]) -> NoReturn:
     """Run the main function of a program, and end the process with a message and an exit status.
 
-    The table at the top of this module lists how each kind of error ends the process. `main` may
-    also end the process itself by `sys.exit`, as argparse does; its exit status then stays.
+    An error that the user can fix, or an error of the machine such as a full disk, is printed in
+    one line with status 1. Ctrl-C prints "interrupted". Any other exception is a bug, and prints
+    its traceback. `main` may also end the process itself by `sys.exit`, as argparse does.
 
     Args:
         main: The work of the program. If it returns, the functions in `AT_SUCCESS` are called.
@@ -100,7 +102,7 @@ def run_main(main: Callable[[], None]) -> NoReturn:
     prepare_streams()
     interrupts.enable_keyboard_interrupt()
     try:
-        system_exit = _run_with_success_calls(main)
+        system_exit = _run_and_complete(main)
         # Flushed inside `try`, so that an error of standard output is reported like other errors.
         sys.stdout.flush()
         if system_exit is not None:
@@ -113,11 +115,14 @@ def run_main(main: Callable[[], None]) -> NoReturn:
     _exit(0)
 
 
-def _run_with_success_calls(main: Callable[[], None]) -> SystemExit | None:
-    """Run `main`, and the functions in AT_SUCCESS if `main` returns.
+def _run_and_complete(main: Callable[[], None]) -> SystemExit | None:
+    """Run the main function of a program, then the functions that other modules have registered.
+
+    They are registered in AT_SUCCESS, for example to record how long a stage took, and are called
+    only if `main` returns.
 
     Returns:
-        The exception with which `main` ended the process itself; None if it returned.
+        The exception with which `main` ended the process itself (`sys.exit`); None if it returned.
     """
     try:
         main()
@@ -129,7 +134,11 @@ def _run_with_success_calls(main: Callable[[], None]) -> SystemExit | None:
 
 
 def _exit_for_error(error: Exception) -> NoReturn:
-    """End the process with the message and the exit status of an exception."""
+    """Print what an exception means to the user, and end the process.
+
+    An exception that neither the user nor the machine has caused is a bug, and its traceback is
+    printed.
+    """
     if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
         # Nobody reads the output any more, as in `bleuprint plan | head`: this is not an error.
         discard_output()
@@ -138,14 +147,18 @@ def _exit_for_error(error: Exception) -> NoReturn:
     if messages:
         status = getattr(error, "status", 1)
         _report_and_exit(status, messages)
-    is_printed_by_launcher = _record_for_launcher(1, mask(traceback.format_exc()))
+    traceback_text = mask(traceback.format_exc())
+    is_printed_by_launcher = _record_for_launcher(1, traceback_text)
     if not is_printed_by_launcher:
         sys.excepthook(type(error), error, error.__traceback__)
     _exit(1)
 
 
 def _messages_for_user(error: Exception) -> list[str]:
-    """Return the messages of an error of the user or of the machine; an empty list for a bug."""
+    """Return the messages that tell the user about an error, one line each.
+
+    An exception that neither the user nor the machine has caused is a bug: the list is empty.
+    """
     if isinstance(error, UserErrors):
         return error.lines
     if isinstance(error, UserError | PeerLost | Interrupted):
@@ -155,7 +168,14 @@ def _messages_for_user(error: Exception) -> list[str]:
 
 
 def _report_and_exit(status: int, messages: list[str]) -> NoReturn:
-    """Print the messages, or leave them to the launcher, and end the process with `status`."""
+    """Print the messages and end the process.
+
+    If the process is one of several that a launcher has started, the launcher prints them.
+
+    Args:
+        status: The exit status.
+        messages: The messages, one line each.
+    """
     is_printed_by_launcher = _record_for_launcher(status, masked_line("; ".join(messages)))
     if not is_printed_by_launcher:
         for message in messages:
@@ -164,14 +184,18 @@ def _report_and_exit(status: int, messages: list[str]) -> NoReturn:
 
 
 def _record_for_launcher(status: int, message: str) -> bool:
-    """Write the message and the status to the file that torch's launcher reads, if it names one.
+    """Write the message and the exit status to a file, if a launcher has started this process.
 
-    Our own launcher prints the message of the process that failed first. Under torchrun, the
-    process has to print its message itself: torchrun may restart the processes before it reads the
-    file.
+    A launcher of torch, which starts several training processes, names the file in an environment
+    variable.
+
+    Args:
+        status: The exit status.
+        message: The message, or the traceback of a bug.
 
     Returns:
-        Whether the launcher prints the message.
+        Whether the launcher prints the message. Our own launcher does. torchrun does not: it may
+        restart the processes before it reads the file.
     """
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
@@ -185,7 +209,11 @@ def _record_for_launcher(status: int, message: str) -> bool:
 
 
 def _exit(status: int) -> NoReturn:
-    """End the process with an exit status, without waiting for lost training processes."""
+    """End the process with an exit status.
+
+    If it is one of several training processes and has failed, it ends without waiting for the
+    others, which may be lost.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -193,8 +221,7 @@ def _exit(status: int) -> NoReturn:
         discard_output()
     interrupts.terminate_on_interrupt()
     if status == PEER_LOST or (status != 0 and _is_in_process_group()):
-        # A normal exit destroys torch's process group, which waits for the other processes or
-        # aborts.
+        # sys.exit would let torch leave its process group, and for that wait for the others.
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
@@ -202,16 +229,17 @@ def _exit(status: int) -> NoReturn:
 
 def _is_in_process_group() -> bool:
     """Return whether this process has joined a group of training processes."""
-    # Looked up, not imported: most programs end without torch, and loading it takes seconds.
+    # If torch has not been imported, there is no group. Importing it here would take seconds.
     torch_distributed = sys.modules.get("torch.distributed")
     return torch_distributed is not None and torch_distributed.is_initialized()
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """End the process with status 1 if the block raises an error of the user or of the machine.
+    """Print an error in one line and end the process, if the `with` block raises it.
 
-    For programs of others that run our code, such as Snakemake, which do not call `run_main`.
+    Only errors that the user or the machine has caused are printed so; others are raised. It is for
+    programs that run our code, but not by `run_main`, such as Snakemake.
     """
     try:
         yield
@@ -227,10 +255,10 @@ def exit_on_error() -> Iterator[None]:
 def _print_uncaught(
     error_type: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an error that was raised outside `run_main`, such as by an import.
+    """Print an exception that nothing has caught, such as one that an import raises.
 
-    Python calls this function as `sys.excepthook`. Errors of the machine become one line; other
-    errors keep their traceback.
+    Python calls this function as `sys.excepthook`. An error of the machine, such as a full disk, is
+    printed in one line, other exceptions with their traceback.
     """
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
@@ -250,9 +278,9 @@ def print_message(message: str, kind: str = "error") -> None:
 
     Args:
         message: The text; secrets in it are masked, and control characters are escaped.
-        kind: "error" or "note".
+        kind: "error", "warning" or "note".
     """
-    # On a terminal, this line may hold the progress bar of another process: return to its start
+    # On a terminal, this line may show the progress bar of another process: return to its start
     # (\r) and erase it (ESC [ K).
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     erase_line = "\r\x1b[K" if is_terminal else ""
@@ -270,5 +298,5 @@ def masked_line(message: str) -> str:
 
 
 def message_kind(status: int) -> str:
-    """Return "note" for the exit status of a stop that a user asked for, otherwise "error"."""
+    """Return "note" if the exit status means that a user has stopped the program, else "error"."""
     return "note" if status in (Interrupted.status, _CTRL_C_STATUS) else "error"

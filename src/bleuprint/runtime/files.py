@@ -34,6 +34,8 @@ _REPLACED_SUFFIX = ".old"
 RERUN = "run: make reproduce"
 # The files of this program have at most ten levels; Python itself fails at about a thousand.
 _MAX_JSON_DEPTH = 100
+# How many digits of a number that is too large are shown.
+_SHOWN_DIGITS = 20
 _TOO_DEEP = f"its lists and objects are nested more than {_MAX_JSON_DEPTH} deep"
 # JSON writes a character beyond U+FFFF as a pair of surrogates, such as \ud83d\ude00.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -61,9 +63,13 @@ class DamagedFile(UserError):
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; the file is renamed to `path` if the block succeeds.
+    """Write a file so that it appears only when it is complete.
 
-    If the block raises an exception, the temporary file is removed, and `path` stays as it was.
+    The `with` block writes to a temporary path. If it succeeds, the temporary file is renamed to
+    `path`; if it raises an exception, the temporary file is removed, and `path` stays as it was.
+
+    Yields:
+        The temporary path.
     """
     with name_in_errors(path):
         partial_path = _temporary_path(path)
@@ -79,12 +85,17 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder to fill; it replaces `path` if the block succeeds.
+    """Write a folder so that it appears only when it is complete.
 
-    A symbolic link at `path` is replaced; the folder to which it points is kept.
+    The `with` block fills a temporary folder. If it succeeds, the temporary folder replaces what is
+    at `path`; if it raises an exception, `path` stays as it was. If `path` is a symbolic link, the
+    link is replaced, and the folder to which it points is kept.
 
     A folder with files cannot be replaced by one rename, so the old folder is renamed first. If the
     process is killed between the two renames, the next call puts the old folder back.
+
+    Yields:
+        The temporary folder, which is empty.
     """
     with name_in_errors(path):
         partial_folder = _temporary_path(path)
@@ -101,24 +112,25 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _remove(replaced_folder)
             _flush_to_disk(path.parent)
         finally:
-            # The second rename failed: put the old folder back.
+            # If the second rename failed, put the old folder back.
             if os.path.lexists(replaced_folder) and not os.path.lexists(path):
                 replaced_folder.rename(path)
             _remove(partial_folder)
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a free name in the folder of `path`: `.NAME.partial-PROCESS`.
+    """Return a temporary path next to a file or folder, after removing what others have left.
 
-    What killed processes left under such names is removed first. If a killed process had renamed an
-    old folder and not yet put the new one in its place, the old folder gets its name back.
+    The name has the form `.NAME.partial-PROCESS`. A process that was killed may have left files
+    under such names, which are removed. If it was killed after it had renamed an old folder, and
+    before the new folder took its place, the old folder gets its name back.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name_pattern = re.compile(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_REPLACED_SUFFIX)})?")
     for left_path in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
         match = name_pattern.fullmatch(left_path.name)
         if match is None:
-            continue  # a copy that an editor made
+            continue  # Another program, such as an editor, made this file.
         if _is_other_running_process(int(match[1])):
             continue
         if left_path.name.endswith(_REPLACED_SUFFIX) and not path.exists():
@@ -132,13 +144,17 @@ def _is_other_running_process(process_id: int) -> bool:
     """Return whether a process with this id runs and is not this process."""
     if process_id == os.getpid():
         return False
-    import psutil  # imported here: hardly ever needed, and all stages import this module
+    # Imported here, because it is hardly ever needed and all stages import this module.
+    import psutil
 
     return bool(psutil.pid_exists(process_id))
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, link or folder if it exists; `_temporary_path` tries again what fails here."""
+    """Remove a file, link or folder if it exists, and ignore errors.
+
+    What cannot be removed now is removed when the same output is written the next time.
+    """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -165,14 +181,17 @@ def _flush_to_disk(path: Path) -> None:
 
 @contextmanager
 def name_in_errors(path: Path) -> Iterator[None]:
-    """Make the errors of the system in the block name `path`.
+    """Make errors that reading or writing a file raises in the block name the file.
 
-    Libraries such as safetensors and torch raise errors of their own types, with the system's error
-    number in the message. The errors of read() and write() name no file, and shutil.rmtree names a
-    file inside the folder that it removes.
+    The errors of read() and write() name no file. Libraries such as safetensors and torch raise
+    errors of their own types, which only have the system's error number in their message.
+
+    Args:
+        path: The file.
 
     Raises:
-        OSError: An error of the system; its `filename` is `path`, or a path that it named before.
+        OSError: The operating system reports an error, such as a full disk. Its `filename` is
+            `path`, or a path that it named before.
         DamagedFile: safetensors cannot read the file's content.
     """
     try:
@@ -189,14 +208,16 @@ def name_in_errors(path: Path) -> Iterator[None]:
         names_a_path = os.sep in str(getattr(error, "filename", ""))
         if names_a_path:
             raise
-        # Each form of message has its own group; the one that matched is the last.
+        # The pattern has a group for each form of message; the last group is the one that matched.
         error_number = int(match[match.lastindex or 0])
         raise OSError(error_number, os.strerror(error_number), str(path)) from None
 
 
 @contextmanager
 def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
-    """Raise DamagedFile where the block fails at a missing or wrong value of a file's content.
+    """Raise DamagedFile if the block finds a missing or wrong value in the content of a file.
+
+    Any KeyError, TypeError, ValueError or similar error in the block counts as such.
 
     Args:
         path: The file whose content the block uses.
@@ -241,7 +262,8 @@ def read_json(path: Path, remedy: str = RERUN) -> Any:
     try:
         return _parse_json(read_bytes(path).decode())
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is {error.object[error.start]:#04x}, not UTF-8"
+        wrong_byte = error.object[error.start]
+        problem = f"byte {error.start + 1} is {wrong_byte:#04x}, not UTF-8"
     except json.JSONDecodeError as error:
         problem = f"line {error.lineno} is not JSON: {error.msg}"
     except RecursionError:
@@ -254,9 +276,9 @@ def read_json(path: Path, remedy: str = RERUN) -> Any:
 def read_json_object(
     path: Path, required_keys: Iterable[str] = (), remedy: str = RERUN
 ) -> dict[str, Any]:
-    """Read the object in a JSON file, without a check of its values.
+    """Read a JSON file that contains an object, and check that it has some keys.
 
-    `schema.read_record` checks the values as well.
+    The values are not checked; `schema.read_record` checks them as well.
 
     Args:
         path: The file.
@@ -280,11 +302,11 @@ def read_json_object(
 
 
 def _parse_json(text: str) -> Any:
-    """Parse JSON more strictly than Python does.
+    """Parse JSON, and refuse what Python's parser accepts but no other program may read.
 
     Raises:
-        ValueError: The text is not JSON, repeats a key, or contains NaN, an infinite number, half a
-            character, or too many levels; the message says which.
+        ValueError: The text is not JSON, repeats a key, is nested too deeply, or contains NaN, an
+            infinite number, or half of a character; the message says which.
     """
     content = json.loads(
         text,
@@ -293,7 +315,8 @@ def _parse_json(text: str) -> Any:
         parse_float=_parse_finite_number,
     )
     if _SURROGATE.search(text):
-        # A pair of surrogates is one character; a lone one cannot be written to any file.
+        # JSON may write a rare character as two codes (surrogates). Only one of the two is not a
+        # character, and cannot be encoded as UTF-8.
         try:
             json.dumps(content, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -303,7 +326,11 @@ def _parse_json(text: str) -> Any:
 
 
 def _object_without_repeats(entries: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object from its entries; raise ValueError if it contains a key twice."""
+    """Return a JSON object as a dictionary; raise ValueError if it contains a key twice.
+
+    Args:
+        entries: The keys and values of the object, as Python's parser has read them.
+    """
     content: dict[str, Any] = {}
     for key, value in entries:
         if key in content:
@@ -316,7 +343,7 @@ def _parse_finite_number(digits: str) -> float:
     """Return a number of JSON; raise ValueError if it is too large for a float, such as 1e999."""
     number = float(digits)
     if math.isinf(number):
-        raise ValueError(f"{digits[:20]} is too large for a number")
+        raise ValueError(f"{digits[:_SHOWN_DIGITS]} is too large for a number")
     return number
 
 
@@ -326,12 +353,11 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _check_depth(content: Any) -> None:
-    """Raise ValueError if lists and objects are nested too deeply for functions that recurse.
+    """Raise ValueError if the lists and objects of a JSON value are nested too deeply.
 
-    Args:
-        content: A value of JSON.
+    Recursive functions would fail at them. The levels of nesting are therefore visited one after
+    another, without recursion.
     """
-    # The lists and objects of one level of nesting after another.
     level = [content]
     for _ in range(_MAX_JSON_DEPTH):
         next_level = []
@@ -366,9 +392,9 @@ def open_regular_file(path: Path) -> BufferedReader:
 
 
 def check_regular_file(path: Path) -> None:
-    """Raise an error unless `path` is a regular file, before a library opens it by its name.
+    """Raise an error unless a path is a regular file, before the file is read.
 
-    A pipe would wait for a writer, possibly for ever, and a device may never end.
+    Reading a pipe would wait for another program, possibly for ever, and a device may never end.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -406,15 +432,15 @@ def sha256_of(path: Path) -> str:
 
 
 def path_on_disk(path: Path) -> Path:
-    """Return a path with the names that its files have on the disk.
+    """Find a file whose name on the disk is written with other Unicode characters than the path.
 
     A letter with an accent has two forms in Unicode: one character (`ü`), or a letter and an accent
     (`u` and U+0308), as macOS writes names. A user who types one form means the file with the
     other.
 
     Returns:
-        The path of the file whose name differs only in these forms; `path` itself if it exists, or
-        if there is no such file or more than one.
+        The path of the file whose name differs only in these forms. If `path` itself exists, or if
+        there is no such file or more than one, `path` is returned.
     """
     if path.exists() or path.name == "" or str(path).isascii():
         return path

@@ -33,7 +33,11 @@ needed_memory_gb: float | None = None
 
 
 def describe_machine_error(error: BaseException) -> str | None:
-    """Return an error of the machine in one line; None for an error of another kind."""
+    """Describe an error of the machine, such as a full disk or too little memory, in one line.
+
+    Returns:
+        The description, with what the user can do; None for an error of another kind.
+    """
     if is_out_of_memory(error):
         message = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         return f"out of memory ({message[:_MAX_MESSAGE_LENGTH]}): {describe_memory()}"
@@ -41,13 +45,13 @@ def describe_machine_error(error: BaseException) -> str | None:
     if damaged_module is not None:
         return f"{damaged_module} is damaged, as by a full disk: remove it, then run this again"
     if isinstance(error, FileNotFoundError) and error.errno is None:
-        # safetensors raises it, with a message that names the file.
+        # The library safetensors raises it without an error number; its message names the file.
         return str(error)
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.errno == errno.EBADF and not error.filename:
-        # A bug: the program itself has closed the descriptor. A stream that the caller of the
-        # program has closed has a name.
+        # EBADF means that a file is closed. If it has no name, the program itself has closed it,
+        # which is a bug. Otherwise, it is a standard stream that the caller has closed.
         return None
     parts = [error.strerror or os.strerror(error.errno), error.filename]
     with suppress(OSError):
@@ -67,14 +71,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _damaged_module(error: BaseException) -> str | None:
     """Return the compiled module (.pyc) that Python could not read; None for other errors.
 
-    On a full disk, Python may write such a file only in part. It reads it at each start, and then
-    fails in the module `marshal`.
+    Python writes these files when it first imports a module. On a full disk, a file may be cut
+    short. From then on each import fails in Python's module `marshal`, which reads the file.
     """
     if not isinstance(error, EOFError | TypeError | ValueError) or "marshal" not in str(error):
         return None
     trace = error.__traceback__
     while trace is not None:
-        # A function of Python's importlib reads the file, whose name is in this local variable.
+        # The name of the file is in a local variable of the function of importlib that reads it.
         path = trace.tb_frame.f_locals.get("bytecode_path")
         if isinstance(path, str) and path.endswith(".pyc"):
             return path
@@ -83,12 +87,14 @@ def _damaged_module(error: BaseException) -> str | None:
 
 
 def _advice(error_number: int, file_name: str | bytes | int | None) -> str:
-    """Return what to do about an error of the system; an empty string if there is no advice.
+    """Return what the user can do about an error of the operating system.
+
+    There is advice if the disk is full or if too many files are open; otherwise the text is empty.
 
     Args:
-        error_number: The number of the error.
-        file_name: The file of the error, as an OSError names it: a path, the name of standard
-            output, a descriptor, or None.
+        error_number: The number of the error, such as `errno.ENOSPC`.
+        file_name: The `filename` of the OSError: a path, the name of standard output, a descriptor,
+            or None.
     """
     if error_number == errno.ENOSPC:
         return _advice_for_full_disk(file_name)
@@ -99,16 +105,17 @@ def _advice(error_number: int, file_name: str | bytes | int | None) -> str:
 
 
 def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
-    """Return how much room the disk of a file has, for a message.
+    """Return how much space is free on the disk of a file, and that the user should make room.
 
     Args:
-        file_name: The file, as in `_advice`. Without a path, it is the disk of the working folder.
+        file_name: The `filename` of an OSError. If it is not a path, it is the disk of the working
+            folder.
 
     Returns:
-        The advice; an empty string for a pipe or a device, which has no disk.
+        The advice; an empty text for a pipe or a device, which is on no disk.
     """
     if file_name == STDOUT:
-        file_name = _file_of_output()
+        file_name = _file_of_standard_output()
         if not file_name:
             return ""
     path = Path(os.fsdecode(file_name) if isinstance(file_name, str | bytes) else ".").absolute()
@@ -123,8 +130,11 @@ def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
     return f"{free} free in {folder}: make room there, then run this again"
 
 
-def _file_of_output() -> str:
-    """Return the file that standard output is written to; an empty string for a pipe or device."""
+def _file_of_standard_output() -> str:
+    """Return the path of the file that standard output is written to.
+
+    Linux has a link to it in /proc. For a pipe or a device, the path is empty.
+    """
     with suppress(OSError):
         path = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
         return str(path) if path.is_file() else ""
@@ -132,7 +142,10 @@ def _file_of_output() -> str:
 
 
 def describe_memory() -> str:
-    """Return the memory that the stage needs and that there is, for a message."""
+    """Describe how much memory the running stage needs and how much this process can have.
+
+    The limits of the process (ulimit) and of its container or cluster job are named, too.
+    """
     try:
         import psutil  # imported here: all stages import this module
 
@@ -162,36 +175,37 @@ def format_bytes(count: float) -> str:
 
 
 def explain_kill() -> str:
-    """Return why SIGKILL has ended a process of ours, to be added to a message.
+    """Explain why a process was killed (SIGKILL), if it may have used too much memory.
 
-    Anyone may have sent the signal. But the kernel counts the processes that it kills for lack of
-    memory (OOM kills): if the count has risen since this program started, the message says so.
+    Linux kills processes when memory runs out, and counts them. If the count has risen since this
+    program started, this is the likely reason.
 
     Returns:
-        The explanation, beginning with a comma or a semicolon; empty if the count has not risen.
+        The end of a message, beginning with a comma or a semicolon; empty if the count is the same.
     """
     if _oom_kills(_OOM_COUNTS) <= _OOM_KILLS_BEFORE:
         return ""
     if _OOM_COUNTS == _MACHINE_COUNTS:
-        # Other jobs and users have processes on this machine, too.
+        # These are counts of the whole machine, so the process may be another user's.
         memory = describe_memory()
         return f"; the kernel killed a process on this machine for lack of memory: {memory}"
     return f", by the kernel for lack of memory: {describe_memory()}"
 
 
 def _oom_counts(membership: Path, groups: Path) -> Path:
-    """Return the file that counts OOM kills: of this process's control group, or of the machine.
+    """Return the file in which Linux counts processes that it has killed for lack of memory.
 
-    Linux puts the processes of a job or a container into a control group, which has a limit of its
-    memory.
+    Linux puts the processes of a cluster job or container into a control group, which has its own
+    limit of memory, and counts in a file of this group. Without such a group, the counts of the
+    whole machine are used.
 
     Args:
         membership: The file that names the control groups of this process.
-        groups: The folder in which control groups (version 2) are mounted.
+        groups: The folder with the files of control groups (version 2).
     """
     with suppress(OSError, UnicodeError):
         for line in membership.read_text(encoding="utf-8").splitlines():
-            # The control group of version 2; those of version 1 have no such file.
+            # So begins the line of version 2; groups of version 1 have no such counts.
             if line.startswith("0::/"):
                 events = groups / line.removeprefix("0::/") / "memory.events"
                 if events.is_file():
@@ -200,7 +214,11 @@ def _oom_counts(membership: Path, groups: Path) -> Path:
 
 
 def _oom_kills(counts: Path) -> int:
-    """Return how many processes the kernel has killed for lack of memory, by a file of counts."""
+    """Return how many processes Linux has killed for lack of memory (oom_kill).
+
+    Args:
+        counts: A file of counts, with lines such as `oom_kill 3`.
+    """
     with suppress(OSError, ValueError):
         for line in counts.read_text(encoding="ascii").splitlines():
             name, _, count = line.partition(" ")

@@ -23,14 +23,20 @@ from bleuprint.runtime.interrupts import postpone_interrupts
 
 @cache
 def type_adapter(document_type: Any) -> TypeAdapter[Any]:
-    """Return pydantic's adapter of a type, which has its core schema and writes its values."""
+    """Return what pydantic derives from a type: its core schema, and how to write its values.
+
+    A core schema is a tree of dictionaries that describes the valid values.
+    """
     with postpone_interrupts():
         return TypeAdapter(document_type)
 
 
 @cache
 def strict_validator(document_type: Any) -> SchemaValidator:
-    """Return the validator of a type, which refuses values of other types and unknown keys."""
+    """Return a validator that refuses values of other types and unknown keys.
+
+    pydantic would take the text "3" for the number 3, and ignore unknown keys.
+    """
     schema = _make_strict(type_adapter(document_type).core_schema)
     with postpone_interrupts():
         return SchemaValidator(schema)
@@ -38,32 +44,37 @@ def strict_validator(document_type: Any) -> SchemaValidator:
 
 @cache
 def field_validator(dataclass_type: Any) -> SchemaValidator:
-    """Return the validator of a dataclass that checks each field, but not the fields together.
+    """Return a validator of a dataclass that checks each field alone.
 
-    It leaves out `__post_init__` of the dataclass, which compares fields: for a document of which
-    some entries are missing.
+    It does not call the `__post_init__` of the dataclass, which checks whether the fields fit
+    together. So it suits a document of which some entries are missing.
     """
     schema = _make_strict(type_adapter(dataclass_type).core_schema)
-    # A recursive type has its definitions around the schema of the dataclass.
-    dataclass_schema = schema["schema"] if schema["type"] == "definitions" else schema
+    dataclass_schema = schema
+    if schema["type"] == "definitions":
+        # A type that contains itself: its definitions are kept around the schema.
+        dataclass_schema = schema["schema"]
     dataclass_schema["post_init"] = False
     with postpone_interrupts():
         return SchemaValidator(schema)
 
 
 def json_schema(document_type: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, from which editors know the keys of a document."""
+    """Return the JSON Schema of a type, with which editors complete and check a document."""
     with postpone_interrupts():
         schema = type_adapter(document_type).json_schema()
     definitions = schema.get("$defs", {}).values()
     for object_schema in (schema, *definitions):
-        # pydantic does not write that a dataclass has no other keys.
+        # Unknown keys are errors, which pydantic does not write into the schema.
         object_schema.setdefault("additionalProperties", False)
     return schema
 
 
 def _make_strict(schema: Any) -> Any:
-    """Return a copy of a core schema that refuses texts for numbers, 1 for true, and infinity.
+    """Return a copy of pydantic's description of a type that is stricter than the original.
+
+    The copy refuses unknown keys, infinity, a text in place of a number, and 1 in place of true. A
+    float without a fraction is accepted as a whole number.
 
     Args:
         schema: A core schema or a part of it: a dictionary, a list, or a value in one of them.
@@ -74,7 +85,7 @@ def _make_strict(schema: Any) -> Any:
         return schema
     strict_schema: dict[str, Any] = {}
     for key, value in schema.items():
-        # The default value of a field is no schema, even if it is a dictionary.
+        # The default value of a field may be a dictionary, too, but is not part of the schema.
         strict_schema[key] = value if key == "default" else _make_strict(value)
     schema_type = schema.get("type")
     if schema_type in ("bool", "str"):
@@ -85,7 +96,8 @@ def _make_strict(schema: Any) -> Any:
     elif schema_type == "dataclass-args":
         strict_schema["extra_behavior"] = "forbid"
     elif schema_type == "int" and not strict_schema.get("strict"):
-        # YAML reads 1e5 as a float; it is a whole number all the same.
+        # YAML reads 1e5 as a float, but a user means a whole number. So such a float is converted
+        # before the number is checked.
         strict_schema["strict"] = True
         return core_schema.no_info_before_validator_function(_as_whole_number, strict_schema)
     return strict_schema

@@ -9,7 +9,8 @@ check, since the dataclasses are the standard library's.
 - `read_record` and `check_record` check files that this program writes. They report the first
 error.
 
-The validators are made in `pydantic_adapters`; the second half of this module writes the messages.
+The validators are made in `pydantic_adapters`. The second half of this module writes the messages;
+`schema_keys` finds the keys that they suggest.
 """
 
 import difflib
@@ -27,16 +28,14 @@ from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.files import RERUN, DamagedFile, read_json
 from bleuprint.runtime.pydantic_adapters import (
     field_validator,
-    json_schema,
     strict_validator,
     type_adapter,
 )
+from bleuprint.runtime.schema_keys import Keys, find_deeper_key, known_keys
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
 
 T = TypeVar("T")
-# The keys that lead to an entry of a document: names in mappings, and positions in lists.
-Keys = Sequence[str | int]
 
 # A name that a user gives to an entry becomes a part of names of files, stages and experiments.
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
@@ -87,6 +86,8 @@ _NAME_PROBLEM = (
 # What a message adds to a field of a record that is missing or unknown.
 _OTHER_VERSION = ", as in a file that another version wrote"
 _MAX_VALUE_CHARACTERS = 60
+# How many keys the example of a mapping has.
+_MAX_EXAMPLE_KEYS = 4
 
 
 @dataclass(frozen=True)
@@ -104,35 +105,49 @@ class NamedEntries:
     classes: Mapping[str, type]
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the core schema of the field; pydantic calls this method."""
-        entry_schemas = {
-            name: core_schema.typed_dict_field(handler.generate_schema(entry_class), required=False)
-            for name, entry_class in self.classes.items()
-        }
+        """Tell pydantic how to read and write the field, which has this object as its annotation.
 
-        def as_tuple(entries: dict[str, Any]) -> tuple[Any, ...]:
-            """Return the dataclasses of the mapping in the order of `classes`."""
-            return tuple(entries[name] for name in self.classes if name in entries)
-
-        def as_mapping(dataclasses: tuple[Any, ...]) -> dict[str, Any]:
-            """Return the dataclasses as the document has them, by name."""
-            return {instance.name(): to_json_value(instance) for instance in dataclasses}
-
+        pydantic calls this method and compiles its result. The document has a mapping of optional
+        entries, each with its own dataclass; other names are refused. The program has a tuple.
+        """
+        entry_schemas = {}
+        for name, entry_class in self.classes.items():
+            entry_schema = handler.generate_schema(entry_class)
+            entry_schemas[name] = core_schema.typed_dict_field(entry_schema, required=False)
+        mapping_schema = core_schema.typed_dict_schema(entry_schemas, extra_behavior="forbid")
         return core_schema.no_info_after_validator_function(
-            as_tuple,
-            core_schema.typed_dict_schema(entry_schemas, extra_behavior="forbid"),
-            serialization=core_schema.plain_serializer_function_ser_schema(as_mapping),
+            self._as_tuple,
+            mapping_schema,
+            serialization=core_schema.plain_serializer_function_ser_schema(_as_mapping),
         )
+
+    def _as_tuple(self, entries: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the entries of a mapping in the order of `classes`."""
+        return tuple(entries[name] for name in self.classes if name in entries)
+
+
+def _as_mapping(instances: tuple[Any, ...]) -> dict[str, Any]:
+    """Return a tuple of dataclasses, such as cleaning rules, as the mapping in a document."""
+    return {instance.name(): to_json_value(instance) for instance in instances}
 
 
 class SettingError(ValueError):
-    """An error of one entry, raised by the `__post_init__` of a dataclass around the entry.
+    """An error of one setting, raised by the `__post_init__` of a dataclass that contains it.
+
+    pydantic knows only for which dataclass `__post_init__` was called. The keys tell which of its
+    settings is wrong.
 
     Attributes:
-        keys: The keys that lead from the dataclass to the entry.
+        keys: The keys that lead from the dataclass to the setting.
     """
 
     def __init__(self, keys: Keys, message: str) -> None:
+        """Create the error.
+
+        Args:
+            keys: The keys that lead to the setting, such as `("model", "d_model")`.
+            message: What is wrong with the setting.
+        """
         super().__init__(message)
         self.keys = keys
 
@@ -140,28 +155,35 @@ class SettingError(ValueError):
 def validate_document(
     settings_class: type[T], document: Any, path: Path, errors: Sequence[UserError] = ()
 ) -> T:
-    """Build a dataclass of settings from a document that a user has written.
+    """Build a dataclass of settings from a document that a user has written, such as params.yaml.
+
+    All errors are reported at once, so that the user can correct them in one go.
 
     Args:
         settings_class: The dataclass.
-        document: The document, such as a `LocatedMapping`, which knows the lines of its entries.
+        document: The parsed document. If it is a `LocatedMapping`, messages name the lines.
         path: The document's file, for messages.
-        errors: Errors that were found before. The entries with these errors are missing from
-            `document`, so only its fields are checked, and not `__post_init__`.
+        errors: Errors that were found before; they are reported, too. The entries with these errors
+            are missing from `document`, so each field is checked alone, and not whether the fields
+            fit together, which the `__post_init__` of the dataclass checks.
 
     Raises:
-        UserErrors: The document or `errors` has errors; there is one line for each.
+        UserErrors: The document has errors, or `errors` is not empty; there is one line for each.
     """
     lines = [str(error) for error in errors]
     is_incomplete = bool(errors)
-    make_validator = field_validator if is_incomplete else strict_validator
-    validator = make_validator(cast(Any, settings_class))
+    dataclass_type = cast(Any, settings_class)
+    if is_incomplete:
+        validator = field_validator(dataclass_type)
+    else:
+        validator = strict_validator(dataclass_type)
     try:
         settings = validator.validate_python(document)
     except ValidationError as error:
         details = error.errors()
         if is_incomplete:
-            # An entry with an error may be the only one of its section, which then seems empty.
+            # The section of an entry with an error may have no other entry. It then seems to be
+            # too short, which would be a second message about the same mistake.
             details = [detail for detail in details if detail["type"] != "too_short"]
         lines.extend(_describe_errors(details, document, path, settings_class))
     if lines:
@@ -193,7 +215,10 @@ def read_record(record_type: type[T], path: Path, remedy: str = RERUN) -> T:
 def check_record(
     record_type: type[T], content: Any, path: Path, remedy: str = RERUN, keys: Sequence[str] = ()
 ) -> T:
-    """Build a record from the content of a JSON file, or from a part of the content.
+    """Build a record from the parsed content of a JSON file, or from a part of the content.
+
+    This program has written the file, so that an error is a damaged file, or a file of another
+    version. Only the first wrong field is reported.
 
     Args:
         record_type: The type of the record, as in `read_record`.
@@ -224,7 +249,7 @@ def check_record(
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a dataclass as JSON values, from which `validate_document` builds the same dataclass.
+    """Return a dataclass as JSON values: the inverse of `validate_document`.
 
     Fields that are None are left out.
     """
@@ -235,21 +260,33 @@ def to_json_value(value: Any) -> Any:
 
 
 def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
-    """Return what a message says of an unknown key: the nearest known key, or all of them."""
-    # YAML reads some names as numbers.
-    known_keys = [str(known_name) for known_name in known_names]
-    if not known_keys:
+    """Describe an unknown key, and suggest the known key that is spelled most like it.
+
+    Without a similar key, all known keys are listed.
+
+    Args:
+        name: The key that the user has written.
+        known_names: The keys that are allowed in its place.
+    """
+    # A name such as `2024` is a number for YAML.
+    known_texts = [str(known_name) for known_name in known_names]
+    if not known_texts:
         return "unknown key; write {}"
     # Other toolkits call an update a step: for max_steps, max_updates is the nearest key.
     searched_key = str(name).replace("step", "update")
-    nearest_keys = difflib.get_close_matches(searched_key, known_keys, n=1)
+    nearest_keys = difflib.get_close_matches(searched_key, known_texts, n=1)
     if nearest_keys:
         return f"unknown key; did you mean {nearest_keys[0]!r}?"
-    return f"unknown key; known here: {', '.join(known_keys)}"
+    return f"unknown key; known here: {', '.join(known_texts)}"
 
 
 def list_known_names(name: object, known_names: Collection[str]) -> str:
-    """Return what a message says after an unknown name: all known names, and the nearest."""
+    """List all known names for a message about an unknown name, and suggest a similar one.
+
+    Args:
+        name: The name that the user has written, such as a system's.
+        known_names: The names that exist.
+    """
     known_texts = [str(known_name) for known_name in known_names]
     if not known_texts:
         return "there are none"
@@ -263,13 +300,19 @@ def list_known_names(name: object, known_names: Collection[str]) -> str:
 def _describe_errors(
     details: Sequence[ErrorDetails], document: Any, path: Path, settings_class: type[Any]
 ) -> list[str]:
-    """Return one line for each error of a document; an error that several entries share has one.
+    """Return a line for each error of a document, without repeating an error.
 
-    Rows of the experiment take settings from other rows (`like`), so that one wrong value is found
-    in each of these rows. The line is then about the first row, and ends with the keys of the other
-    rows: "(also KEY, KEY)".
+    A system can take settings from another system (`like: NAME`). One wrong value is then found in
+    both. Only the first place gets a line, which ends with the keys of the others: "(also KEY)".
+
+    Args:
+        details: The errors that pydantic reports.
+        document: The document.
+        path: The document's file, for messages.
+        settings_class: The dataclass of the whole document.
     """
-    # For each error, the lines about its entries, in order and without repeats.
+    # For each error, the lines about its places; the keys of the dictionary are used as an ordered
+    # set.
     lines_by_error: dict[str, dict[str, None]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
@@ -278,7 +321,7 @@ def _describe_errors(
         lines_by_error.setdefault(error, {})[line] = None
     described = []
     for first_line, *other_lines in lines_by_error.values():
-        # A line is "FILE:LINE: KEY: MESSAGE".
+        # A line has the form "FILE:LINE: KEY: MESSAGE".
         other_keys = [line.split(": ")[1] for line in other_lines]
         also = f" (also {', '.join(other_keys)})" if other_keys else ""
         described.append(first_line + also)
@@ -288,14 +331,22 @@ def _describe_errors(
 def _describe_error(
     detail: ErrorDetails, document: Any, path: Path, settings_class: type[Any]
 ) -> str:
-    """Return the line for one error of a document: its file, line and key, and what is wrong."""
+    """Return the message for one error of a document, in the form "FILE:LINE: KEY: MESSAGE".
+
+    Args:
+        detail: The error that pydantic reports.
+        document: The document.
+        path: The document's file.
+        settings_class: The dataclass of the whole document.
+    """
     keys = _keys_of(detail)
     cause = _cause_of(detail)
     if isinstance(cause, SettingError):
         keys.extend(cause.keys)
     if detail["type"] == "missing":
-        # A missing key has no line: the message shows the line of the mapping around it.
+        # A missing key has no line: the message shows the line of the mapping that lacks it.
         keys.pop()
+    # Follow the keys from the whole document to the wrong value.
     location = Location(path)
     value = document
     for key in keys:
@@ -305,22 +356,25 @@ def _describe_error(
         message = _describe_pydantic_error(detail, keys, settings_class)
     else:
         message = str(cause)
-        location = _location_of_named_key(message, location, value)
+        location = _refine_location(location, message, value)
     return str(location.error(message))
 
 
-def _location_of_named_key(message: str, location: Location, value: Any) -> Location:
-    """Return the location of the key that begins a message, such as `max_tokens: too small`.
+def _refine_location(location: Location, message: str, value: Any) -> Location:
+    """Return the line of the setting with which a message begins, instead of the line around it.
+
+    A dataclass that checks its own fields raises an error such as `max_tokens: too small`. The
+    user wants to see the line of max_tokens, not the first line of the whole section.
 
     Args:
-        message: The message about a value.
-        location: The location of the value.
-        value: The value, in which the key is looked up.
+        location: The location of the section, such as `train`.
+        message: The message.
+        value: The section, in which the setting is looked up.
 
     Returns:
-        `location` itself if the message does not begin with a key of the value. The same holds if
-        the key stands in another row of the experiment, from which this row takes it: the other row
-        is right by itself.
+        The location with the line of the setting, or `location` unchanged in two cases. The message
+        does not begin with a setting of the section. Or the section has taken the setting from
+        another system (`like: NAME`), where it may be right.
     """
     named_key = message.partition(" ")[0].rstrip(":")
     key_location = location
@@ -329,30 +383,32 @@ def _location_of_named_key(message: str, location: Location, value: Any) -> Loca
             return location
         key_location = key_location.child(value, key)
         value = value[key]
-    # The first two keys name a row: `systems.NAME`.
-    is_in_same_row = key_location.key.split(".")[:2] == location.key.split(".")[:2]
-    if not is_in_same_row:
+    # A system is named by its first two keys: `systems.NAME`.
+    is_in_same_system = key_location.key.split(".")[:2] == location.key.split(".")[:2]
+    if not is_in_same_system:
         return location
-    # The message names the key itself.
-    key_before = key_location.key.removesuffix(f".{named_key}")
-    return Location(key_location.path, key_before, key_location.line)
+    # The key is cut off, since the message begins with it.
+    section_key = key_location.key.removesuffix(f".{named_key}")
+    return Location(key_location.path, section_key, key_location.line)
 
 
 def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: type[Any]) -> str:
-    """Return what is wrong with an entry of settings, for an error that pydantic itself has found.
+    """Describe an error that pydantic itself has found in settings, such as a missing key.
 
     Args:
         detail: The error.
-        keys: The keys of the entry; of a missing entry, those of the mapping around it.
+        keys: The keys that lead to the wrong value. If a key is missing, those that lead to the
+            mapping that lacks it.
         settings_class: The dataclass of the whole document.
     """
     value_text = _quote_value(detail["input"])
     match detail["type"]:
         case "missing":
             message = f"the key {detail['loc'][-1]!r} is missing"
-            # `runs.SYSTEM.CORPUS.SECTION`: deeper settings, such as a schedule, are no row's.
-            is_in_row = keys[:1] == ["runs"] and len(keys) <= 4
-            if is_in_row:
+            # A system's settings have the keys `runs.SYSTEM.CORPUS.SECTION`. Only whole sections
+            # are taken from another system, not a setting inside, say, a schedule.
+            can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
+            if can_be_taken_from_other_system:
                 message += "; `like: NAME` takes what is not given from the row NAME"
             return message
         case "unexpected_keyword_argument" | "extra_forbidden" | "invalid_key":
@@ -363,26 +419,32 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: t
         case "string_type" if detail["loc"][-1] == "[key]":
             return f"name {value_text} is not text: quote it"
         case "dataclass_type":
-            form = ", ".join(f"{key}: ..." for key in _known_keys(settings_class, keys)[:4])
-            if form:
-                return f"{value_text} is not a mapping: {{{form}}}"
+            first_keys = known_keys(settings_class, keys)[:_MAX_EXAMPLE_KEYS]
+            example = ", ".join(f"{key}: ..." for key in first_keys)
+            if example:
+                return f"{value_text} is not a mapping: {{{example}}}"
     return _describe_wrong_value(detail)
 
 
 def _describe_misplaced_key(keys: Keys, settings_class: type[Any]) -> str:
-    """Return what a message says of an unknown key: where it belongs, or the known keys."""
+    """Describe an unknown key: a deeper place where it is known, or the keys that are known here.
+
+    Args:
+        keys: The keys that lead to the unknown key, which is the last of them.
+        settings_class: The dataclass of the whole document.
+    """
     *parent_keys, name = keys
-    deeper_key = _find_deeper_key(settings_class, parent_keys, name)
+    deeper_key = find_deeper_key(settings_class, parent_keys, name)
     if deeper_key is not None:
         return f"unknown key; did you mean {deeper_key!r}?"
-    return describe_unknown_key(name, _known_keys(settings_class, parent_keys))
+    return describe_unknown_key(name, known_keys(settings_class, parent_keys))
 
 
 def _describe_wrong_value(detail: ErrorDetails) -> str:
-    """Return a wrong value and what is wrong with it, such as "'3' is not a whole number"."""
+    """Quote a wrong value, and say what is wrong with it: "'3' is not a whole number"."""
     value_text = _quote_value(detail["input"])
     if detail["type"] not in _PROBLEMS:
-        # pydantic's own message; it may contain braces, as a pattern does.
+        # pydantic's own message is used, such as "Input should be a valid date".
         return f"{value_text} {detail['msg'].replace('Input should', 'should')}"
     limits = dict(detail.get("ctx", {}))
     length = limits.get("min_length", limits.get("max_length"))
@@ -396,13 +458,17 @@ def _describe_wrong_value(detail: ErrorDetails) -> str:
 
 
 def _keys_of(detail: ErrorDetails) -> list[str | int]:
-    """Return the keys that lead to the entry with an error."""
-    # pydantic adds "[key]" where the error is in a mapping's key, and not in its value.
+    """Return the keys that lead to the value with an error, such as `["train", "seed"]`."""
+    # pydantic adds "[key]" if not the value is wrong, but its name in the mapping.
     return [key for key in detail["loc"] if key != "[key]"]
 
 
 def _cause_of(detail: ErrorDetails) -> ValueError | None:
-    """Return the error that `__post_init__` of a dataclass raised; None for pydantic's own."""
+    """Return the ValueError that the `__post_init__` of a dataclass raised.
+
+    pydantic reports it among its own errors, and keeps it in the error's context `ctx`. For an
+    error that pydantic itself has found, None is returned.
+    """
     return detail.get("ctx", {}).get("error")
 
 
@@ -414,7 +480,7 @@ def _has_entry(value: Any, key: str | int) -> bool:
 
 
 def _quote_value(value: Any) -> str:
-    """Return a value of a document as a message shows it, cut after 60 characters."""
+    """Return a value as a message shows it: quoted as in Python, and cut if it is long."""
     if value is None:
         return "an empty value"
     if isinstance(value, bool):
@@ -427,74 +493,3 @@ def _quote_value(value: Any) -> str:
     if len(text) > _MAX_VALUE_CHARACTERS:
         return f"{text[: _MAX_VALUE_CHARACTERS - 3]}..."
     return text
-
-
-def _known_keys(settings_class: type[Any], keys: Keys) -> list[str]:
-    """Return the keys that a document may have in the mapping to which `keys` lead."""
-    schema = json_schema(settings_class)
-    return list(_schema_at(schema, keys)["properties"])
-
-
-def _find_deeper_key(settings_class: type[Any], keys: Keys, name: str | int) -> str | None:
-    """Find a setting of this name in the mappings below the one to which `keys` lead.
-
-    A user may have written `d_model: 512` directly into a system, in place of
-    `model: {d_model: 512}`. This is a breadth-first search, so of several settings with this name,
-    the one with the fewest keys is found.
-
-    Returns:
-        The setting's dotted key, such as `model.d_model`; None if there is none.
-    """
-    schema = json_schema(settings_class)
-    # The schemas of all mappings at one depth, by the beginning of their settings' dotted keys.
-    level = {"": _schema_at(schema, keys)}
-    # A schema that contains itself is searched once.
-    searched_schemas: list[dict[str, Any]] = []
-    while level:
-        next_level: dict[str, dict[str, Any]] = {}
-        for prefix, mapping_schema in level.items():
-            if mapping_schema in searched_schemas:
-                continue
-            searched_schemas.append(mapping_schema)
-            properties = mapping_schema.get("properties", {})
-            if name in properties:
-                return f"{prefix}{name}"
-            for key, value_schema in properties.items():
-                next_level[f"{prefix}{key}."] = _resolve_reference(schema, value_schema)
-        level = next_level
-    return None
-
-
-def _schema_at(schema: dict[str, Any], keys: Keys) -> dict[str, Any]:
-    """Return the part of a JSON Schema that describes the value to which `keys` lead."""
-    value_schema = schema
-    for key in keys:
-        value_schema = _resolve_reference(schema, _schema_of_entry(value_schema, key))
-    return value_schema
-
-
-def _schema_of_entry(container_schema: dict[str, Any], key: str | int) -> dict[str, Any]:
-    """Return the JSON Schema of an entry in a dataclass, a list, or a mapping with any names."""
-    properties = container_schema.get("properties", {})
-    if key in properties:
-        entry_schema = properties[key]
-    elif "items" in container_schema:
-        entry_schema = container_schema["items"]
-    elif "patternProperties" in container_schema:
-        # A mapping whose names match a pattern; there is one pattern.
-        (entry_schema,) = container_schema["patternProperties"].values()
-    else:
-        entry_schema = container_schema["additionalProperties"]
-    return cast(dict[str, Any], entry_schema)
-
-
-def _resolve_reference(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of a JSON Schema, or the definition in `schema` to which the part refers."""
-    if "anyOf" in part:
-        # An optional setting: the first alternative is its type, the second is null.
-        return _resolve_reference(schema, part["anyOf"][0])
-    if "$ref" in part:
-        # A reference is "#/$defs/NAME".
-        name = part["$ref"].split("/")[-1]
-        return cast(dict[str, Any], schema["$defs"][name])
-    return part

@@ -38,10 +38,11 @@ _prepared_stdout: object | None = None
 
 
 def prepare_streams() -> None:
-    """Replace standard output and standard error by the wrappers that this module describes.
+    """Replace `sys.stdout` and `sys.stderr` by wrappers, so that all programs write in one way.
 
-    Streams that the caller has closed are opened on the null device, so that no file which is
-    opened later takes their place and receives the messages.
+    Standard output is UTF-8 in any locale, and its errors name it. Text on standard error is
+    written without secrets and control characters, and errors in writing it are ignored. Streams
+    that the caller has closed drop what is written.
     """
     global _prepared_stdout
     _open_closed_descriptors()
@@ -59,10 +60,11 @@ def prepare_streams() -> None:
 
 
 def _open_closed_descriptors() -> None:
-    """Open the null device in the place of each closed standard stream.
+    """Connect each standard stream that the caller has closed to the null device.
 
-    Python does not pass these descriptors on: a process that this one starts, or that it becomes,
-    finds the stream closed, as this one did.
+    Otherwise the next file that this process opens would get the number of the closed stream, and
+    would receive messages. Programs that this process starts find the stream closed, as this one
+    did, since Python does not pass these descriptors on.
     """
     for descriptor in range(3):
         try:
@@ -78,10 +80,10 @@ def is_stdout_closed() -> bool:
 
 
 def discard_output() -> None:
-    """Drop what is still to be written to standard output.
+    """Drop the output that is buffered for standard output, before the process ends.
 
-    For a process that ends because of an error of standard output: Python would write the rest at
-    exit, and report the same error again.
+    It is called when writing to standard output has failed. Python would write the rest when it
+    exits, and report the same error again.
     """
     if isinstance(_prepared_stdout, _NamedStream):
         _prepared_stdout.forget_failure()
@@ -94,14 +96,14 @@ def discard_output() -> None:
 
 @contextmanager
 def text_output(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 file to write line by line; errors in writing it name the file."""
+    """Open a text file for writing in a `with` block; errors in writing it name the file."""
     file = path.open("w", encoding="utf-8", newline="\n")
     named_file = _NamedStream(file, str(path))
     try:
         yield cast(TextIO, named_file)
         named_file.flush()
     finally:
-        # Closing writes the rest again; its error has been reported by then.
+        # Closing the file writes the rest. If that fails, the error has been raised above.
         with suppress(OSError):
             file.close()
 
@@ -128,6 +130,12 @@ class _NamedStream:
     """
 
     def __init__(self, original: TextIO, name: str) -> None:
+        """Wrap a stream.
+
+        Args:
+            original: The stream.
+            name: Its name in messages, such as `standard output`.
+        """
         self._original = original
         self._name = name
         # The error of the last write or flush that failed.
@@ -148,7 +156,7 @@ class _NamedStream:
             self.write(line)
 
     def flush(self) -> None:
-        """Write what is buffered; raise the error of an earlier write or flush, if one failed."""
+        """Write what is buffered; if an earlier write has failed, raise its error again."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -214,7 +222,7 @@ class _QuietStream:
 
 
 class _MessageStream:
-    """A stream that writes each text as `printable` returns it.
+    """A stream that masks secrets and escapes control characters in what is written to it.
 
     As standard error, it also receives the messages of libraries and tracebacks.
 

@@ -59,9 +59,14 @@ def decode_line(
 
 
 def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
-    """Raise UserError if line 1 or 2 shows that the file is no text with lines of UTF-8.
+    """Raise UserError if line 1 or 2 shows that the file is compressed, UTF-16, or of an old Mac.
 
     The second line is checked, too, since the first line of a file in UTF-16 may be empty.
+
+    Args:
+        line: The bytes of the line.
+        file: The file, for messages.
+        number: The number of the line, 1 or 2.
     """
     for first_bytes, command in _UNPACK_COMMANDS.items():
         if line.startswith(first_bytes):
@@ -77,14 +82,22 @@ def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
 
 
 def _utf16_encoding(line: bytes, number: int) -> str | None:
-    """Return the name of the UTF-16 encoding that a line seems to have; None for another one."""
+    """Return which UTF-16 encoding a line seems to have, as `iconv` names it; None if it has none.
+
+    A file in UTF-16 often begins with a mark. Without it, UTF-16 is recognized by its zero bytes:
+    it writes each ASCII character as the character and a zero byte.
+
+    Args:
+        line: The bytes of the line.
+        number: The number of the line, 1 or 2.
+    """
     if line.startswith(_UTF16_MARKS):
         return "UTF-16"
-    # Without a mark, UTF-16 is often valid UTF-8: ASCII characters, each with a NUL byte.
-    if line.count(0) <= len(line) // 4:
+    zero_bytes = line.count(0)
+    if zero_bytes <= len(line) // 4:
         return None
-    # In big-endian order, NUL is the first byte of the file, also if the first line is empty. So
-    # what is recognized at line 2 only is little-endian.
+    # In big-endian order, the zero byte comes first, so that the file begins with it. A file that
+    # is recognized only at its second line is therefore little-endian.
     is_big_endian = number == 1 and line.startswith(b"\0")
     return "UTF-16BE" if is_big_endian else "UTF-16LE"
 
@@ -101,10 +114,19 @@ def _describe_wrong_byte(
     next_lines: Iterable[bytes],
     non_ascii_lines: int,
 ) -> UserError:
-    """Return the message about a byte that is not UTF-8; for the arguments see `decode_line`."""
+    """Return the error about a byte that is not UTF-8, with advice on how to convert the file.
+
+    Western text that is not UTF-8 is mostly CP1252, the encoding of Windows. So the message shows
+    how the line reads in CP1252; the user can judge whether that is right.
+
+    Args:
+        error: Python's error, which has the line and the position of the byte.
+        file: The file.
+        number: The number of the line, from 1.
+        next_lines: The lines after this one.
+        non_ascii_lines: How many lines before this one are UTF-8 with characters beyond ASCII.
+    """
     line = error.object
-    # CP1252 is the most frequent encoding of Western text that is not UTF-8: the user can judge
-    # whether the line reads well in it.
     first_shown = max(0, error.start - _SHOWN_BYTES)
     shown_bytes = line[first_shown : error.start + _SHOWN_BYTES].strip()
     as_cp1252 = repr(shown_bytes.decode("cp1252", "replace"))
@@ -139,7 +161,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def utf8_error(file: Path | str, lines: Iterable[bytes]) -> UserError:
-    """Return the error for a file of which at least one line is not UTF-8.
+    """Return the error about the first line of a file that is not UTF-8; there must be one.
 
     Args:
         file: The file, for messages.
@@ -160,10 +182,11 @@ def utf8_error(file: Path | str, lines: Iterable[bytes]) -> UserError:
 def read_line_batches(
     stream: BufferedReader | BytesIO, name: str, max_lines: int
 ) -> Iterator[list[tuple[int, str]]]:
-    r"""Yield the lines of a stream in batches of 1 to `max_lines`, each line with its number.
+    r"""Yield the lines of a stream in batches, each line with its number.
 
-    A batch has what is available, so that an interactive caller gets a reply to each line. As in
-    the files of a corpus, a byte order mark at the start and a \r at the end of a line are removed.
+    A batch has the lines that are available now, so that a user who types a line gets a reply to
+    it at once. A byte order mark at the start of the stream and a \r at the end of a line are
+    removed, as in the files of a corpus.
 
     Args:
         stream: The bytes.
@@ -186,11 +209,13 @@ def read_line_batches(
         lines = BytesIO(unfinished_line + block).readlines()
         unfinished_line = b""
         if not is_at_end and lines and not lines[-1].endswith(b"\n"):
+            # The rest of this line comes with the next block.
             unfinished_line = lines.pop()
         for start in range(0, len(lines), max_lines):
             batch: list[tuple[int, str]] = []
             try:
                 for position in range(start, min(start + max_lines, len(lines))):
+                    # Lines that are known already; an error message counts which of them are UTF-8.
                     next_lines = islice(lines, position + 1, None)
                     text = decode_line(lines[position], name, number, next_lines, non_ascii_lines)
                     if not text.isascii():
@@ -198,6 +223,7 @@ def read_line_batches(
                     batch.append((number, _without_marks(text, number)))
                     number += 1
             except UserError:
+                # The lines before the wrong one are still translated.
                 if batch:
                     yield batch
                 raise
@@ -205,7 +231,10 @@ def read_line_batches(
 
 
 def _read_available(stream: BufferedReader | BytesIO, name: str) -> bytes:
-    """Read the bytes that a stream has, waiting for at least one; none are left at its end."""
+    """Read the bytes that are available now; if there are none yet, wait for some.
+
+    At the end of the stream, no bytes are returned.
+    """
     try:
         return stream.read1(_BLOCK_BYTES)
     except OSError as error:

@@ -36,8 +36,8 @@ class Location:
         path: The file.
         key: The dotted key, such as `systems.tiny.train`; empty for the whole document.
         line: The line, from 1; None for the whole document.
-        is_merged: Whether YAML's merge key (<<) took the value from another mapping. The line is
-            then that of the mapping around the value.
+        is_merged: Whether YAML's merge key (<<) took the value from another mapping. The value then
+            has no line of its own, and `line` is the line of the mapping that contains it.
     """
 
     path: Path
@@ -46,14 +46,15 @@ class Location:
     is_merged: bool = False
 
     def child(self, parent: Any, name: str | int) -> "Location":
-        """Return the location of an entry of the value at this location.
+        """Return the location of an entry of a mapping or list.
 
         Args:
-            parent: The value at this location.
+            parent: The mapping or list, which is at this location. A `LocatedMapping` or
+                `LocatedList` knows the locations of its entries.
             name: The name of the entry in a mapping, or its position in a list.
 
         Returns:
-            The location that `parent` knows. For a missing entry, the line of `parent`.
+            The location of the entry. If it is not known, the location has the line of `parent`.
         """
         known_locations: Mapping[Any, Location] = getattr(parent, "locations", {})
         known_location = known_locations.get(name)
@@ -62,12 +63,17 @@ class Location:
         return self.entry(name, self.line)
 
     def entry(self, name: str | int, line: int | None) -> "Location":
-        """Return the location of an entry of the value at this location, from the entry's line."""
+        """Return the location of an entry of this value.
+
+        Args:
+            name: The name of the entry in a mapping, or its position in a list.
+            line: The line of the entry.
+        """
         key = f"{self.key}.{name}" if self.key else str(name)
         return Location(self.path, key, line)
 
     def error(self, message: str) -> UserError:
-        """Return an error about the value at this location: `FILE:LINE: KEY: MESSAGE`."""
+        """Return an error about this value, with the message `FILE:LINE: KEY: MESSAGE`."""
         if self.key:
             return UserError(f"{self}: {message}")
         return UserError(f"{self} {message}")
@@ -99,7 +105,13 @@ class LocatedMapping(dict[Any, Any]):
         return self.only(self.keys() - names)
 
     def with_value(self, name: Any, value: Any, location: Location) -> "LocatedMapping":
-        """Return a copy in which one entry has another value, from another location."""
+        """Return a copy in which one entry is replaced or added.
+
+        Args:
+            name: The name of the entry.
+            value: Its new value.
+            location: Where the value is written, for messages about it.
+        """
         copy = LocatedMapping(self, self.locations)
         copy[name] = value
         copy.locations[name] = location
@@ -119,16 +131,19 @@ class LocatedList(list[Any]):
 
 
 def as_mapping(value: Any) -> LocatedMapping:
-    """Return a value if it is a mapping, and an empty mapping otherwise.
+    """Return a value if it is a mapping, and an empty mapping if it is anything else.
 
-    For code that looks into a document before it is validated, and leaves values of a wrong type to
-    the validation.
+    Code that looks into a document before it is validated calls this function. A value of a wrong
+    type is then reported later, by the validation.
     """
     return value if isinstance(value, LocatedMapping) else LocatedMapping({}, {})
 
 
 def load_located_yaml(path: Path) -> Any:
-    """Load a YAML file, its mappings as `LocatedMapping` and its lists as `LocatedList`.
+    """Load a YAML file whose mappings and lists know the lines of their entries.
+
+    Mappings are loaded as `LocatedMapping` and lists as `LocatedList`, so that a message about a
+    value can name its line.
 
     Raises:
         UserError: The file is missing, not UTF-8, or not YAML.
@@ -143,7 +158,12 @@ def load_located_yaml(path: Path) -> Any:
 
 
 def _with_locations(value: Any, location: Location) -> Any:
-    """Return a value of ruamel with a location beside each of its entries, at all levels."""
+    """Convert what ruamel.yaml has loaded into mappings and lists that know their lines.
+
+    Args:
+        value: A mapping, a list or a single value of the document.
+        location: Where the value is in the file.
+    """
     if isinstance(value, Mapping):
         entries: dict[Any, Any] = {}
         entry_locations: dict[Any, Location] = {}
@@ -162,19 +182,27 @@ def _with_locations(value: Any, location: Location) -> Any:
 
 
 def _entry_location(location: Location, parent: Any, name: str | int) -> Location:
-    """Return the location of an entry of `parent`, a mapping or list of ruamel at `location`."""
-    # ruamel's containers note the line and column of each entry, from 0, in their attribute `lc`.
+    """Return the location of an entry of a mapping or list that ruamel.yaml has loaded.
+
+    Args:
+        location: The location of the mapping or list.
+        parent: The mapping or list.
+        name: The name of the entry in a mapping, or its position in a list.
+    """
+    # ruamel.yaml keeps the line and column of each entry, from 0, in the attribute `lc`.
     marks: Any = getattr(parent, "lc", None)
     try:
         line, _column = marks.item(name) if isinstance(parent, list) else marks.key(name)
     except (KeyError, TypeError):
-        # An entry that was merged (<<) has no mark in this mapping.
+        # The entry was merged from another mapping (<<), so its line is not known here.
         return replace(location.entry(name, location.line), is_merged=True)
     return location.entry(name, line + 1)
 
 
 def load_yaml(path: Path) -> Any:
-    """Load a YAML file in ruamel's own types, from which the file can be written again.
+    """Load a YAML file in the types of ruamel.yaml, which keep comments and formatting.
+
+    From these types, the file can be written again as it was.
 
     Raises:
         UserError: The file is missing, not UTF-8, or not YAML.
@@ -205,7 +233,8 @@ def parse_yaml(text: str, path: str) -> Any:
     except (YAMLError, *_NOT_YAML) as error:
         reason = str(error) or type(error).__name__
         first_line = reason.splitlines()[0]
-        # Errors of the reader, such as a control character, count characters in place of lines.
+        # Some errors, such as a control character in the file, have a position in characters
+        # instead of a line.
         position = getattr(error, "position", None)
         line = ""
         if position is not None:
@@ -215,7 +244,13 @@ def parse_yaml(text: str, path: str) -> Any:
 
 
 def _error_at_mark(error: MarkedYAMLError, text: str, path: str) -> UserError:
-    """Return the message for an error of ruamel that marks the line with the problem."""
+    """Return the error for text that is not YAML, with the line and the likely mistake.
+
+    Args:
+        error: The error of ruamel.yaml, which marks the line.
+        text: The content of the file.
+        path: The file.
+    """
     line_number = error.problem_mark.line + 1 if error.problem_mark else 1
     line = text.split("\n")[line_number - 1]
     if line.lstrip(" ").startswith("\t"):

@@ -27,9 +27,9 @@ _GPU_NAME = re.compile(r"\d+|(GPU|MIG)-.+")
 
 
 class Member(NamedTuple):
-    """The host and the GPU of one of the processes that train together.
+    """One of the processes that train together: its machine, and its GPU if it has one.
 
-    Each process publishes its own at the start. Without a GPU, the fields after `host` are empty.
+    Each process tells the others at the start. Without a GPU, the fields after `host` are empty.
 
     Attributes:
         host: The name of the machine.
@@ -49,8 +49,11 @@ class Member(NamedTuple):
 def gpu_count() -> int:
     """Return the number of GPUs that this process may use.
 
+    The variable CUDA_VISIBLE_DEVICES names them; without it, these are all GPUs of the machine.
+
     Raises:
-        UserError: PyTorch cannot use the driver, or CUDA_VISIBLE_DEVICES names other GPUs.
+        UserError: PyTorch cannot use the driver, or it does not find a GPU that
+            CUDA_VISIBLE_DEVICES names.
     """
     visible_devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     named_count = _named_gpu_count(visible_devices or "")
@@ -60,7 +63,7 @@ def gpu_count() -> int:
         warnings.simplefilter("always")
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if caught_warnings and count == 0:
-        # An old driver, or one that fails: torch warns and finds no GPU.
+        # With an old or broken driver, torch warns and finds no GPU.
         warning = str(caught_warnings[0].message)
         reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
         raise UserError(
@@ -76,9 +79,10 @@ def gpu_count() -> int:
 
 
 def _named_gpu_count(visible_devices: str) -> int:
-    """Return how many GPUs the value of CUDA_VISIBLE_DEVICES names.
+    """Return how many GPUs the value of CUDA_VISIBLE_DEVICES names, such as 2 for "0,1".
 
-    As in CUDA, the first entry that is no GPU ends the list: "-1" or "none" hides all GPUs.
+    CUDA reads the list up to the first entry that does not name a GPU: "-1" or "none" at its
+    beginning hides all GPUs.
     """
     count = 0
     for name in visible_devices.split(","):
@@ -89,9 +93,10 @@ def _named_gpu_count(visible_devices: str) -> int:
 
 
 def lacks_driver() -> bool:
-    """Return whether this machine has a GPU of NVIDIA, but PyTorch finds none.
+    """Return whether this machine has an NVIDIA GPU that PyTorch does not find.
 
-    Always False if the user has chosen the GPUs, or if PyTorch is not built for GPUs.
+    The driver is then missing. If the user has chosen the GPUs, or if PyTorch is built for CPUs
+    only, this is intended, and the function returns False.
     """
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None or torch.version.cuda is None:
         return False
@@ -100,21 +105,27 @@ def lacks_driver() -> bool:
 
 
 def _is_nvidia_gpu(device_folder: Path) -> bool:
-    """Return whether a device on the PCI bus is a GPU of NVIDIA, and not, say, its audio device."""
+    """Return whether a device on the PCI bus is an NVIDIA GPU.
+
+    A GPU often has a second device for sound, with the same vendor and another class.
+
+    Args:
+        device_folder: The folder in which Linux describes the device.
+    """
     vendor_id = (device_folder / "vendor").read_text()
     device_class = (device_folder / "class").read_text()
     return vendor_id.startswith(_NVIDIA_VENDOR_ID) and device_class.startswith(_DISPLAY_CLASS)
 
 
 def occupy(device: torch.device, process: str) -> Member:
-    """Make a device the one of this process, and run a kernel on it as a test.
+    """Take a GPU for this process, and test that PyTorch can compute on it.
 
     Args:
-        device: The GPU, or the CPU.
-        process: The name of this process, for messages.
+        device: The GPU; for a CPU, nothing is done.
+        process: The name of this process for messages, such as `process 0 of 2`.
 
     Returns:
-        The host and the GPU of this process.
+        The machine of this process, and its GPU.
 
     Raises:
         UserError: The GPU cannot be used; the message names it.
@@ -128,7 +139,8 @@ def occupy(device: torch.device, process: str) -> Member:
         run_kernel(device)
         free_bytes, total_bytes = torch.cuda.mem_get_info(device)
     except RuntimeError as error:
-        # So CUDA reports a GPU that another process has for itself, and one whose memory is full.
+        # CUDA raises this error if another process has the GPU for itself, or if its memory is
+        # full.
         reason = str(error).partition("\n")[0]
         if "no kernel image" in reason:
             raise UserError(
@@ -150,15 +162,18 @@ def occupy(device: torch.device, process: str) -> Member:
 
 
 def run_kernel(device: torch.device) -> None:
-    """Run a small kernel; raise RuntimeError if this PyTorch has no kernels for the device."""
+    """Add two numbers on a device, as a test; RuntimeError if PyTorch was not built for it."""
     torch.ones(1, device=device).add_(1)
 
 
 def check_gpus(members: list[Member]) -> None:
-    """Check that each process has a GPU of its own, or that no process has one.
+    """Check that each process has its own GPU, or that no process has a GPU.
 
-    A sum over the processes would otherwise hang, or fail with an obscure error of NCCL. All
-    processes call this function with the same members, so that all of them end.
+    Otherwise the first sum over the processes would hang, or fail with an obscure error of NCCL,
+    the library by which GPUs communicate.
+
+    Args:
+        members: All processes, by rank. Each process makes the same check, so that all of them end.
 
     Raises:
         UserError: A process has no GPU while others do, or two processes share a GPU.
@@ -166,7 +181,7 @@ def check_gpus(members: list[Member]) -> None:
     some_process_has_gpu = any(member.gpu_uuid for member in members)
     if not some_process_has_gpu:
         return
-    # The first process that has each GPU.
+    # For the UUID of each GPU, the rank of the first process that has it.
     rank_of_gpu: dict[str, int] = {}
     for rank, member in enumerate(members):
         if not member.gpu_uuid:
@@ -184,7 +199,10 @@ def check_gpus(members: list[Member]) -> None:
 def find_slowdowns(members: list[Member]) -> Iterator[str]:
     """Yield a note for each thing that slows a training down.
 
-    Such as a missing driver, GPUs that are unlike, or a GPU that other processes use.
+    This is a missing driver, GPUs of different types, or a GPU that other processes use.
+
+    Args:
+        members: All processes that train together, by rank.
     """
     some_process_has_gpu = any(member.gpu_uuid for member in members)
     if not some_process_has_gpu and lacks_driver():
@@ -203,11 +221,11 @@ def find_slowdowns(members: list[Member]) -> Iterator[str]:
 
 
 def describe_device_memory(device: torch.device) -> str:
-    """Return how much memory a device has, and how much of it this process can have."""
+    """Describe how much memory a device has, and how much of it this process can still use."""
     if device.type != "cuda":
         return machine_errors.describe_memory()
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
-    # torch keeps memory that its tensors no longer use, and uses it for new ones.
+    # torch keeps the memory of tensors that no longer exist, and uses it for new ones.
     available_bytes = free_bytes + torch.cuda.memory_reserved(device)
     name = torch.cuda.get_device_name(device)
     total = machine_errors.format_bytes(total_bytes)

@@ -37,6 +37,8 @@ from bleuprint.runtime.machine_errors import describe_machine_error
 
 # The most bytes of a text that processes show each other.
 _TEXT_BYTES = 1 << 14
+# The number of hexadecimal digits of a hash by which texts are compared.
+_EXACT_HASH_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,14 @@ class Group:
         return tensor
 
     def start_all_reduce(self, tensor: Tensor) -> "PendingSum":
-        """Begin to sum a tensor over all processes, in place, while this process goes on.
+        """Begin to sum a tensor over all processes, in place, and return before the sum is there.
 
-        The tensor must neither be read nor changed before `wait()` of the result. All processes
-        begin the same sums in the same order.
+        So this process can compute other things meanwhile. All processes must begin the same sums
+        in the same order.
+
+        Args:
+            tensor: The summand of this process. It must neither be read nor changed before the
+                `wait()` of the returned object has ended.
         """
         if self.size == 1:
             return PendingSum()
@@ -91,39 +97,54 @@ class Group:
         return PendingSum(work, lambda: self._raising_peer_lost(device))
 
     def any(self, flag: bool) -> bool:
-        """Return whether `flag` is set on any process; the answer is the same on all of them.
+        """Return whether a flag is true on at least one process, with the same answer on all.
 
-        This method and the following ones communicate by the CPUs, so that no process waits for
-        what its GPU computes.
+        The processes exchange it through their CPUs, so that no process has to wait for its GPU.
+
+        Args:
+            flag: The flag of this process.
         """
         if self.size == 1:
             return flag
-        set_flags = self.all_reduce(torch.tensor(float(flag)))
-        return bool(set_flags)
+        processes_with_flag = self.all_reduce(torch.tensor(float(flag)))
+        return bool(processes_with_flag)
 
     def broadcast(self, number: float) -> float:
-        """Return the number that the process with rank 0 has, on all processes."""
+        """Send the number of process 0 to all processes, and return it on each of them.
+
+        Args:
+            number: The number of this process, which counts only on process 0.
+        """
         if self.size == 1:
             return float(number)
-        # The sum over all processes, of which only rank 0 has a summand.
+        # It is sent as a sum, to which all other processes add 0.
         summand = torch.tensor(number if self.is_main else 0, dtype=torch.float64)
         return float(self.all_reduce(summand))
 
     def differs(self, text: str) -> bool:
-        """Return whether a text differs between processes; all processes get the same answer."""
+        """Return whether a text differs between processes, with the same answer on all of them.
+
+        Each process compares a hash of its text with the hash of process 0.
+
+        Args:
+            text: The text of this process.
+        """
         digest = hashlib.sha256(text.encode()).hexdigest()
-        # The first 48 bits: a float64, which `broadcast` sends, represents them exactly.
-        text_hash = int(digest[:12], 16)
+        # 12 hexadecimal digits are 48 bits, which a float64 represents exactly. `broadcast` sends a
+        # float64.
+        text_hash = int(digest[:_EXACT_HASH_DIGITS], 16)
         return self.any(text_hash != self.broadcast(text_hash))
 
     def gather(self, text: str) -> list[str]:
-        """Return the text of each process, in the order of their ranks, on all processes.
+        """Return the texts of all processes, in the order of their ranks, on all processes.
 
-        A text longer than 16 kB is cut.
+        Args:
+            text: The text of this process; it is cut after 16 kB of UTF-8.
         """
         if self.size == 1:
             return [text]
-        # Each process writes its own row, (size, _TEXT_BYTES); the sum has all rows.
+        # A table of bytes with a row for each process. Each process fills its own row and leaves
+        # zeros in the others, so that the sum over all processes has all rows.
         rows = torch.zeros(self.size, _TEXT_BYTES, dtype=torch.uint8)
         encoded = bytearray(text.encode()[:_TEXT_BYTES])
         if encoded:
@@ -142,10 +163,10 @@ class Group:
 
     @contextmanager
     def raise_together(self) -> Iterator[None]:
-        """Raise on all processes the error that one of them meets in the block.
+        """Raise an error on all processes if one of them meets it in the `with` block.
 
-        Without this, the other processes would wait for the one that has ended. In the block, no
-        process may communicate with the others.
+        Otherwise the other processes would wait in vain for the one that has ended. In the block,
+        no process may communicate with the others.
 
         Raises:
             UserError: The block raised an error of the user or of the machine. The message names
@@ -178,11 +199,12 @@ class Group:
 
     @contextmanager
     def _raising_peer_lost(self, device: torch.device) -> Iterator[None]:
-        """Raise PeerLost for the errors of communication in the block.
+        """Turn errors of communication in the block into PeerLost: another process has ended.
 
         Args:
-            device: The device of the tensor that is sent. CPU tensors are sent by gloo, which
-                raises plain RuntimeErrors; GPU tensors by NCCL, whose errors have their own class.
+            device: The device of the tensor that is sent. The library gloo sends tensors of a CPU
+                and raises plain RuntimeErrors. The library NCCL sends tensors of a GPU and raises
+                its own class of errors.
         """
         try:
             yield
@@ -194,21 +216,22 @@ class Group:
 
 @dataclass(frozen=True)
 class PendingSum:
-    """A sum over all processes that has begun and not ended; in a group of one, nothing.
+    """A sum over all processes that is still being computed.
 
     Attributes:
-        work: torch's handle of the sum; None in a group of one.
-        raising_peer_lost: Returns the context in which to wait, which raises PeerLost.
+        work: torch's handle of the sum; None if there is only one process, and nothing to sum.
+        raising_peer_lost: A function that returns the context in which to wait. It raises PeerLost
+            if another process has ended.
     """
 
     work: distributed.Work | None = None
     raising_peer_lost: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def wait(self) -> None:
-        """Wait until the tensor has the sum.
+        """Wait until the tensor contains the sum.
 
-        For a tensor of a CPU, this process waits. For a tensor of a GPU, only the GPU's current
-        stream waits.
+        For a tensor on a CPU, this process waits. For a tensor on a GPU, the process goes on, and
+        only the GPU's later work (its current stream) waits.
 
         Raises:
             PeerLost: Another process has ended or does not answer.
@@ -219,7 +242,9 @@ class PendingSum:
 
 
 def init_process_group() -> Group:
-    """Join the processes that were started together; a process that was started alone is a group.
+    """Join the processes that train one model together, and return their group.
+
+    A process that was started alone gets a group with one member.
 
     Raises:
         UserError: Some processes do not come within BLEUPRINT_TIMEOUT, or a process has no GPU of
@@ -248,16 +273,24 @@ def init_process_group() -> Group:
 
 
 def _choose_device(process: ProcessRank) -> torch.device:
-    """Return the GPU with the local rank of this process, or the CPU of a machine without GPUs."""
+    """Return the GPU on which this process computes, or the CPU of a machine without GPUs.
+
+    The processes of a machine take its GPUs in the order of their ranks.
+    """
     gpus = gpu_count()
     if gpus == 0:
         return torch.device("cpu")
-    # Under SLURM, each process may see its own GPU only, as number 0, whatever its rank.
+    # SLURM may show each process only its own GPU, which then has number 0 whatever the rank is.
     return torch.device("cuda", process.local_rank % gpus)
 
 
 def _join_group(process: ProcessRank, device: torch.device, member: Member) -> list[Member]:
-    """Join the other processes of a group of several.
+    """Connect to the other processes, exchange hosts and GPUs with them, and join torch's group.
+
+    Args:
+        process: The rank of this process.
+        device: The GPU or CPU on which this process computes.
+        member: The host and the GPU of this process.
 
     Returns:
         The host and the GPU of each process, in the order of their ranks.
@@ -285,13 +318,16 @@ def _join_group(process: ProcessRank, device: torch.device, member: Member) -> l
 
 
 def _peer_lost(rank: int, size: int, event: str, error: RuntimeError) -> PeerLost:
-    """Return PeerLost with the reason that an error of gloo, NCCL or the store gives, in one line.
+    """Return the error that this process has lost another one, with the reason in one line.
+
+    The reason is taken from the message of the library that communicates, gloo or NCCL.
 
     Args:
         rank: The rank of this process.
         size: The number of processes.
         event: What happened to this process, such as "lost another process".
-        error: The error. Positions in source files and general advice in its message are left out.
+        error: The error of the library. Its message also has positions in source files and general
+            advice, which are left out.
     """
     message = str(error)
     reason = message.partition("\n")[0]

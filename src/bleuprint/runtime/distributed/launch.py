@@ -63,13 +63,13 @@ class ProcessEnd:
 
 
 def start_processes() -> None:
-    """Run this command as several processes if needed; return in each process that trains.
+    """Start the processes that train one model together, if there are to be several.
 
-    There are three cases:
-    - torchrun or srun has started several processes: this process is one of them and trains.
-    - There are several GPUs or nodes, or BLEUPRINT_PROCESSES is above 1: this process becomes the
-      launcher of the processes that train, and exits after them.
-    - This process trains alone.
+    The function returns only in a process that trains. There are three cases:
+    - torchrun or SLURM's srun has started several processes: this process is one of them.
+    - There are several GPUs or nodes, or BLEUPRINT_PROCESSES is above 1: this process starts the
+      same command several times, waits for these processes and exits.
+    - Otherwise this process trains alone.
 
     Raises:
         UserError: BLEUPRINT_PROCESSES asks for more processes than this machine has GPUs.
@@ -88,40 +88,57 @@ def start_processes() -> None:
     nodes = slurm.node_count()
     if count == 1 and nodes == 1:
         return
-    # By default, each process would use all cores.
-    threads = max(1, processor.THIS.cores // count)
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    if gpus:
-        # The C++ log of NCCL's watchdog: nccl.watch says the same in one line.
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+    _set_variables_of_processes(count, has_gpus=gpus > 0)
     sys.stdout.flush()
     if nodes > 1:
         launch_slurm_step(nodes, count)
     launch_local_processes(count)
 
 
-def _terminate_by_other_signals() -> None:
-    """Let Ctrl-C and the end of the terminal stop a training as SIGTERM does: it saves its state.
+def _set_variables_of_processes(count: int, has_gpus: bool) -> None:
+    """Set environment variables for the processes that this one starts, unless the user has.
 
-    In a task of `launch_slurm_step`, SIGUSR1 does the same.
+    Args:
+        count: The number of processes on this machine, which share its cores. Without a limit, each
+            would compute with as many threads as there are cores.
+        has_gpus: Whether they train on GPUs. Then torch's C++ log is switched off, which is long;
+            the module `nccl` reports the same errors in one line.
+    """
+    threads = max(1, processor.THIS.cores // count)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    if has_gpus:
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+
+
+def _terminate_by_other_signals() -> None:
+    """Let Ctrl-C and a closed terminal stop a training as SIGTERM does: it saves its state first.
+
+    The same holds for SIGUSR1 in a process that was started by `launch_slurm_step`, which sends
+    this signal to its processes.
     """
     signals = [signal.SIGINT, signal.SIGHUP]
     if _SRUN_VARIABLE in os.environ:
         signals.append(signal.SIGUSR1)
     for number in signals:
-        is_ignored = signal.getsignal(number) == signal.SIG_IGN  # as by nohup
+        # The command `nohup` lets a process ignore the end of its terminal.
+        is_ignored = signal.getsignal(number) == signal.SIG_IGN
         if not is_ignored:
             signal.signal(number, _raise_sigterm)
 
 
 def _raise_sigterm(number: int, _: object) -> None:
-    """Handle a signal by raising SIGTERM.
+    """Send SIGTERM to this process; Python calls this function when another signal arrives.
 
-    SIGHUP says that the terminal is gone. Output to it would fail while the training saves its
-    state, so the null device takes its place.
+    The signal SIGHUP means that the terminal is closed. Output to it would then fail while the
+    training saves its state, so it is written to the null device instead.
+
+    Args:
+        number: The number of the signal that has arrived.
     """
     if number == signal.SIGHUP:
-        for descriptor in (1, 2):  # standard output and standard error
+        standard_output = 1
+        standard_error = 2
+        for descriptor in (standard_output, standard_error):
             # A terminal is a character device; isatty() no longer recognizes one that is gone.
             if S_ISCHR(os.fstat(descriptor).st_mode):
                 null = os.open(os.devnull, os.O_WRONLY)
@@ -130,17 +147,23 @@ def _raise_sigterm(number: int, _: object) -> None:
 
 
 def launch_local_processes(count: int) -> NoReturn:
-    """Run this command as `count` processes under torch's elastic launcher, and exit.
+    """Run this command as several processes on this machine, wait for them, and exit.
 
-    The exit status and the message are those of the process that failed first. SIGINT and SIGTERM
-    are passed on to the processes, which have BLEUPRINT_TIMEOUT seconds to save their state.
+    torch's elastic launcher starts them. If one fails, this process prints the message of the one
+    that failed first and exits with its status. The launcher passes SIGINT and SIGTERM on to the
+    processes, which have BLEUPRINT_TIMEOUT seconds to save their state.
+
+    Args:
+        count: The number of processes.
     """
-    # The processes meet at this store; no other program can take its port before they start.
+    # The processes find one another at this key-value store. It is opened before they start, on any
+    # free port, so that no other program can take the port meanwhile.
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
     os.environ[LAUNCHER_VARIABLE] = str(os.getpid())
-    logging.disable()  # torch's launcher logs a report of its own about a failure
+    # torch's launcher would log a long report of its own about a failure.
+    logging.disable()
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
         config = LaunchConfig(
             min_nodes=1,
@@ -165,18 +188,20 @@ def launch_local_processes(count: int) -> NoReturn:
 
 
 def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list[ProcessEnd]:
-    """Return how the processes of a launch in which at least one failed have ended.
+    """Return how the failed processes have ended, after at least one of them failed by itself.
 
     Args:
-        failures: What torch's launcher noted of each process that failed, by rank.
+        failures: What torch's launcher noted of each process that failed, by its rank.
         count: The number of processes.
     """
     ends = []
     for rank, failure in failures.items():
         if "status" in failure.error_file_data:
-            # errors.run_main has left its message to this launcher.
+            # The process has written its message and status to a file (`errors.run_main`).
             ends.append(_read_end(failure.error_file_data))
             continue
+        # When one process fails, torch's launcher ends the other processes by SIGTERM. A signal is
+        # a negative exit code.
         is_ended_by_launcher = failure.exitcode == -signal.SIGTERM and len(failures) > 1
         if is_ended_by_launcher:
             continue
@@ -190,7 +215,11 @@ def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list
 
 
 def _describe_exit_code(exit_code: int) -> str:
-    """Return how a process ended, such as "ended with status 3"; a signal is a negative code."""
+    """Describe how a process ended, such as "ended with status 3".
+
+    Args:
+        exit_code: The exit status. If a signal ended the process, minus the number of the signal.
+    """
     if exit_code >= 0:
         return f"ended with status {exit_code}"
     number = -exit_code
@@ -201,11 +230,14 @@ def _describe_exit_code(exit_code: int) -> str:
 
 
 def _ends_after_signal(number: int, logs: Path) -> list[ProcessEnd]:
-    """Return how the processes have ended after a signal that torch's launcher passed on.
+    """Return how the processes have ended, after torch's launcher passed a signal on to them.
 
     Args:
         number: The number of the signal.
-        logs: The folder in which each process may have left a record of its end.
+        logs: The folder in which each process may have written how it ended.
+
+    Returns:
+        The recorded ends; if there are none, one end that the signal itself explains.
     """
     ends = []
     for path in logs.rglob("error.json"):
@@ -213,8 +245,8 @@ def _ends_after_signal(number: int, logs: Path) -> list[ProcessEnd]:
         with suppress(OSError, UserError):
             record = read_json_object(path, ("status", "timestamp", "message"))
             end = _read_end(record)
-            # A process that saves its state longer than another one loses the other; the signal is
-            # the reason, and not this loss.
+            # A process that takes long to save its state may notice that another process has ended
+            # (PEER_LOST). The signal is the reason, not this loss.
             if end.status != PEER_LOST:
                 ends.append(end)
     if ends:
@@ -224,7 +256,11 @@ def _ends_after_signal(number: int, logs: Path) -> list[ProcessEnd]:
 
 
 def _read_end(record: dict[str, Any]) -> ProcessEnd:
-    """Return the end that a process has recorded by `errors.run_main`."""
+    """Return how a process has ended, from the record that it has written itself.
+
+    Args:
+        record: The content of the JSON file that `errors.run_main` writes.
+    """
     return ProcessEnd(
         status=int(record["status"]),
         timestamp=record["timestamp"],
@@ -236,41 +272,58 @@ def _exit_as_first(ends: Sequence[ProcessEnd]) -> NoReturn:
     """Print the message of the process that failed first, and exit with its status."""
     first_end = min(ends, key=_time_of_cause)
     if "\n" in first_end.message:
-        sys.stderr.write(first_end.message)  # a traceback
+        sys.stderr.write(first_end.message)  # It is a traceback.
     elif first_end.message:
         print_message(first_end.message, message_kind(first_end.status))
     sys.exit(first_end.status)
 
 
 def _time_of_cause(end: ProcessEnd) -> float:
-    """Return the time of an error, later for one that another process has caused."""
+    """Return the time of an error, by which the first error of several processes is found.
+
+    When one process fails, the others lose it (PEER_LOST) and fail, too, and may record their error
+    slightly earlier. So their time is moved behind that of the cause.
+    """
     if end.status == PEER_LOST:
         return end.timestamp + _SECONDS_BEFORE_CAUSE
     return end.timestamp
 
 
 def launch_slurm_step(nodes: int, count: int) -> NoReturn:
-    """Run this command by `srun` as `count` processes on each node of the job, and exit.
+    """Run this command on all nodes of a SLURM job by its command `srun`, wait for it, and exit.
 
-    The exit status is that of srun. SIGINT and SIGTERM are passed on as SIGUSR1, since srun kills
-    its tasks at once if it receives SIGTERM itself.
+    The exit status is that of srun. When this process receives SIGINT or SIGTERM, it sends SIGUSR1
+    to srun, which passes it on to the processes, so that they save their state. On SIGTERM itself,
+    srun would kill them at once.
+
+    Args:
+        nodes: The number of nodes (machines) of the job.
+        count: The number of processes on each node.
     """
     command = [
         "srun",
-        "--overlap",  # this process may be in a step that holds all resources of the job
+        # This process may itself run in a step of the job that holds all its resources.
+        "--overlap",
         f"--nodes={nodes}",
         f"--ntasks={nodes * count}",
         f"--ntasks-per-node={count}",
-        "--kill-on-bad-exit=0",  # a task that saves must not be killed when another has saved
+        # A process that still saves its state must not be killed when another one has ended.
+        "--kill-on-bad-exit=0",
         "--cpu-bind=none",
         "--export=ALL",
         sys.executable,
         *sys.orig_argv[1:],
     ]
     received_signals: list[int] = []
+
+    def remember_signal(number: int, _: object) -> None:
+        """Remember a signal, for the loop below."""
+        received_signals.append(number)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: received_signals.append(number))
-    # In a session of its own, srun does not receive the terminal's Ctrl-C itself.
+        signal.signal(number, remember_signal)
+    # A terminal sends Ctrl-C to all processes of its session. srun starts a session of its own, so
+    # that it does not receive Ctrl-C itself.
     step_environment = {**os.environ, _SRUN_VARIABLE: "1"}
     step = subprocess.Popen(command, env=step_environment, start_new_session=True)
     while step.poll() is None:
@@ -278,5 +331,7 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
         if received_signals:
             received_signals.clear()
             step.send_signal(signal.SIGUSR1)
-    was_ended_by_signal = step.returncode < 0
-    sys.exit(128 - step.returncode if was_ended_by_signal else step.returncode)
+    if step.returncode < 0:
+        # A signal ended srun. As in a shell, the exit status is 128 plus the signal's number.
+        sys.exit(128 - step.returncode)
+    sys.exit(step.returncode)

@@ -20,17 +20,18 @@ _INTERVAL_SECONDS = 1.0
 
 
 def watch(error: Callable[[], Any], process: str) -> None:
-    """Start a thread that ends this process once NCCL has failed, whatever the process waits for.
+    """Start a thread that ends this process when the communication between GPUs has failed.
 
-    The message and the exit status are those of PeerLost.
+    The main thread may wait for the GPU at that time, and could not notice the failure. The process
+    prints that it has lost another process and exits with the status of PeerLost.
 
     Args:
-        error: Returns the watchdog's note, an ErrorType of torch.
-        process: The name of this process, for the message.
+        error: A function that returns the error that torch has noted of NCCL, an `ErrorType`.
+        process: The name of this process for the message, such as `process 0 of 2 on host`.
     """
 
     def end_after_error() -> None:
-        """Wait for an error, and end this process as by `raise PeerLost`."""
+        """Wait for an error, and end this process as if its main function raised PeerLost."""
         error_name = _wait_for_error(error)
         if error_name is not None:
             run_main(lambda: _raise_peer_lost(process, error_name))
@@ -39,10 +40,13 @@ def watch(error: Callable[[], Any], process: str) -> None:
 
 
 def _wait_for_error(error: Callable[[], Any]) -> str | None:
-    """Wait until the watchdog notes an error; for the argument see `watch`.
+    """Wait until torch notes that NCCL has failed, or until the training has ended.
+
+    Args:
+        error: A function that returns the error that torch has noted of NCCL, an `ErrorType`.
 
     Returns:
-        The name of the error; None if the process group is destroyed without an error.
+        The name of the error, such as `TIMEOUT`; None if the training ended without an error.
     """
     while distributed.is_initialized():
         error_name: str = error().name
@@ -53,7 +57,12 @@ def _wait_for_error(error: Callable[[], Any]) -> str | None:
 
 
 def _raise_peer_lost(process: str, error_name: str) -> None:
-    """Raise PeerLost for an error of NCCL, by the name of the error in torch's ErrorType."""
+    """Raise PeerLost with a message that explains an error of NCCL.
+
+    Args:
+        process: The name of this process, for the message.
+        error_name: The name of the error in torch's `ErrorType`, such as `TIMEOUT`.
+    """
     if error_name == "TIMEOUT":
         timeout_seconds = environment.timeout_seconds()
         problem = f"no answer within {timeout_seconds} s (BLEUPRINT_TIMEOUT)"

@@ -15,10 +15,11 @@ _GREETING_BYTES = 80
 
 
 def describe_occupant(host: str, port: int) -> str:
-    """Return what is known of the program that listens at an address, in parentheses.
+    """Describe the program that listens at a network address, for the end of a message.
 
     Returns:
-        The parentheses with a space before them; an empty string if nothing is known.
+        A text such as ` (sshd, process 12, it says 'SSH-2.0')`, with a space before it; an empty
+        text if nothing is known.
     """
     descriptions = []
     with suppress(OSError):
@@ -33,13 +34,13 @@ def describe_occupant(host: str, port: int) -> str:
 
 
 def _local_listener(host: str, port: int) -> str | None:
-    """Return the name and number of the process of this machine that listens at an address.
+    """Return the name and number of the process that listens at an address of this machine.
 
     Returns:
-        Such as `sshd, process 12`; None if the address belongs to another machine, or if the
-        system does not show the process to this user.
+        A text such as `sshd, process 12`; None if the address belongs to another machine, or if
+        the system does not show the process to this user.
     """
-    import psutil  # This import takes time, and the module is needed for an error message only.
+    import psutil  # Imported here, because it is slow and needed only for an error message.
 
     if _machine_addresses().isdisjoint(_resolved_addresses(host, port)):
         return None
@@ -71,9 +72,13 @@ def _resolved_addresses(host: str, port: int) -> set[str]:
 
 
 def _greeting(host: str, port: int) -> str:
-    """Return the first line that a server sends; an empty string if it is not readable text.
+    """Return the first line that a server sends, by which a user may recognize it.
 
-    Some servers, such as SSH, send a line at once. A server that does not is asked by HTTP.
+    Some servers, such as SSH, send a line at once. Any other server is sent an HTTP request, which
+    it may answer.
+
+    Returns:
+        The line; an empty text if it does not begin with readable text.
     """
     with socket.create_connection((host, port), _GREETING_SECONDS) as connection:
         try:
@@ -81,5 +86,6 @@ def _greeting(host: str, port: int) -> str:
         except TimeoutError:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
             answer = connection.recv(_GREETING_BYTES)
-    printable = re.match(rb"[ -~]*", answer)  # the printable ASCII characters, from " " to "~"
+    # The printable characters of ASCII are those from the space to the tilde.
+    printable = re.match(rb"[ -~]*", answer)
     return printable[0].decode().strip() if printable else ""

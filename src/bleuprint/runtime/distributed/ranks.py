@@ -35,7 +35,7 @@ class ProcessRank:
 
 
 def is_launched() -> bool:
-    """Return whether this is one of several processes that torchrun, srun or we have started."""
+    """Return whether a launcher (torchrun, srun or ours) has started this and other processes."""
     return "WORLD_SIZE" in os.environ or slurm.job_step_task() is not None
 
 
@@ -61,7 +61,14 @@ def rank_from_launcher() -> ProcessRank:
 
 
 def _rank_from_variables() -> ProcessRank:
-    """Return the rank that WORLD_SIZE, RANK and LOCAL_RANK give, and check the address as well."""
+    """Return the rank that a launcher has set in WORLD_SIZE, RANK and LOCAL_RANK.
+
+    The address at which the processes meet, MASTER_ADDR and MASTER_PORT, is checked as well, before
+    this process occupies a GPU.
+
+    Raises:
+        UserError: A variable is missing or wrong; the message names it.
+    """
     size = environment.whole_number("WORLD_SIZE", lowest=1)
     if size > 1:
         for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
@@ -74,7 +81,7 @@ def _rank_from_variables() -> ProcessRank:
         raise UserError(f"RANK is {rank}, but WORLD_SIZE is {size}: ranks are 0 to {size - 1}")
     local_rank = environment.whole_number("LOCAL_RANK", lowest=0, default=0)
     if size > 1:
-        master_port()  # Raises UserError if it is wrong, before this process occupies a GPU.
+        master_port()  # Raises UserError if MASTER_PORT is wrong.
     return ProcessRank(rank, size, local_rank)
 
 

@@ -21,13 +21,13 @@ _COMMAND_KEY = "command"
 
 
 def exchange_members(store: Store, process: ProcessRank, member: Member) -> list[Member]:
-    """Publish the host and GPU of this process, and wait for those of all other processes.
+    """Tell all other processes the host and GPU of this one, and wait until all have done so.
 
-    This function polls the store. The store's own wait prints warnings at a timeout, and it does
-    not say which ranks are absent.
+    Each process writes them into the store under its rank. Then it looks into the store repeatedly,
+    because the store's own wait does not say which processes are absent.
 
     Args:
-        store: The store, which all processes have opened.
+        store: torch's key-value store, which all processes have opened.
         process: The rank of this process.
         member: The host and the GPU of this process.
 
@@ -40,7 +40,7 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
     """
     _check_command(store, process)
     own_key = _member_key(process.rank)
-    # The random number tells two processes apart that publish the same member at the same rank.
+    # By the random number, a process notices that another one has overwritten its entry.
     own_entry = json.dumps([uuid.uuid4().hex, *member])
     store.set(own_key, own_entry)
     wait_until(
@@ -57,9 +57,11 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
 
 
 def _check_command(store: Store, process: ProcessRank) -> None:
-    """Check that process 0 was started by the same command, with the same number of processes.
+    """Raise UserError unless process 0 was started by the same command as this process.
 
-    Two commands with the same MASTER_PORT would otherwise mix their processes.
+    Two trainings that are started with the same MASTER_PORT would otherwise mix their processes.
+    Process 0 writes its command and the number of processes into the store, where the others
+    compare it with theirs.
     """
     own_command = json.dumps([process.size, sys.argv[1:]])
     if process.rank == 0:
@@ -91,6 +93,11 @@ def _absent_ranks(store: Store, size: int) -> list[int]:
 
 
 def _missing_processes(store: Store, size: int) -> str:
-    """Return the beginning of a message that names the absent ranks."""
+    """Return the beginning of a message that names the processes which have not come.
+
+    Args:
+        store: The store, in which the other processes have written their entries.
+        size: The number of all processes.
+    """
     ranks = ", ".join(str(rank) for rank in _absent_ranks(store, size))
     return f"of {size} processes, {ranks} did not join"

@@ -26,10 +26,19 @@ class JobStepTask(NamedTuple):
 
 
 def job_step_task() -> JobStepTask | None:
-    """Return the task that this process is; None unless `srun` has started several tasks."""
+    """Return which of several SLURM tasks this process is.
+
+    `srun`, the command of SLURM, starts several copies of a command, which it calls tasks. It tells
+    each its rank in environment variables.
+
+    Returns:
+        The task; None if srun has started only this process, or has not started it.
+    """
     size = os.environ.get("SLURM_STEP_NUM_TASKS")
-    if size is None and os.environ.get("ENVIRONMENT") != "BATCH":
-        # In a batch script, this is the number of tasks that the job may start.
+    is_batch_script = os.environ.get("ENVIRONMENT") == "BATCH"
+    if size is None and not is_batch_script:
+        # In a batch script, which is a single process, the variable has the number of tasks that
+        # the job may start.
         size = os.environ.get("SLURM_NTASKS")
     rank = os.environ.get("SLURM_PROCID")
     if rank is None or not size or int(size) == 1:
@@ -44,12 +53,12 @@ def node_count() -> int:
 
 
 def master_address() -> tuple[str, int]:
-    """Return the host and the port at which the tasks of this job step meet.
+    """Return the host and the port at which the processes of a SLURM job step connect.
 
-    The host is that of task 0, the first in the step's list of nodes. The variable
+    The host is that of process 0, the first in the step's list of nodes. The variable
     SLURM_LAUNCH_NODE_IPADDR would be wrong: it is the machine on which `srun` was called, perhaps a
-    login node. Each step has a port of its own, which follows from the numbers of job and step, so
-    that all tasks of the step compute the same one.
+    login node. The port is computed from the numbers of job and step. So all processes of the step
+    know it, and other steps on the same host have other ports.
     """
     nodes = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_JOB_NODELIST", "")
     job_id = int(os.environ.get("SLURM_JOB_ID", "0"))
@@ -59,15 +68,15 @@ def master_address() -> tuple[str, int]:
 
 
 def first_host(nodes: str) -> str:
-    """Return the first host of a list of SLURM.
+    """Return the first host in a list of hosts as SLURM writes it.
 
     Args:
         nodes: The list, with ranges in brackets: the first host of `rack[1-2]node[03-05,7],gpu1` is
-            rack1node03.
+            `rack1node03`.
     """
-    # The first entry ends at a comma outside brackets.
+    # The first entry, which ends at a comma outside brackets.
     first_entry = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes)
     if first_entry is None:
         return ""
-    # Each pair of brackets is replaced by the first number in it, which a comma or a dash ends.
+    # Replace each pair of brackets by the first number in it, which ends at a comma or a dash.
     return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first_entry[0])

@@ -65,8 +65,9 @@ def wait_until(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
     """Wait until a condition holds, for BLEUPRINT_TIMEOUT seconds at most.
 
     Args:
-        is_done: Returns whether the condition holds; it is called at each polling interval.
-        missing: Returns what has not happened, for the message; it is called at the timeout only.
+        is_done: A function that returns whether the condition holds. It is called again and again.
+        missing: A function that returns what has not happened, such as `of 2 processes, 1 did not
+            join`. It is called only if the time is over, for the message.
 
     Raises:
         UserError: The condition does not hold in time.
@@ -100,10 +101,17 @@ def _accepts_connections(host: str, port: int) -> bool:
 
 
 def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> Store:
-    """Open torch's key-value store, in a thread, and name the cause if this fails.
+    """Open torch's key-value store, and raise an error that names the cause if this fails.
 
-    torch waits for the handshake with the server without a timeout. If another program answers at
-    the address, the thread may never end; it is a daemon, which ends with the process.
+    torch waits for the server's reply without a timeout, and for ever if another program answers at
+    the address. So the store is opened in a thread, which is given up after a time; as a daemon
+    thread, it ends with the process.
+
+    Args:
+        process: The rank of this process, for messages.
+        host: The host of the server.
+        port: The port of the server.
+        is_server: Whether this process itself is the server.
 
     Raises:
         UserError: The server cannot listen at its port, or another program answers at the address.
@@ -114,7 +122,7 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
     timeout_seconds = environment.timeout_seconds()
 
     def open_store() -> None:
-        """Append the store to `stores`, or torch's error to `errors`."""
+        """Open the store in the thread; leave the store or torch's error in a list."""
         try:
             store = distributed.TCPStore(  # type: ignore[attr-defined]
                 host_name=host,
@@ -135,17 +143,33 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
         thread.join(timeout_seconds + _TIMEOUT_MARGIN_SECONDS)
     if stores:
         return stores[0]
-    # The first line of torch's message is the reason; a C++ stack follows.
-    reason = str(errors[0]).partition("\n")[0] if errors else ""
+    error = errors[0] if errors else None
+    raise _explain_failure(error, process, host, port, is_server)
+
+
+def _explain_failure(
+    error: RuntimeError | None, process: ProcessRank, host: str, port: int, is_server: bool
+) -> UserError | RuntimeError:
+    """Return the error to raise if torch's key-value store could not be opened.
+
+    Args:
+        error: torch's error; None if it was still waiting when the time was over.
+        process: The rank of this process.
+        host: The host of the server.
+        port: The port of the server.
+        is_server: Whether this process itself is the server.
+    """
+    # The first line of torch's message is the reason; the C++ calls that led to it follow.
+    reason = str(error).partition("\n")[0] if error is not None else ""
     if is_server and "failed to listen" in reason:
         cause = reason.rpartition("message: ")[2]
-        raise UserError(
+        return UserError(
             f"MASTER_PORT is {port}: {process} cannot listen there on {socket.gethostname()}: "
             f"{cause}{describe_occupant(host, port)}: choose a port that is free"
         )
-    if errors and not _accepts_connections(host, port):
-        raise errors[0]  # Process 0 answered before, and has ended since.
-    raise UserError(
+    if error is not None and not _accepts_connections(host, port):
+        return error  # Process 0 answered before, and has ended since.
+    return UserError(
         f"{process}: MASTER_ADDR and MASTER_PORT are {host}:{port}, but what answers there is not "
         f"process 0{describe_occupant(host, port)}: choose a port that is free"
     )
@@ -153,21 +177,22 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Drop what is printed on standard error in the block, also by C++.
+    """Drop what Python and C++ print on standard error during a `with` block.
 
-    torch prints a stack of calls at each error. C++ writes to descriptor 2, so the descriptor is
-    replaced by the null device, and put back at the end.
+    torch prints its C++ calls at each error. C++ does not know Python's `sys.stderr`, but writes to
+    the file descriptor. So the descriptor is connected to the null device, and put back at the end.
     """
+    stderr_descriptor = 2
     try:
-        stderr_copy = os.dup(2)
-    except OSError:  # The process was started with stderr closed.
+        stderr_copy = os.dup(stderr_descriptor)
+    except OSError:  # The process was started with standard error closed.
         yield
         return
     null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(null, 2)
+        os.dup2(null, stderr_descriptor)
         yield
     finally:
-        os.dup2(stderr_copy, 2)
+        os.dup2(stderr_copy, stderr_descriptor)
         os.close(stderr_copy)
         os.close(null)
