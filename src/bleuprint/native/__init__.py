@@ -24,10 +24,9 @@ VERSION = 4
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the library of compiled functions; None if it was not built, or cannot be used.
+    """Return the library of compiled C++ functions; None if it was not built or cannot be used.
 
-    The library lies next to the package, not in it. So a stage also finds it when it runs in a copy
-    of the project, such as `dvc exp run --temp` makes.
+    If it cannot be used, a note says why, and callers use Python code, which is slower.
     """
     path = _library_path()
     if path is None:
@@ -35,7 +34,7 @@ def library() -> ctypes.CDLL | None:
     try:
         return _load(path)
     except _UnusableLibraryError as error:
-        # Worker processes would repeat the message of their parent.
+        # Only the main process prints the note; its worker processes would repeat it.
         if multiprocessing.parent_process() is None:
             print_message(
                 f"{path}: {error}; Python code takes its place, slower. Run: make setup",
@@ -45,7 +44,11 @@ def library() -> ctypes.CDLL | None:
 
 
 def unavailable_reason() -> str:
-    """Say in one line why there are no compiled functions; empty if there are."""
+    """Return why the compiled C++ functions cannot be used, in one line.
+
+    The text is empty if they can. The set-up shows it at its end, since pip does not tell that a
+    compiler is missing.
+    """
     path = _library_path()
     if path is None:
         return (
@@ -65,7 +68,11 @@ class _UnusableLibraryError(Exception):
 
 
 def _library_path() -> Path | None:
-    """Return the path of the library that was built at set-up; None if there is none."""
+    """Return the path of the library that was built at set-up; None if there is none.
+
+    The library is a module next to the package, not in it. So a stage also finds it when it runs in
+    a copy of the project, such as `dvc exp run --temp` makes.
+    """
     spec = find_spec("_bleuprint_native")
     if spec is None or spec.origin is None:
         return None
@@ -73,10 +80,13 @@ def _library_path() -> Path | None:
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    """Load a library, after comparing it with the SHA-256 that setup.py wrote next to it.
+    """Load the library, after checking that it is the file that was built at set-up.
 
-    The comparison comes first because loading a file that was cut short ends the process (SIGBUS).
-    Older versions wrote no SHA-256; then nothing is compared.
+    Loading a damaged file would end the process by a signal (SIGBUS). So its SHA-256 is compared
+    with the one that setup.py wrote next to it. Older versions wrote none; then it is not compared.
+
+    Args:
+        path: The file of the library.
 
     Raises:
         _UnusableLibraryError: The file is damaged, does not load, or is of another version.
@@ -91,7 +101,7 @@ def _load(path: Path) -> ctypes.CDLL:
                 )
         loaded = ctypes.CDLL(str(path))
         version = loaded.native_version()
-    # A library without the function native_version raises AttributeError.
+    # AttributeError: the library is so old that it has no function native_version.
     except (OSError, AttributeError, UserError) as error:
         raise _UnusableLibraryError(f"does not load ({error})") from None
     if version != VERSION:
@@ -100,10 +110,11 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def c_arguments(*values: Any) -> Iterator[Any]:
-    """Yield values as the compiled functions take them.
+    """Convert Python values into the arguments of a C++ function.
 
-    Whole numbers are passed with 64 bits, arrays and tensors by the address of their data. Bytes
-    and None, the null pointer, stay as they are.
+    A whole number becomes a 64-bit integer. Of a NumPy array or a tensor, the address of its data
+    is passed, so that the function can also write into it. Bytes, and None for a null pointer, are
+    passed as they are.
     """
     for value in values:
         if isinstance(value, int):

@@ -27,14 +27,14 @@ from bleuprint.training.history import Curves, TrainingFacts
 
 @dataclass(frozen=True)
 class Results:
-    """The outputs of a run's stages; each file is read when it is first used.
+    """The outputs of one run: a system that is trained on a corpus with one seed.
 
-    An external system has no training and no curves, and the scores of its first seed count for all
-    seeds.
+    Each file is read when it is first used. An external system is not trained here, and only its
+    translations are files. It has no curves, and the scores of its first seed count for all seeds.
 
     Attributes:
         settings: The settings of the experiment.
-        run: The run.
+        run: The system, the corpus and the seed.
         root: The project's folder.
     """
 
@@ -44,19 +44,24 @@ class Results:
 
     @classmethod
     def open(cls, settings: Settings, run: Run, root: Path = Path()) -> Self:
-        """Return the results of a run.
+        """Return the results of a system that was trained with the current settings.
+
+        Args:
+            settings: The settings of the experiment.
+            run: The system, the corpus and the seed.
+            root: The project's folder.
 
         Raises:
-            UserError: The run was not trained, or with other settings.
+            UserError: It was not trained, or it was trained with other settings.
         """
         results = cls.find(settings, run, root)
         if results is not None:
             return results
         path = root / run.results_folder / "training.json"
-        stage = settings.stage("train", *run)
         if not path.exists():
-            raise _missing(path, run)
-        # The run was trained, but with other settings.
+            raise _missing_result(path, run)
+        # It was trained, but with other settings.
+        stage = settings.stage("train", *run)
         raise UserError(
             f"{path}: out of date: params.yaml has changed since. Run: make reproduce. If that "
             f"runs nothing: dvc repro --force --single-item {stage}"
@@ -64,13 +69,24 @@ class Results:
 
     @classmethod
     def find(cls, settings: Settings, run: Run, root: Path = Path()) -> Self | None:
-        """Return the results of a run; None if it was not trained, or with other settings."""
+        """Return the results of a system if it was trained with the current settings.
+
+        Args:
+            settings: The settings of the experiment.
+            run: The system, the corpus and the seed.
+            root: The project's folder.
+
+        Returns:
+            The results; None if it was not trained, or if it was trained with other settings. An
+            external system, which is not trained here, always has results.
+        """
         results = cls(settings, run, root)
         if not results.is_trained:
             return results
         if not (results.path / "training.json").exists():
             return None
         system = settings.system_on(run.system, run.corpus)
+        # The record has a hash of the settings of the training.
         expected_hash = training_settings_sha256(system, run.seed)
         if results.training.settings != expected_hash:
             return None
@@ -115,21 +131,25 @@ class Results:
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
-        """The scores by test set, with those of metric models.
+        """The scores by test set, with those of metrics that are models, such as COMET.
 
         Raises:
-            UserError: A file is missing, damaged, or of other translations than the other files.
+            UserError: A file is missing or damaged, or it scores other translations than the other
+                files.
         """
         path = self.path / SCORES_FILE
         if not path.exists():
-            raise _missing(path, self.run)
+            raise _missing_result(path, self.run)
         return read_scores(self.settings, self.run, self.path)
 
     def scores_of(self, test: str) -> SetScores:
         """Return the scores on a test set.
 
+        Args:
+            test: The name of the test set, such as `flickr2016`.
+
         Raises:
-            UserError: There are none.
+            UserError: The test set has no scores.
         """
         if test not in self.scores:
             path = self.path / SCORES_FILE
@@ -137,17 +157,25 @@ class Results:
         return self.scores[test]
 
     def metrics(self, test: str) -> Mapping[tuple[str, str], MetricValue]:
-        """Return the values of all metrics on a test set, by metric and group of lines."""
+        """Return the values of all metrics on a test set.
+
+        Args:
+            test: The name of the test set, such as `flickr2016`.
+
+        Returns:
+            For each metric and group of lines, such as all lines or long lines, the value.
+        """
         values = {}
         for value in self.scores_of(test)["metrics"]:
             values[value["metric"], value["group"]] = value
         return values
 
     def check(self) -> Self:
-        """Check that scores, translations and training belong together; return the results.
+        """Check that training, translations and scores belong together, and return these results.
 
-        Texts of the corpus are compared only if they exist, since results may have been pulled
-        alone.
+        Files that were copied by hand may belong to another training. The records contain hashes of
+        the files from which they were computed, which are compared. The texts of the corpus are
+        compared only if they exist, since `dvc pull` may have downloaded the results alone.
 
         Raises:
             UserError: A file belongs to another training, translation or text.
@@ -170,8 +198,10 @@ class Results:
     def _check_scored_files(self, test: str, scores: SetScores) -> None:
         """Raise UserError if a text of a test set has changed since it was scored.
 
+        The texts are the sources, the references and the translations (hypotheses).
+
         Args:
-            test: The test set.
+            test: The name of the test set, such as `flickr2016`.
             scores: Its scores, with the SHA-256 of each text.
         """
         files = self.files(test)
@@ -190,11 +220,13 @@ class Results:
                 )
 
     def checked_scores(self) -> tuple[dict[str, SetScores], str]:
-        """Return the scores, or why they cannot be used.
+        """Return the scores after `check`, or the reason why they cannot be used.
+
+        A report shows the reason instead of the scores.
 
         Returns:
-            The scores by test set and an empty message; or no scores and the message of the error.
-            If the run is not translated or not scored yet, there is neither.
+            The scores by test set, and an error message; one of the two is empty. Both are empty if
+            the test sets are not translated and scored yet.
         """
         is_translated = (self.path / TRANSLATION).exists()
         is_scored = (self.path / SCORES_FILE).exists()
@@ -206,7 +238,13 @@ class Results:
             return {}, str(error)
 
     def files(self, test: str) -> dict[str, Path]:
-        """Return the texts of a test set: `sources`, `references` and `hypotheses`."""
+        """Return the files of a test set: `sources`, `references` and `hypotheses`.
+
+        The hypotheses are the translations of the system.
+
+        Args:
+            test: The name of the test set, such as `flickr2016`.
+        """
         sources, references = self.texts.files(f"test.{test}")
         hypotheses = self.path / "hypotheses" / references.name
         return {"sources": sources, "references": references, "hypotheses": hypotheses}
@@ -216,7 +254,10 @@ class Results:
         return list(read_lines(self.files(test)["sources"]))
 
     def references_and_translations(self, test: str) -> tuple[list[str], list[str]]:
-        """Return the references and the translations of a test set.
+        """Return the references and the translations of a test set, line by line.
+
+        Args:
+            test: The name of the test set, such as `flickr2016`.
 
         Raises:
             UserError: The files have different numbers of lines.
@@ -230,6 +271,6 @@ class Results:
         return references, translations
 
 
-def _missing(path: Path, run: Run) -> UserError:
+def _missing_result(path: Path, run: Run) -> UserError:
     """Return the error of a run without a result."""
     return UserError(f"{path}: no such file: no result yet for {run}; run: make reproduce")

@@ -20,21 +20,27 @@ _WHOLE_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
 def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScores]:
-    """Return the scores of a run by test set: those of scores.json, then those of metric models.
+    """Read the scores of a run, and join those that different stages have computed.
+
+    The stage `score` computes BLEU and the like and writes scores.json. Each metric that is a
+    model, such as COMET, has its own stage and file.
 
     Args:
         settings: The settings of the experiment.
-        run: The run.
+        run: The run: a system that is trained on a corpus with one seed.
         folder: The folder of its results.
 
+    Returns:
+        The scores by test set, those of models last.
+
     Raises:
-        UserError: A file is missing or damaged, or a model scored other translations than the
-            stage score, or is another model than that of params.yaml.
+        UserError: A file is missing or damaged, a model scored other translations than the stage
+            `score`, or it is another model than that of params.yaml.
     """
     scores = _read_file(folder / SCORES_FILE)
     for metric in METRICS.values():
         for name, model in settings.metric_models(metric.key).items():
-            # DVC names a stage of one model score@MODEL-SYSTEM-CORPUS-SEED.
+            # In dvc.yaml, this stage has the name STAGE@MODEL-SYSTEM-CORPUS-SEED.
             stage = settings.stage(metric.stage, *run).replace("@", f"@{name}-")
             path = folder / f"{metric.stage}.json"
             _add_model_scores(scores, path, model.sha256, stage)
@@ -44,39 +50,43 @@ def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScor
 def _add_model_scores(
     scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str
 ) -> None:
-    """Add the metrics of a model's scores to the scores of the stage score.
+    """Add the scores of a metric that is a model, such as COMET, to the scores of scores.json.
 
     Args:
-        scores: The scores by test set, which are changed.
-        path: The file of the model's scores.
-        model_sha256: The SHA-256 of the model in params.yaml.
+        scores: The scores by test set, from scores.json; they are changed.
+        path: The file with the scores of the model.
+        model_sha256: The SHA-256 of the model that params.yaml names.
         stage: The stage that wrote the file, for messages.
 
     Raises:
-        UserError: The file scores other translations, or another model wrote it.
+        UserError: The file has scores of other translations, or another model computed them.
     """
-    model_scores = _read_file(path)
+    scores_of_model = _read_file(path)
     for test, set_scores in scores.items():
-        scores_of_set = model_scores.get(test)
-        differing_field = _first_difference(scores_of_set, set_scores, model_sha256)
-        if scores_of_set is None or differing_field:
+        model_scores = scores_of_model.get(test)
+        differing_field = _first_difference(model_scores, set_scores, model_sha256)
+        if model_scores is None or differing_field:
             raise UserError(
                 f"{path}: {test} has other {differing_field} than {SCORES_FILE} or params.yaml; "
                 f"run: dvc repro --force --single-item {stage}"
             )
-        set_scores["metrics"] += scores_of_set["metrics"]
+        set_scores["metrics"] += model_scores["metrics"]
 
 
 def _first_difference(model_scores: SetScores | None, scores: SetScores, model_sha256: str) -> str:
-    """Return the first field by which a model's scores are of other translations, or model.
+    """Find out whether a model has scored the same translations as the other metrics.
+
+    Both records have hashes of the sources, references and translations (hypotheses). The model's
+    record also has the hash of the model.
 
     Args:
-        model_scores: The model's scores of a test set; None if there are none.
-        scores: The scores of the stage score.
-        model_sha256: The SHA-256 of the model in params.yaml.
+        model_scores: The scores of the model on a test set; None if there are none.
+        scores: The scores of the other metrics on the same test set.
+        model_sha256: The SHA-256 of the model that params.yaml names.
 
     Returns:
-        The name of the field; an empty text if the scores fit.
+        The name of the first hash that differs, such as `references`; an empty text if all are the
+        same.
     """
     expected_fields: dict[str, Any] = {**scores, "scored_with": model_sha256}
     actual_fields: dict[str, Any] = {}
@@ -89,11 +99,11 @@ def _first_difference(model_scores: SetScores | None, scores: SetScores, model_s
 
 
 def _read_file(path: Path) -> dict[str, SetScores]:
-    """Read a file of scores by test set.
+    """Read a file of scores by test set, and check it.
 
     Raises:
         UserError: The file is missing.
-        DamagedFile: A field is damaged.
+        DamagedFile: A field has a wrong value.
     """
     scores = read_record(dict[str, SetScores], path)
     for test, set_scores in scores.items():
@@ -106,13 +116,14 @@ def _read_file(path: Path) -> dict[str, SetScores]:
 
 
 def _problem_of_statistics(value: MetricValue) -> str:
-    """Return what is wrong with the statistics of a metric's value.
+    """Check the statistics from which the value of a metric was computed.
 
-    A metric has as many numbers on each line, such as n-gram counts. The value of a metric is
-    computed from their sums.
+    For each line of the test set, a metric such as BLEU has some whole numbers, such as counts of
+    n-grams. The value is computed from their sums. A test whether two systems differ needs the
+    numbers of each line.
 
     Returns:
-        A message; an empty text if nothing is wrong.
+        What is wrong with the statistics; an empty text if nothing is wrong.
     """
     lines = value["statistics"]
     if not lines:
@@ -125,9 +136,10 @@ def _problem_of_statistics(value: MetricValue) -> str:
         if line.count(" ") != lines[0].count(" "):
             return f"row {number} has another length than row 0"
     metric = METRICS[value["metric"]]
+    # Try to compute the value of the first line, which fails if the metric has other numbers.
     first_line: MetricValue = {**value, "statistics": lines[:1]}
     try:
-        # The sums of one line may be 0, by which a value divides.
+        # A single line may have a count of 0, by which the metric divides.
         with np.errstate(all="ignore"):
             metric.overall_value(parse_statistics(first_line))
     except (ValueError, LookupError):

@@ -9,11 +9,11 @@ _EMPTY = "is empty: is a variable not set?"
 def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
     """Return a message about the first argument that is empty or consists of spaces.
 
-    An empty argument must choose and confirm nothing: `Path("")` is the working folder, and an
-    empty option is easily taken for one that was not given.
+    A shell passes an empty argument for `"$NAME"` if the variable is not set. It is a mistake, but
+    a program would take it for the working folder, or for an option that was not given.
 
     Args:
-        arguments: What follows the command; `--name=` is an empty argument, too.
+        arguments: The words after the command. `--name=` counts as empty, too.
         command: The words before the arguments, such as `bleuprint verify`. If it is given, the
             message quotes the whole command line.
 

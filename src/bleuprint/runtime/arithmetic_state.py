@@ -38,21 +38,22 @@ PROBE_DIGESTS = {
 
 
 def library_variables(environment: Mapping[str, str]) -> set[str]:
-    """Return the names of the variables that belong to a library of arithmetic.
+    """Return the environment variables that control libraries of arithmetic, such as MKL's.
 
     Args:
-        environment: Variables and their values, such as `os.environ`.
+        environment: Environment variables and their values, such as `os.environ`.
     """
     return {name for name in environment if name.startswith(LIBRARY_PREFIXES)}
 
 
 def describe_deviation() -> str | None:
-    """Return how the libraries deviate from portable arithmetic, as a clause for a message.
+    """Check that torch computes as `arithmetic: portable` promises: the same bits everywhere.
 
-    The probe comes last: where a library tells that it differs, the message can say what differs.
+    The settings of the libraries are read first, since a message can then say what is wrong. At
+    last the result of a fixed test computation is compared.
 
     Returns:
-        The first deviation, such as "oneDNN is switched off"; None if there is none.
+        The first deviation, such as "oneDNN is switched off", for a message; None if there is none.
     """
     import torch
 
@@ -80,15 +81,23 @@ def describe_deviation() -> str | None:
 
 
 def _mkl_threads(parallel_info: str) -> int | None:
-    """Return the number of MKL's threads in torch's description of itself; None without MKL."""
+    """Find the number of threads of MKL, Intel's library of arithmetic.
+
+    Args:
+        parallel_info: How torch describes its libraries and threads.
+
+    Returns:
+        The number; None if torch was built without MKL.
+    """
     match = re.search(r"mkl_get_max_threads\(\) : (\d+)", parallel_info)
     return int(match[1]) if match else None
 
 
 def _rounds_denormals() -> bool:
-    """Return whether the processor is set to round denormal numbers to 0.
+    """Return whether the processor rounds very small (denormal) numbers to 0.
 
-    2^-126 is the smallest normal number of float32, so its half is denormal.
+    Some programs set this to compute faster. 2^-126 is the smallest normal number of float32, so
+    its half is denormal, and would become 0.
     """
     import torch
 
@@ -98,10 +107,13 @@ def _rounds_denormals() -> bool:
 
 
 def list_suspect_variables(known: Mapping[str, str]) -> str:
-    """Return the variables of this process that may cause a deviation, as `NAME=VALUE, ...`.
+    """List the environment variables that may have changed the arithmetic, for a message.
 
     Args:
-        known: Variables that cause none, with their values.
+        known: The variables that portable arithmetic sets itself, with their values.
+
+    Returns:
+        The other variables, in the form `NAME=VALUE, NAME=VALUE`.
     """
     suspects = []
     for name, text in sorted(os.environ.items()):
@@ -111,11 +123,12 @@ def list_suspect_variables(known: Mapping[str, str]) -> str:
 
 
 def probe_digest() -> str:
-    """Return the SHA-256 of the results of the operations that training and search use.
+    """Return the SHA-256 of the results of a test computation.
 
-    These are products by MKL and oneDNN, sums, elementary functions and random numbers, with their
-    gradients. The sizes are such that two threads, or wider registers, sum in another order. Takes
-    about 0.1 s, and leaves torch's random numbers as they were.
+    It uses the operations of training and search: products of matrices, sums, elementary functions,
+    random numbers and gradients. The matrices are so large that the numbers would be summed in
+    another order by two threads or by wider registers, which changes the last bits. It takes about
+    0.1 s and leaves torch's random numbers as they were.
     """
     import torch
 
@@ -130,9 +143,10 @@ def probe_digest() -> str:
 
 
 def _probe_results() -> Iterator["Tensor"]:
-    """Yield the results that `probe_digest` hashes.
+    """Yield the results of a test computation, whose bytes show how this machine computes.
 
-    The order of the operations decides which random numbers each of them draws.
+    The known hash of the results depends on every operation here, and on their order, since it
+    decides which random numbers each of them draws.
     """
     import torch
     from torch.nn import functional

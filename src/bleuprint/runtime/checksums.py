@@ -31,10 +31,10 @@ class FileChecksum(NamedTuple):
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """Read a list of checksums.
+    """Read a list of checksums, as the command `sha256sum --check` does.
 
-    As for `sha256sum --check`, empty lines and lines with `#` at the start do not count, and a hash
-    may have capital letters. Bytes of names that are not UTF-8 are read as by `os.fsdecode`.
+    Empty lines and lines with `#` at the start are skipped, and a hash may have capital letters.
+    Names of files may contain bytes that are not UTF-8, which are read as by `os.fsdecode`.
 
     Returns:
         The SHA-256 of each file in small hexadecimal digits, by its path relative to the folder.
@@ -65,7 +65,13 @@ def read_checksums(path: Path) -> dict[str, str]:
 
 
 def _parse_line(text: str) -> FileChecksum | None:
-    """Return the entry of a line; None if the line has no form that sha256sum writes."""
+    """Read one line of a list of checksums, such as `HASH  NAME` or `SHA256 (NAME) = HASH`.
+
+    A backslash before the hash says that line breaks and backslashes in the name are escaped.
+
+    Returns:
+        The name and its hash; None if the line has no form that sha256sum writes.
+    """
     match = _TAGGED_LINE.fullmatch(text) or _LINE.fullmatch(text)
     if match is None:
         return None
@@ -76,20 +82,22 @@ def _parse_line(text: str) -> FileChecksum | None:
 
 
 def format_checksums(folder: Path, excluded_names: tuple[str, ...] = ()) -> str:
-    """Return the text of a list of all files in a folder.
+    """Return a list of all files in a folder with their SHA-256, as `sha256sum` writes it.
 
     Args:
-        folder: The folder; files in its folders are listed, too.
-        excluded_names: The names of files, relative to the folder, that are not listed.
+        folder: The folder; files in its subfolders are listed, too.
+        excluded_names: Files that are not listed, by their path relative to the folder.
     """
+    files = [path for path in folder.rglob("*") if path.is_file()]
     lines = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(files):
         name = path.relative_to(folder).as_posix()
         if name in excluded_names:
             continue
         escaped_name = name
         for character, escape in _ESCAPES.items():
             escaped_name = escaped_name.replace(character, escape)
+        # The backslash tells that the name contains escapes.
         backslash = "\\" if escaped_name != name else ""
         lines.append(f"{backslash}{sha256_of(path)}  {escaped_name}\n")
     return "".join(lines)

@@ -62,9 +62,11 @@ class ParsedFile:
 
 
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
-    """Return the fingerprint of the code of each stage, by the name of its script.
+    """Return a fingerprint of the code of each stage, so that DVC notices when it changes.
 
-    The script of the stage resolve, which writes the fingerprints, has none.
+    Returns:
+        For the script of each stage, such as `train`, the hash of all code that decides what the
+        stage writes. The stage `resolve`, which writes the fingerprints, has none.
     """
     source_tree = SourceTree(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("[!.]*.py"))
@@ -88,7 +90,7 @@ class SourceTree:
     """
 
     def __init__(self, root: Path) -> None:
-        """List the files of the package.
+        """List the files of the package, and read the cache of parsed files.
 
         Args:
             root: The project's root, with the folders src/bleuprint and stages.
@@ -100,29 +102,37 @@ class SourceTree:
             relative_path = path.relative_to(package_folder)
             if path.is_file() and not _is_not_code(relative_path):
                 self._files.add(relative_path.as_posix())
-        # The key in the cache of each file that was parsed.
-        self._cache_keys: dict[str, str] = {}
+        # Parsing all files takes a second, so that the results are kept on the disk. The key of a
+        # file changes with its content.
         self._cache: dict[str, ParsedFile] = {}
+        self._cache_keys: dict[str, str] = {}  # The key of each file that was needed, by its path.
         # A cache that is missing or damaged is written again.
         with suppress(OSError, UserError):
             self._cache = read_record(dict[str, ParsedFile], root / _CACHE)
 
     def write_cache(self) -> None:
-        """Write the parsed files to the cache on disk, from which the next process reads them.
+        """Write the parsed files to the cache on the disk, from which the next process reads them.
 
-        Entries of files that no longer exist, or that have other content now, are left out.
+        Only the files that this process needed are kept. So entries of files that were removed or
+        edited do not pile up.
         """
         used_entries = {}
         for key in sorted(self._cache_keys.values()):
             used_entries[key] = asdict(self._cache[key])
-        # Without the cache, the next process only takes longer.
+        # If it cannot be written, the next process only takes longer.
         with suppress(OSError):
             (self._root / _CACHE).parent.mkdir(exist_ok=True)
             write_json(self._root / _CACHE, used_entries)
 
     def fingerprint(self, script: str) -> str:
-        """Return the SHA-256 of the code of a stage: of all files of its closure and its script."""
-        # The hashed name of each file, and its path relative to the package.
+        """Return one SHA-256 of all code that decides what a stage writes.
+
+        That is the code of its script and of the files of the package that `closure` lists.
+
+        Args:
+            script: The name of the stage's script: `train` for stages/train.py.
+        """
+        # The name under which each file is hashed, and its path relative to the package.
         paths_by_name = {f"stages/{script}.py": _script_path(script)}
         for path in self.closure(script):
             paths_by_name[f"src/bleuprint/{path}"] = path
@@ -135,14 +145,22 @@ class SourceTree:
     def closure(self, script: str) -> set[str]:
         """Return the files of the package that decide what a stage writes.
 
-        These are the modules that its script imports, directly or through others, and the data
-        files in their folders; for the report, also the templates below these folders.
+        These are the modules that its script imports, directly or through other modules, and the
+        data files in the folders of these modules. The report also depends on its templates.
+
+        Args:
+            script: The name of the stage's script: `train` for stages/train.py.
+
+        Returns:
+            Paths relative to the package, such as `model/transformer.py`.
         """
         is_report = script == REPORT_SCRIPT
         modules = self._imported_modules(script)
         if not is_report:
+            # The modules of this package run stages. They decide nothing of what a stage writes,
+            # but the search had to pass through them to find modules that do.
             modules = {path for path in modules if not path.startswith(f"{GRAPH}/")}
-        # Data files beside the package itself belong to no module.
+        # The folder of the package itself has data files that no module reads.
         folders = {Path(path).parent for path in modules} - {Path()}
         if is_report:
             folders |= {folder / "templates" for folder in folders}
@@ -153,7 +171,15 @@ class SourceTree:
         return modules | data_files
 
     def _imported_modules(self, script: str) -> set[str]:
-        """Return the deciding modules that a script imports, directly or through other modules."""
+        """Return the modules that a script imports, directly or through other modules.
+
+        Modules that decide no result, such as those of the command line, are left out, with what
+        only they import. One module of the cleaning rules brings all of them, because the package
+        searches its folder for rules.
+
+        Args:
+            script: The name of the stage's script: `train` for stages/train.py.
+        """
         is_report = script == REPORT_SCRIPT
         modules: set[str] = set()
         files_to_read = [_script_path(script)]
@@ -172,13 +198,13 @@ class SourceTree:
         return {path for path in self._files if re.fullmatch(rf"{RULES}/\w+\.py", path)}
 
     def imports_of(self, path: str) -> set[str]:
-        """Return the modules of the package that a file imports, at any place in the file."""
+        """Return the modules of the package that a file imports, also inside functions."""
         return {self._module_of_import(name) for name in self._parse(path).imports}
 
     def _parse(self, path: str) -> ParsedFile:
-        """Parse a file, or take the result from the cache.
+        """Return the hash and the imports of a file, from the cache if its content is the same.
 
-        The key of the cache is a hash of this module and of the file's content, so that an edit of
+        The key in the cache is a hash of the file's content and of this module, so that an edit of
         either is noticed.
 
         Args:
@@ -196,11 +222,13 @@ class SourceTree:
         return self._cache[self._cache_keys[path]]
 
     def _module_of_import(self, name: str) -> str:
-        """Return the file that an import reads.
+        """Return the file of the package that an import reads.
+
+        `from bleuprint.text import words` can import the module text/words.py, or the package
+        text/words, or a name that is defined in the module or package `text`.
 
         Args:
-            name: The import, as in `ParsedFile.imports`: `text/words` is a module, if there is a
-                file of this name, or a name in the module or package `text`.
+            name: The import with slashes, such as `text/words`.
         """
         parent = name.rpartition("/")[0]
         for path in (f"{name}.py", f"{name}/__init__.py", f"{parent}.py"):
@@ -215,14 +243,21 @@ def _script_path(script: str) -> str:
 
 
 def _is_not_code(path: Path) -> bool:
-    """Return whether a file was left by Python, an editor or git beside the code."""
+    """Return whether Python, an editor or Git has left a file in a folder of code.
+
+    Args:
+        path: The file, such as `__pycache__/words.cpython-311.pyc` or `words.py.orig`.
+    """
     is_compiled = "__pycache__" in path.parts
     is_hidden = path.name.startswith(".")
     return is_compiled or is_hidden or path.name.endswith(_COPY_SUFFIXES)
 
 
 def _decides_result(path: str, is_report: bool) -> bool:
-    """Return whether a module may decide what a stage writes.
+    """Return whether a module may change what a stage writes.
+
+    Modules of the command line do not, for example. The report shows what nearly all modules do, so
+    that fewer modules are excepted for it.
 
     Args:
         path: The module, relative to the package.
@@ -238,11 +273,13 @@ def _decides_result(path: str, is_report: bool) -> bool:
 
 
 def _parse_file(suffix: str, content: bytes) -> ParsedFile:
-    """Return the hash of what decides results in a file, and what the file imports.
+    """Return a hash of a file that ignores comments, and what the file imports.
+
+    So a stage does not run again after an edit of a comment. Of Python, the syntax tree is hashed;
+    of C++, the text without comments; of other files, all bytes.
 
     Args:
-        suffix: The end of the file's name: of Python, the syntax tree is hashed; of C++, the text
-            without comments; of other files, all bytes.
+        suffix: The end of the file's name, such as `.py`.
         content: The bytes of the file.
     """
     imports: list[str] = []
@@ -256,7 +293,11 @@ def _parse_file(suffix: str, content: bytes) -> ParsedFile:
 
 
 def _package_imports(tree: ast.Module) -> list[str]:
-    """Return the paths of the names that a module imports by `from bleuprint... import NAME`."""
+    """Return what a module imports from the package.
+
+    `from bleuprint.text.words import find_words` becomes `text/words/find_words`. The package is
+    imported only in this form.
+    """
     imports = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or node.module is None:
@@ -269,9 +310,10 @@ def _package_imports(tree: ast.Module) -> list[str]:
 
 
 def _as_tuples(node: Any) -> Any:
-    """Return a syntax tree as nested tuples, without docstrings, positions and empty fields.
+    """Return a syntax tree as nested tuples, in a form that all versions of Python agree on.
 
-    The text of ast.dump() would differ between versions of Python, which add fields to nodes.
+    Docstrings, line numbers and empty fields are left out. Newer versions of Python add fields to
+    the nodes, which are empty for old syntax; `ast.dump` would show some of them.
 
     Args:
         node: A node of the tree, a list of nodes, or a value such as a name or a number.
@@ -289,6 +331,7 @@ def _as_tuples(node: Any) -> Any:
         if value is None or value == []:
             continue
         if name == "body" and has_docstring:
+            # The docstring is the first statement.
             value = value[1:]
         fields.append((name, _as_tuples(value)))
     return (type(node).__name__, *fields)

@@ -8,7 +8,11 @@ _LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt")
 
 
 def library_versions() -> str:
-    """Return the versions of the installed libraries, as `torch 2.13.0, sacrebleu 2.6.0, ...`."""
+    """Return the versions of the libraries that decide results, for the record of a training.
+
+    Returns:
+        A text such as `torch 2.13.0, sacrebleu 2.6.0`, without libraries that are not installed.
+    """
     versions: dict[str, str] = {}
     for library in _LIBRARIES:
         for distribution in distributions(name=library):
@@ -18,12 +22,16 @@ def library_versions() -> str:
 
 
 def code_commit() -> str | None:
-    """Return the commit of the code, with a + if the code differs from it; None outside Git."""
+    """Return the Git commit of the code, with a + if the code has been edited since.
+
+    Returns:
+        The hash of the commit, such as `3f2c...+`; None if the code is not in a Git repository.
+    """
     root = Path(__file__).parents[3]
     commit = git_output(root, "rev-parse", "HEAD").decode().strip()
     if not commit:
         return None
-    # Only the code is compared: results are in Git, too.
+    # Only folders of code are compared, since results are in Git, too.
     changed_files = git_output(
         root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml"
     )

@@ -39,7 +39,10 @@ def value(name: str) -> str | None:
 
 
 def mirror() -> str | None:
-    """Return the folder or URL prefix from which corpora are downloaded; None: from their hosts.
+    """Return the folder or URL prefix that holds copies of the corpora (BLEUPRINT_MIRROR).
+
+    Returns:
+        The folder or the beginning of the URLs; None if corpora are downloaded from their hosts.
 
     Raises:
         UserError: The URL contains a secret, which would be copied into records and reports.
@@ -76,7 +79,10 @@ def is_emulating() -> bool:
 
 
 def _positive_number(name: str) -> int | None:
-    """Return the number that a user has set a variable to; None if it is not set.
+    """Return the number, at least 1, to which a user has set an environment variable.
+
+    Returns:
+        The number; None if the variable is not set or is empty.
 
     Raises:
         UserError: The value is not a whole number from 1.
@@ -92,21 +98,21 @@ def _positive_number(name: str) -> int | None:
 def whole_number(
     name: str, lowest: int, highest: int | None = None, default: int | None = None
 ) -> int:
-    """Return the number that a launcher has set a variable to.
+    """Return the whole number to which a launcher has set an environment variable.
 
     Args:
-        name: The variable.
+        name: The variable, such as `WORLD_SIZE`.
         lowest: The smallest value that is allowed.
         highest: The largest value that is allowed; None allows any.
         default: The value of a variable that is not set; with None, it must be set.
 
     Raises:
-        UserError: The value is not such a number.
+        UserError: The value is not a whole number within these limits.
     """
     text = os.environ.get(name)
     if text is None and default is not None:
         return default
-    # int() alone would also read digits of other scripts, spaces and underscores.
+    # int() itself would also accept spaces, underscores and digits of other scripts.
     if text is not None and text.isascii() and text.isdecimal():
         number = int(text)
         if number >= lowest and (highest is None or number <= highest):
@@ -116,9 +122,10 @@ def whole_number(
 
 
 def has_gpu() -> bool:
-    """Return whether there is a GPU of NVIDIA or AMD.
+    """Return whether this machine has a GPU of NVIDIA or AMD.
 
-    It is recognized by its device file, since loading torch takes seconds.
+    Asking torch would take seconds, so that GPUs are recognized by the device files of their
+    drivers.
     """
     devices = Path("/dev")
     has_nvidia_gpu = any(devices.glob("nvidia[0-9]*"))
@@ -127,10 +134,11 @@ def has_gpu() -> bool:
 
 
 def set_missing_user_variables() -> None:
-    """Set USER, HOME and XDG_CACHE_HOME for a user without a name or a home folder.
+    """Set the environment variables USER, HOME and XDG_CACHE_HOME if the user lacks them.
 
-    Such a user has an id that no password database knows, as in `docker run -u 1234` or OpenShift.
-    Without the variables, DVC, Snakemake and MLflow end in a traceback.
+    In a container, the process may run as a user without a name and a home folder, as with
+    `docker run -u 1234`. DVC, Snakemake and MLflow would then end in a traceback. The folders are
+    made in the project's folder `work`.
     """
     user_id = os.getuid()
     try:
@@ -145,9 +153,10 @@ def set_missing_user_variables() -> None:
 
 
 def stage_path() -> str:
-    """Return the variable PATH for the stages, with the folder of this Python first.
+    """Return the value of PATH for the stages, with the folder of this Python first.
 
-    So a stage's `python` is this one, also where .venv/bin/bleuprint is run without activation.
+    Stages are run by the command `python`. So they run with the Python that runs this program, even
+    if the user has not activated its .venv.
     """
     python_folder = str(Path(sys.executable).parent)
     return os.pathsep.join((python_folder, os.environ.get("PATH", os.defpath)))

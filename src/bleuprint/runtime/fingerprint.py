@@ -11,10 +11,13 @@ from typing import Any
 
 
 def of_settings(*settings: Any) -> str:
-    """Return the SHA-256 of settings: dataclasses, mappings, lists, numbers and texts.
+    """Return a hash of settings, which is the same if the settings are the same.
 
-    The order of keys does not count. A setting that is None does not count either, so that a new
-    optional setting leaves old fingerprints as they are.
+    The order of keys does not count. A field of a dataclass that is None does not count either, so
+    that a new optional setting leaves the hashes of old settings as they are.
+
+    Args:
+        *settings: Dataclasses, mappings, lists, numbers and texts.
     """
     json_values = [_to_json_value(value) for value in settings]
     text = json.dumps(json_values, sort_keys=True, ensure_ascii=False)
@@ -22,9 +25,10 @@ def of_settings(*settings: Any) -> str:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Return settings as JSON values, in which a dataclass is `{CLASS: {FIELD: VALUE}}`.
+    """Convert settings into values that JSON can write.
 
-    The name of the class counts, since two cleaning rules may have equal fields.
+    A dataclass becomes `{CLASS: {FIELD: VALUE}}`, without fields that are None. The name of the
+    class is kept, since two cleaning rules may have equal fields.
     """
     if dataclasses.is_dataclass(value):
         fields = {}

@@ -6,7 +6,9 @@ from typing import Any
 
 
 def flatten_settings(settings: Any) -> dict[str, str]:
-    """Return nested settings by their dotted keys, such as `train.lr_schedule.noam.factor`.
+    """Turn nested settings into one dictionary with keys such as `train.lr_schedule.noam.factor`.
+
+    So two systems can be compared setting by setting.
 
     Args:
         settings: A dataclass or the values of a YAML file.
@@ -18,7 +20,7 @@ def flatten_settings(settings: Any) -> dict[str, str]:
 
 
 def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the dotted key and the text of each single value in nested settings.
+    """Yield each single value in nested settings, as its dotted key and its text.
 
     For example, `("train", {"seed": 1, "betas": [0.9, 0.98]})` yields `("train.seed", "1")` and
     `("train.betas", "0.9, 0.98")`.
@@ -28,7 +30,7 @@ def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
         value: A dataclass, a mapping, a list, or a single value.
     """
     if dataclasses.is_dataclass(value):
-        # A field whose name is a word of Python has an underscore at its end.
+        # A field whose name is a keyword of Python, such as `from`, ends with an underscore.
         names = [field.name for field in dataclasses.fields(value)]
         value = {name.rstrip("_"): getattr(value, name) for name in names}
     # An empty mapping inside the settings is a value itself: {}.

@@ -26,26 +26,32 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def remove_controls(text: str) -> str:
-    """Return a text for a document: control characters become spaces, marks of direction go."""
-    # Nearly all texts have none, and the search is faster than the translation.
+    """Return a text that is safe in a document.
+
+    Control characters become spaces. Marks that change the direction of writing are removed.
+    """
+    # Nearly all texts have none of these, and the search is faster than the translation.
     if _REPLACED.search(text) is None:
         return text
     return text.translate(_REPLACEMENTS)
 
 
 def clean_value(value: T) -> T:
-    """Return a value for a table or a template: a text without controls, any other value itself."""
+    """Return a value that is safe in a table or a template.
+
+    A text is returned without control characters, any other value unchanged.
+    """
     if isinstance(value, str) and _REPLACED.search(value):
-        # The class is kept: markupsafe.Markup is a text that is HTML already.
+        # A text may belong to a subclass, such as markupsafe.Markup for text that is HTML already.
         return type(value)(remove_controls(value))
     return value
 
 
 def spreadsheet_cell(value: T) -> T | str:
-    """Return a value for a CSV file.
+    """Return a value that is safe in a CSV file, which users open in a spreadsheet.
 
-    A text that a spreadsheet would compute as a formula gets an apostrophe, which makes it a text.
-    A text that is a number, such as -1.3, stays a number.
+    A spreadsheet computes a text that begins like a formula, such as `=1+1`. Such a text gets an
+    apostrophe, so that it is shown as it is. A number, such as -1.3, is left alone.
     """
     if not isinstance(value, str):
         return value

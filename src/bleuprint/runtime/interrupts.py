@@ -22,31 +22,39 @@ _REPEAT_SECONDS = 0.05
 
 
 def terminate_on_interrupt() -> None:
-    """Let Ctrl-C end this process at once and silently, if it is a program of ours.
+    """Let Ctrl-C end this process at once, without a traceback.
 
-    A Ctrl-C that `block_interrupts` has held back ends the process now.
+    A Ctrl-C that `block_interrupts` has held back ends the process now. Programs of others that
+    import our package keep their own handling of Ctrl-C.
     """
     if not _is_our_program():
         return
-    with suppress(ValueError):  # Python changes signals in its main thread only
+    # Python allows only its main thread to change the handling of signals.
+    with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def block_interrupts() -> None:
-    """Hold Ctrl-C back until `terminate_on_interrupt`, if this process is a program of ours.
+    """Hold Ctrl-C back, before this process starts the same program anew in its place.
 
-    For a process that replaces itself by a new start of the same program. Until the new start has
-    called `terminate_on_interrupt`, Ctrl-C would make Python print a traceback.
+    While Python starts, Ctrl-C would print a traceback. The new program calls
+    `terminate_on_interrupt` as soon as it can, which lets a held-back Ctrl-C end it. Programs of
+    others that import our package are left alone.
     """
     if _is_our_program():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def enable_keyboard_interrupt() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again, after `terminate_on_interrupt`."""
-    with suppress(ValueError):  # Python changes signals in its main thread only
+    """Let Ctrl-C raise KeyboardInterrupt, which `run_main` catches, as is Python's default.
+
+    It undoes what `terminate_on_interrupt` has changed. If another program handles Ctrl-C in its
+    own way, nothing is changed.
+    """
+    # Python allows only its main thread to change the handling of signals.
+    with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             sys.unraisablehook = _repeat_lost_interrupt
@@ -61,8 +69,8 @@ def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
         return
-    # Sent to the main thread: sent to another one, the signal would not end what that thread waits
-    # for. Sent later, when the code that dropped the exception has returned.
+    # The signal is sent to the main thread, because only there does it interrupt what the program
+    # waits for. It is sent a moment later, when the code that dropped the exception has returned.
     main_thread_id = threading.main_thread().ident
     timer = threading.Timer(_REPEAT_SECONDS, signal.pthread_kill, [main_thread_id, signal.SIGINT])
     timer.daemon = True
@@ -71,15 +79,15 @@ def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
 
 @contextmanager
 def postpone_interrupts() -> Iterator[None]:
-    """Let Ctrl-C act only after the block.
+    """Hold Ctrl-C back during a `with` block, and let it act after the block.
 
-    For calls of libraries that do not pass KeyboardInterrupt on: pydantic's core, which is written
-    in Rust, reports it as an error of the schema that it builds, or prints and forgets it.
+    The block calls a library that would not pass KeyboardInterrupt on. The core of pydantic, which
+    is written in Rust, would report it as an error of a schema, or forget it.
     """
     has_arrived = False
 
     def remember(*_: object) -> None:
-        """Note that Ctrl-C was pressed; called as the signal's handler."""
+        """Remember that Ctrl-C was pressed; Python calls this function at that moment."""
         nonlocal has_arrived
         has_arrived = True
 
@@ -98,9 +106,9 @@ def postpone_interrupts() -> Iterator[None]:
 
 
 def _is_our_program() -> bool:
-    """Return whether this process runs a program of this project.
+    """Return whether this process is the command `bleuprint` or a script in stages/.
 
-    That is the command `bleuprint`, `python -m bleuprint`, or a script of stages/.
+    It may also be another program that imports the package `bleuprint`, such as a notebook.
     """
     if sys.argv[:1] == ["-m"]:
         # While Python looks for the module of `python -m`, "-m" stands in the place of its path.

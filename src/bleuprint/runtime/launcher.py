@@ -18,18 +18,19 @@ _ENDED_STATES = ("Z", "X")
 
 
 def end_with_launcher() -> None:
-    """Let the kernel end this process when its launcher, ours or torchrun, is killed.
+    """Let Linux end this training process when the launcher that started it is killed.
 
-    Launchers end their processes themselves, except when SIGKILL leaves them no time to.
+    A launcher ends its processes itself, but if it is killed (SIGKILL) it has no time to. The
+    launcher is ours or torchrun; a process that none of them has started is left alone.
     """
     if LAUNCHER_VARIABLE not in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ:
         return
-    import ctypes  # imported here: few processes need it
+    import ctypes  # Imported here, because few processes need it.
 
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     launcher_id = os.environ.get(LAUNCHER_VARIABLE, "")
     if launcher_id.isdecimal() and not _is_alive(int(launcher_id)):
-        # It was killed before the call above, which then came too late.
+        # The launcher was killed before the call above, which came too late.
         os.kill(os.getpid(), signal.SIGKILL)
 
 

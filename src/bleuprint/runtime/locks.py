@@ -14,7 +14,11 @@ _NO_LOCKS_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def flock_holder(path: Path) -> int | None:
-    """Return the id of the process of this machine that has locked a file; None if none has."""
+    """Return the id of the process on this machine that has locked a file.
+
+    Linux lists all locks in /proc/locks. None is returned if no process of this machine has locked
+    the file.
+    """
     with suppress(OSError):
         inode = path.stat().st_ino
         # A line of proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF", with the
@@ -48,8 +52,8 @@ class FileLock(filelock.FileLock):
         """Acquire the lock; if another process has it, print a note and wait for that process.
 
         Args:
-            holder_message: What to print, such as "another run of this project".
-            wait: Whether to wait; otherwise the message is raised.
+            holder_message: What the other process is, such as "another run of this project".
+            wait: Whether to wait. If not, an error is raised instead.
 
         Returns:
             A context for `with`, which releases the lock at its end.
@@ -67,7 +71,10 @@ class FileLock(filelock.FileLock):
         return self.acquire()
 
     def _advice_to_end_holder(self) -> str:
-        """Return how to end the process that has the lock; empty if it is on another machine."""
+        """Return how to end the process that has the lock, to be added to a message.
+
+        The text is empty if the process is on another machine, where its id is not known.
+        """
         process_id = flock_holder(Path(self.lock_file))
         if process_id is None:
             return ""

@@ -28,15 +28,16 @@ _PENDING_PARTS_PER_WORKER = 2
 def map_parts(
     prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
 ) -> Generator[R, None, None]:
-    """Apply a function to each part, in several processes; yield the results in order.
+    """Apply a function to each part of some work, in several processes; yield results in order.
 
-    Parts are read a few ahead, so that memory does not grow with their number.
+    Only a few parts are read ahead of the results, so that memory does not grow with their number.
 
     Args:
-        prepare: Returns the function. It is called once in each process, for what takes time or
-            cannot be pickled. It is pickled itself, like the parts and the results.
+        prepare: A function that returns the function to apply. It is called once in each process,
+            and can create what takes time or cannot be sent to another process. It is pickled
+            itself, like the parts and the results.
         parts: The parts of the work.
-        workers: The number of processes; with 1, this process does the work.
+        workers: The number of processes; with 1, this process does the work itself.
 
     Raises:
         UserError: A process was killed.
@@ -49,8 +50,10 @@ def map_parts(
         return
     results: deque[Future[R]] = deque()
     earlier_children = set(active_children())
-    # Fork is fastest, but copies locks that the threads of torch or MLflow hold.
-    context = get_context("forkserver" if "torch" in sys.modules else "fork")
+    # Fork is the fastest way to start a process. But it copies locks that the threads of torch hold
+    # at that moment, and the copy would wait for them for ever.
+    start_method = "forkserver" if "torch" in sys.modules else "fork"
+    context = get_context(start_method)
     with ProcessPoolExecutor(
         max_workers=workers,
         mp_context=context,
@@ -65,7 +68,7 @@ def map_parts(
             while results:
                 yield results.popleft().result()
         except BrokenProcessPool:
-            # The other workers ignore the SIGTERM that the pool sends them.
+            # The pool ends the other workers by SIGTERM, which they ignore (`_initialize_worker`).
             for worker in set(active_children()) - earlier_children:
                 worker.kill()
             raise UserError(
@@ -76,14 +79,18 @@ def map_parts(
             pool.shutdown(cancel_futures=True)
 
 
-# In a worker process: prepares the function at the first call, and returns it at all calls.
+# In a worker process: a function that returns the function to apply, and prepares it only once.
 _get_function: Callable[[], Callable[[Any], Any]]
 
 
 def _initialize_worker(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Set a worker process up: it ignores signals, and ends with its parent.
+    """Set up a worker process: how it gets its function, and when it ends.
 
-    Terminals and clusters send signals to all processes; the parent decides what they mean.
+    It ignores Ctrl-C and SIGTERM. Terminals and clusters send them to all processes, and the parent
+    decides what they mean. Instead, a thread ends the worker when the parent has ended.
+
+    Args:
+        prepare: A function that returns the function to apply to each part.
     """
     global _get_function
     _get_function = cache(prepare)
@@ -99,7 +106,7 @@ def _process_part(part: Any) -> Any:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent has ended, and end this process, whatever its other threads do."""
+    """Wait until the parent process has ended, and then end this process at once."""
     parent = parent_process()
     if parent is not None:
         parent.join()

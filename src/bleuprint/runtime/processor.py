@@ -46,10 +46,15 @@ class Processor:
 
 
 def read_processor(cpuinfo: Path = _CPUINFO) -> Processor:
-    """Return the processor that Linux describes in the file `cpuinfo`."""
+    """Return the properties of this machine's processor.
+
+    Args:
+        cpuinfo: The file in which Linux describes it, /proc/cpuinfo. Without the file, the vendor
+            and the flags are empty.
+    """
     description = ""
     if cpuinfo.exists():
-        # The file has a paragraph for each core; the cores of a machine are alike.
+        # The file has a paragraph for each core. All cores are alike, so the first one is read.
         description = cpuinfo.read_text(encoding="utf-8").partition("\n\n")[0]
     flags = _field(description, "flags").split()
     return Processor(

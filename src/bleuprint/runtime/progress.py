@@ -32,7 +32,11 @@ _SHORTEST_SECONDS = 1e-9
 
 
 class Progress:
-    """A count of finished items, shown with the rate and the remaining time."""
+    """Counts finished items, and shows the count with the rate and the remaining time.
+
+    On a terminal it shows a bar. If programs share the terminal, or in a file or pipe, it prints a
+    line now and then.
+    """
 
     def __init__(
         self, label: str, total: int | None, unit: str, start: int = 0, silent: bool = False
@@ -43,7 +47,8 @@ class Progress:
             label: What the work is, such as `train tiny`.
             total: The number of all items; None if it is unknown.
             unit: The items, in the plural, such as `pairs`; `B` for bytes.
-            start: How many items were finished before, such as before a training continued.
+            start: How many items were finished before, such as the updates of a training that is
+                continued now.
             silent: Whether to show nothing, since another process shows the progress.
         """
         self._label = printable(label)
@@ -63,11 +68,11 @@ class Progress:
         )
 
     def advance(self, count: int = 1, note: str = "") -> None:
-        """Count items as finished.
+        """Count more items as finished, and show it if it is time for another line.
 
         Args:
-            count: The number of items.
-            note: What to show beside the rate, such as the loss.
+            count: The number of items that were finished since the last call.
+            note: What to show with the rate, such as the loss.
         """
         self._count += count
         if self._bar is not None:
@@ -133,7 +138,10 @@ def track(items: Iterable[T], label: str, total: int | None, unit: str) -> Itera
 
 @contextmanager
 def show_elapsed_time(label: str, interval_seconds: float = _SECONDS_OF_SILENCE) -> Iterator[None]:
-    """Print the elapsed time at intervals, until the block ends: for work that cannot be counted.
+    """Print the elapsed time now and then, until the `with` block ends.
+
+    It is for work whose items cannot be counted, so that the user sees that it goes on. A thread
+    prints the lines.
 
     Args:
         label: What the work is, such as `score tiny`.
@@ -143,7 +151,7 @@ def show_elapsed_time(label: str, interval_seconds: float = _SECONDS_OF_SILENCE)
     start_time = time.monotonic()
 
     def print_lines() -> None:
-        """Print a line after each interval, in a thread, until the block has ended."""
+        """Print a line after each interval, until the block has ended."""
         while not is_done.wait(interval_seconds):
             elapsed_seconds = time.monotonic() - start_time
             line = f"{printable(label)}: {elapsed_seconds:.0f} s"
@@ -159,8 +167,15 @@ def show_elapsed_time(label: str, interval_seconds: float = _SECONDS_OF_SILENCE)
 
 
 def _bar(label: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
-    """Return a bar of tqdm on standard error; for the arguments see `Progress`."""
-    from tqdm import tqdm  # imported here: most stages run without a terminal
+    """Return a progress bar on standard error, drawn by the library tqdm.
+
+    Args:
+        label: What the work is, such as `train tiny`.
+        total: The number of all items; None if it is unknown.
+        unit: The items, in the plural, such as `pairs`; `B` for bytes.
+        start: How many items were finished before.
+    """
+    from tqdm import tqdm  # Imported here, because most stages run without a terminal.
 
     return tqdm(
         desc=label,
@@ -168,7 +183,7 @@ def _bar(label: str, total: int | None, unit: str, start: int) -> "tqdm[Any]":
         total=total,
         initial=start,
         unit=f" {unit}",
-        unit_scale=unit == "B",  # bytes are shown as kB and MB
+        unit_scale=unit == "B",  # Bytes are shown as kB and MB.
         dynamic_ncols=True,
         leave=False,
     )

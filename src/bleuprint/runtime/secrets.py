@@ -56,16 +56,16 @@ _AUTHORIZATION = re.compile(r"\b(Bearer|Basic) [\w.~+/=-]{8,}")
 
 
 def mask(text: str) -> str:
-    """Return a text without the passwords, tokens and keys of the addresses in it.
+    """Replace passwords, tokens and keys in a text by `***`, so that it can be printed.
 
-    That is the user name and password before a host, and the values of parameters with the names
-    of secrets (`password`, `token`, `X-Amz-Signature`, ...), each replaced by `***`.
+    These are the user name and password before a host, as in `https://user:password@host`, and the
+    values of parameters that are named like secrets (`password`, `token`, `X-Amz-Signature`).
     """
     for variable in _ADDRESS_VARIABLES:
         address = os.environ.get(variable)
         if address:
             text = text.replace(address, _SECRET_OF_ADDRESS.sub(_masked_part, address))
-    # The order matters: a password with spaces would be cut at its first space by later patterns.
+    # The order matters: the later patterns would mask a password with spaces only up to a space.
     text = _USER_WITH_SPACES.sub(f"{MASK}@", text)
     text = _USER.sub(f"//{MASK}@", text)
     text = _USER_WITHOUT_SCHEME.sub(f"{MASK}@", text)
@@ -74,7 +74,12 @@ def mask(text: str) -> str:
 
 
 def _masked_part(match: re.Match[str]) -> str:
-    """Return what replaces a secret in the value of a variable: `***@` before a host, or `***`."""
+    """Return what replaces a secret in an address: `***@` for a user before a host, or `***`.
+
+    Args:
+        match: The secret. If it ends with @, its first group is the scheme, such as `https://`,
+            which is kept.
+    """
     if match[0].endswith("@"):
         scheme = match[1] or ""
         return f"{scheme}{MASK}@"

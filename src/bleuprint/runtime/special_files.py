@@ -12,9 +12,9 @@ HASHED = ("corpora", "data", "inputs", "models", "reports", "results", "src", "s
 
 
 def check_no_special_files(root: Path, folder_names: Iterable[str] = HASHED) -> None:
-    """Check that folders contain nothing but files, folders and links.
+    """Raise UserError if a folder that DVC reads contains a pipe, socket or device.
 
-    Links to folders are not followed.
+    DVC would wait for it for ever. Links to folders are not followed.
 
     Args:
         root: The project's root.

@@ -19,12 +19,14 @@ _MARKDOWN_MARK = re.compile(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])"
 
 
 def template_environment(*folders: Path, autoescape: bool = True) -> Environment:
-    """Return the Jinja environment that loads the templates of some folders and of this one.
+    """Return the Jinja environment with which all HTML and Markdown pages are written.
 
-    A name that is not defined raises an error. Control characters in values become spaces.
+    A template that uses an undefined name raises an error. Control characters in values become
+    spaces.
 
     Args:
-        *folders: The folders, of which the first that has a template counts.
+        *folders: The folders with templates, searched in this order. The templates that all pages
+            share are searched last.
         autoescape: Whether values are escaped for HTML.
     """
     environment = Environment(
