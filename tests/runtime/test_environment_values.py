@@ -14,10 +14,10 @@ from bleuprint.runtime.errors import UserError
 @pytest.mark.parametrize("value", ["", " ", "\t"])
 def test_an_empty_variable_is_not_set(monkeypatch, value):
     monkeypatch.setenv("BLEUPRINT_MIRROR", value)
-    assert environment.value("BLEUPRINT_MIRROR") is None
+    assert environment.nonempty_variable("BLEUPRINT_MIRROR") is None
     assert environment.mirror() is None
     monkeypatch.delenv("BLEUPRINT_MIRROR")
-    assert environment.value("BLEUPRINT_MIRROR") is None
+    assert environment.nonempty_variable("BLEUPRINT_MIRROR") is None
 
 
 def test_a_mirror_with_a_password_is_refused(monkeypatch):
@@ -64,7 +64,7 @@ def test_a_whole_number_within_its_limits(monkeypatch, value, arguments, expecte
     monkeypatch.delenv("RANK", raising=False)
     if value is not None:
         monkeypatch.setenv("RANK", value)
-    assert environment.whole_number("RANK", **arguments) == expected
+    assert environment.launcher_number("RANK", **arguments) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_any_other_number_is_refused(monkeypatch, value, arguments, limits):
         monkeypatch.setenv("RANK", value)
     said = f"^RANK is {value!r}: it must be a whole number {limits}$"
     with pytest.raises(UserError, match=said):
-        environment.whole_number("RANK", **arguments)
+        environment.launcher_number("RANK", **arguments)
 
 
 @pytest.mark.parametrize(("value", "emulates"), [("1", True), ("0", False), ("", False)])

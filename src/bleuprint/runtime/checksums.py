@@ -52,16 +52,25 @@ def read_checksums(path: Path) -> dict[str, str]:
         entry = _parse_line(text)
         if entry is None:
             raise DamagedFile(path, f"line {number} is not a SHA-256 and a name", REMEDY)
-        file = PurePosixPath(entry.name)
-        is_inside = not file.is_absolute() and ".." not in file.parts
-        if not is_inside or "\0" in entry.name:
+        if not _is_inside_folder(entry.name):
             problem = f"line {number} names {entry.name!r}, which is not inside the folder"
             raise DamagedFile(path, problem, REMEDY)
-        known_sha256 = sums.setdefault(str(file), entry.sha256)
+        # The path without parts such as "./", so that it names the same file as another entry.
+        file = str(PurePosixPath(entry.name))
+        known_sha256 = sums.setdefault(file, entry.sha256)
         if known_sha256 != entry.sha256:
             problem = f"line {number} is a second checksum of {entry.name!r}"
             raise DamagedFile(path, problem, REMEDY)
     return sums
+
+
+def _is_inside_folder(name: str) -> bool:
+    """Return whether a name in the list is a path inside the folder of the list.
+
+    A list from elsewhere could name `/etc/passwd` or `../other`.
+    """
+    file = PurePosixPath(name)
+    return not file.is_absolute() and ".." not in file.parts and "\0" not in name
 
 
 def _parse_line(text: str) -> FileChecksum | None:

@@ -32,8 +32,8 @@ NETRC_ADVICE = (
 _DEFAULT_TIMEOUT_SECONDS = 300
 
 
-def value(name: str) -> str | None:
-    """Return the value of a variable; None if it is not set, is empty, or has spaces only."""
+def nonempty_variable(name: str) -> str | None:
+    """Return the value of an environment variable; None if it is not set, is empty, or is blank."""
     text = os.environ.get(name, "")
     return text if text.strip() else None
 
@@ -47,7 +47,7 @@ def mirror() -> str | None:
     Raises:
         UserError: The URL contains a secret, which would be copied into records and reports.
     """
-    folder_or_url = value("BLEUPRINT_MIRROR")
+    folder_or_url = nonempty_variable("BLEUPRINT_MIRROR")
     if folder_or_url is not None and has_secret(folder_or_url):
         raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC_ADVICE}")
     return folder_or_url
@@ -55,7 +55,7 @@ def mirror() -> str | None:
 
 def netrc_file() -> Path:
     """Return the file of user names and passwords of hosts, as curl and requests know it."""
-    return Path(value("NETRC") or "~/.netrc").expanduser()
+    return Path(nonempty_variable("NETRC") or "~/.netrc").expanduser()
 
 
 def worker_count() -> int:
@@ -87,7 +87,7 @@ def _positive_number(name: str) -> int | None:
     Raises:
         UserError: The value is not a whole number from 1.
     """
-    text = value(name)
+    text = nonempty_variable(name)
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
@@ -95,7 +95,7 @@ def _positive_number(name: str) -> int | None:
     return int(text)
 
 
-def whole_number(
+def launcher_number(
     name: str, lowest: int, highest: int | None = None, default: int | None = None
 ) -> int:
     """Return the whole number to which a launcher has set an environment variable.
@@ -167,7 +167,7 @@ def project_root() -> Path:
 
     `dvc exp run --queue` runs in a copy of the project, and sets DVC_ROOT to the project itself.
     """
-    return Path(value("DVC_ROOT") or Path.cwd()).resolve()
+    return Path(nonempty_variable("DVC_ROOT") or Path.cwd()).resolve()
 
 
 def is_experiment_copy() -> bool:

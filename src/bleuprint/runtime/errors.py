@@ -106,6 +106,7 @@ def run_main(main: Callable[[], None]) -> NoReturn:
         # Flushed inside `try`, so that an error of standard output is reported like other errors.
         sys.stdout.flush()
         if system_exit is not None:
+            # While the process exits, Ctrl-C must not print a traceback.
             interrupts.terminate_on_interrupt()
             raise system_exit
     except KeyboardInterrupt:

@@ -127,16 +127,16 @@ def _temporary_path(path: Path) -> Path:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name_pattern = re.compile(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_REPLACED_SUFFIX)})?")
-    for left_path in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        match = name_pattern.fullmatch(left_path.name)
+    for leftover_path in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        match = name_pattern.fullmatch(leftover_path.name)
         if match is None:
             continue  # Another program, such as an editor, made this file.
         if _is_other_running_process(int(match[1])):
             continue
-        if left_path.name.endswith(_REPLACED_SUFFIX) and not path.exists():
-            left_path.rename(path)
+        if leftover_path.name.endswith(_REPLACED_SUFFIX) and not path.exists():
+            leftover_path.rename(path)
         else:
-            _remove(left_path)
+            _remove(leftover_path)
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
 
 
@@ -201,6 +201,7 @@ def name_in_errors(path: Path) -> Iterator[None]:
     except Exception as error:
         match = _ERROR_NUMBER.search(str(error))
         if match is None:
+            # Errors of safetensors about damaged content contain this word.
             if "deserializing" in str(error):
                 remedy = "get an intact copy, or run: make reproduce"
                 raise DamagedFile(path, str(error), remedy) from None

@@ -55,7 +55,7 @@ def describe_machine_error(error: BaseException) -> str | None:
         return None
     parts = [error.strerror or os.strerror(error.errno), error.filename]
     with suppress(OSError):
-        parts.append(_advice(error.errno, error.filename))
+        parts.append(_advice_for_system_error(error.errno, error.filename))
     return ": ".join(str(part) for part in parts if part)
 
 
@@ -86,7 +86,7 @@ def _damaged_module(error: BaseException) -> str | None:
     return None
 
 
-def _advice(error_number: int, file_name: str | bytes | int | None) -> str:
+def _advice_for_system_error(error_number: int, file_name: str | bytes | int | None) -> str:
     """Return what the user can do about an error of the operating system.
 
     There is advice if the disk is full or if too many files are open; otherwise the text is empty.
@@ -147,7 +147,8 @@ def describe_memory() -> str:
     The limits of the process (ulimit) and of its container or cluster job are named, too.
     """
     try:
-        import psutil  # imported here: all stages import this module
+        # Imported here, because it is hardly ever needed and all stages import this module.
+        import psutil
 
         memory = psutil.virtual_memory()
         total = format_bytes(memory.total)
@@ -177,8 +178,8 @@ def format_bytes(count: float) -> str:
 def explain_kill() -> str:
     """Explain why a process was killed (SIGKILL), if it may have used too much memory.
 
-    Linux kills processes when memory runs out, and counts them. If the count has risen since this
-    program started, this is the likely reason.
+    When memory runs out (OOM, out of memory), Linux kills processes, and counts them. If the count
+    has risen since this program started, this is the likely reason.
 
     Returns:
         The end of a message, beginning with a comma or a semicolon; empty if the count is the same.

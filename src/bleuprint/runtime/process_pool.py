@@ -42,6 +42,7 @@ def map_parts(
     Raises:
         UserError: A process was killed.
     """
+    # A few parts are read to find out whether there is enough work for several processes.
     remaining_parts = iter(parts)
     first_parts = list(islice(remaining_parts, _MIN_PARTS_FOR_POOL))
     all_parts = chain(first_parts, remaining_parts)
@@ -49,6 +50,7 @@ def map_parts(
         yield from map(prepare(), all_parts)
         return
     results: deque[Future[R]] = deque()
+    # Processes that other code has started, and that must not be killed with the workers.
     earlier_children = set(active_children())
     # Fork is the fastest way to start a process. But it copies locks that the threads of torch hold
     # at that moment, and the copy would wait for them for ever.

@@ -54,7 +54,7 @@ def store_uri() -> str:
     The user may set it in MLFLOW_TRACKING_URI. By default, it is the file mlflow.db in the folder
     of the project.
     """
-    address = environment.value("MLFLOW_TRACKING_URI")
+    address = environment.nonempty_variable("MLFLOW_TRACKING_URI")
     if address:
         return address
     return f"{_FILE_SCHEME}{environment.project_root() / 'mlflow.db'}"

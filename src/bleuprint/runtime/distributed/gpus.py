@@ -117,7 +117,7 @@ def _is_nvidia_gpu(device_folder: Path) -> bool:
     return vendor_id.startswith(_NVIDIA_VENDOR_ID) and device_class.startswith(_DISPLAY_CLASS)
 
 
-def occupy(device: torch.device, process: str) -> Member:
+def claim_device(device: torch.device, process: str) -> Member:
     """Take a GPU for this process, and test that PyTorch can compute on it.
 
     Args:

@@ -24,9 +24,9 @@ from bleuprint.runtime.distributed import nccl
 from bleuprint.runtime.distributed.gpus import (
     Member,
     check_gpus,
+    claim_device,
     find_slowdowns,
     gpu_count,
-    occupy,
 )
 from bleuprint.runtime.distributed.ranks import ProcessRank, rank_from_launcher
 from bleuprint.runtime.distributed.rendezvous import exchange_members
@@ -254,7 +254,7 @@ def init_process_group() -> Group:
     end_with_launcher()
     process = rank_from_launcher()
     device = _choose_device(process)
-    member = occupy(device, str(process))
+    member = claim_device(device, str(process))
     members = [member]
     if process.size > 1:
         members = _join_group(process, device, member)

@@ -19,37 +19,40 @@ from bleuprint.runtime.errors import PeerLost, run_main
 _INTERVAL_SECONDS = 1.0
 
 
-def watch(error: Callable[[], Any], process: str) -> None:
+def watch(read_error: Callable[[], Any], process: str) -> None:
     """Start a thread that ends this process when the communication between GPUs has failed.
 
     The main thread may wait for the GPU at that time, and could not notice the failure. The process
     prints that it has lost another process and exits with the status of PeerLost.
 
     Args:
-        error: A function that returns the error that torch has noted of NCCL, an `ErrorType`.
+        read_error: A function that returns the error that torch has noted of NCCL, which is
+            `SUCCESS` until one occurs.
         process: The name of this process for the message, such as `process 0 of 2 on host`.
     """
 
     def end_after_error() -> None:
         """Wait for an error, and end this process as if its main function raised PeerLost."""
-        error_name = _wait_for_error(error)
+        error_name = _wait_for_error(read_error)
         if error_name is not None:
+            # An exception would end only this thread, so the whole process is ended by run_main.
             run_main(lambda: _raise_peer_lost(process, error_name))
 
     Thread(target=end_after_error, daemon=True).start()
 
 
-def _wait_for_error(error: Callable[[], Any]) -> str | None:
+def _wait_for_error(read_error: Callable[[], Any]) -> str | None:
     """Wait until torch notes that NCCL has failed, or until the training has ended.
 
     Args:
-        error: A function that returns the error that torch has noted of NCCL, an `ErrorType`.
+        read_error: A function that returns the error that torch has noted of NCCL, which is
+            `SUCCESS` until one occurs.
 
     Returns:
         The name of the error, such as `TIMEOUT`; None if the training ended without an error.
     """
     while distributed.is_initialized():
-        error_name: str = error().name
+        error_name: str = read_error().name
         if error_name != "SUCCESS":
             return error_name
         time.sleep(_INTERVAL_SECONDS)

@@ -69,17 +69,17 @@ def _rank_from_variables() -> ProcessRank:
     Raises:
         UserError: A variable is missing or wrong; the message names it.
     """
-    size = environment.whole_number("WORLD_SIZE", lowest=1)
+    size = environment.launcher_number("WORLD_SIZE", lowest=1)
     if size > 1:
         for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
             if not os.environ.get(name):
                 raise UserError(
                     f"WORLD_SIZE is {size}, but {name} is not set: start it by torchrun"
                 )
-    rank = environment.whole_number("RANK", lowest=0, default=0)
+    rank = environment.launcher_number("RANK", lowest=0, default=0)
     if rank >= size:
         raise UserError(f"RANK is {rank}, but WORLD_SIZE is {size}: ranks are 0 to {size - 1}")
-    local_rank = environment.whole_number("LOCAL_RANK", lowest=0, default=0)
+    local_rank = environment.launcher_number("LOCAL_RANK", lowest=0, default=0)
     if size > 1:
         master_port()  # Raises UserError if MASTER_PORT is wrong.
     return ProcessRank(rank, size, local_rank)
@@ -94,4 +94,4 @@ def _set_slurm_address() -> None:
 
 def master_port() -> int:
     """Return the number in MASTER_PORT; raise UserError if it is not a port number."""
-    return environment.whole_number("MASTER_PORT", lowest=1, highest=_HIGHEST_PORT)
+    return environment.launcher_number("MASTER_PORT", lowest=1, highest=_HIGHEST_PORT)

@@ -45,7 +45,7 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
     store.set(own_key, own_entry)
     wait_until(
         is_done=lambda: not _absent_ranks(store, process.size),
-        missing=lambda: _missing_processes(store, process.size),
+        describe_missing=lambda: _missing_processes(store, process.size),
     )
     if store.get(own_key).decode() != own_entry:
         raise UserError(f"RANK is {process.rank} in two processes: give each process its own rank")
@@ -68,7 +68,7 @@ def _check_command(store: Store, process: ProcessRank) -> None:
         store.set(_COMMAND_KEY, own_command)
     wait_until(
         is_done=lambda: store.check([_COMMAND_KEY]),
-        missing=lambda: _missing_processes(store, process.size),
+        describe_missing=lambda: _missing_processes(store, process.size),
     )
     command = store.get(_COMMAND_KEY).decode()
     if command == own_command:

@@ -51,7 +51,7 @@ def connect(process: ProcessRank) -> Store:
         # TCPStore would wait for the server as well, but it prints a C++ stack if none answers.
         wait_until(
             is_done=lambda: _accepts_connections(host, port),
-            missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
+            describe_missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
         )
     store = _open_store(process, host, port, is_server)
     # torchrun keeps its store, with the keys of the last attempt, when it restarts the processes.
@@ -61,13 +61,13 @@ def connect(process: ProcessRank) -> Store:
     return PrefixStore(f"attempt {attempt}", store)
 
 
-def wait_until(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
+def wait_until(is_done: Callable[[], bool], describe_missing: Callable[[], str]) -> None:
     """Wait until a condition holds, for BLEUPRINT_TIMEOUT seconds at most.
 
     Args:
         is_done: A function that returns whether the condition holds. It is called again and again.
-        missing: A function that returns what has not happened, such as `of 2 processes, 1 did not
-            join`. It is called only if the time is over, for the message.
+        describe_missing: A function that returns what has not happened, such as `of 2 processes, 1
+            did not join`. It is called only if the time is over, for the message.
 
     Raises:
         UserError: The condition does not hold in time.
@@ -76,7 +76,7 @@ def wait_until(is_done: Callable[[], bool], missing: Callable[[], str]) -> None:
     deadline = time.monotonic() + timeout_seconds
     while not is_done():
         if time.monotonic() > deadline:
-            raise UserError(f"{missing()} within {timeout_seconds} s (BLEUPRINT_TIMEOUT)")
+            raise UserError(f"{describe_missing()} within {timeout_seconds} s (BLEUPRINT_TIMEOUT)")
         time.sleep(POLL_SECONDS)
 
 
