@@ -63,7 +63,7 @@ def _add_new_corpus(commands: Commands) -> None:
 def _cite(_: argparse.Namespace) -> None:
     """Print the BibTeX of what the experiment uses.
 
-    These are the papers of its corpora, methods, metrics and tools.
+    These are the works about its texts and its methods, as entries for a bibliography.
     """
     from bleuprint.report.citations import citations
 

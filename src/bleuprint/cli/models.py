@@ -64,7 +64,11 @@ def _ui(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    """Write a trained system for CTranslate2 into a folder, without this project."""
+    """Write a trained system for CTranslate2 into a folder, without this project.
+
+    CTranslate2 is a library that runs trained models fast. The folder can be used without this
+    project.
+    """
     from bleuprint.serving.export import export
 
     settings = load_settings()

@@ -171,7 +171,8 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
         text: The size of the training text.
         valid_pairs: The number of validation pairs.
     """
-    # Portable arithmetic has the same results on every machine, and uses one thread.
+    # Times are kept apart by the setting `arithmetic`: portable arithmetic uses one core, native
+    # arithmetic all of them.
     portable_seconds: list[float] = []
     native_seconds: list[float] = []
     for name, system in load_settings().trained_systems_on(corpus_name).items():
@@ -190,13 +191,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
         yield line
     if portable_seconds or native_seconds:
         training_seconds = _seconds_of_all_trainings(portable_seconds, native_seconds)
-        preparation_minutes = _FIXED_MINUTES + text.pairs / _PAIRS_PREPARED_PER_MINUTE
-        total = _minutes(training_seconds / 60 + preparation_minutes)
-        idle_cores = counted(environment.worker_count(), "idle core")
-        yield (
-            f"forecast for {corpus_name}, without other corpora: {total}, "
-            f"on {idle_cores} of this machine"
-        )
+        yield _line_on_all_stages(corpus_name, text, training_seconds)
     yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
 
 
@@ -214,6 +209,23 @@ def _line_on_updates(name: str, system: "System", text: "TextSize", max_updates:
     epochs = epochs_in_updates(system.train, text, max_updates)
     updates = counted(max_updates, "update")
     return f"{name} trains for at most {updates}, {epochs:,.1f} epochs"
+
+
+def _line_on_all_stages(corpus_name: str, text: "TextSize", training_seconds: float) -> str:
+    """Return how long all stages of a corpus may take on this machine.
+
+    Args:
+        corpus_name: The name of the corpus in params.yaml.
+        text: The size of the training text, which takes time to prepare.
+        training_seconds: How long all trainings on the corpus take together.
+    """
+    preparation_minutes = _FIXED_MINUTES + text.pairs / _PAIRS_PREPARED_PER_MINUTE
+    total = _minutes(training_seconds / 60 + preparation_minutes)
+    idle_cores = counted(environment.worker_count(), "idle core")
+    return (
+        f"forecast for {corpus_name}, without other corpora: {total}, "
+        f"on {idle_cores} of this machine"
+    )
 
 
 def _seconds_of_training(

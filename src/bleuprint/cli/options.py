@@ -27,7 +27,7 @@ def add_command(
 
     Args:
         commands: The subparsers of the command line, to which argparse adds commands.
-        run: The function that runs the command, given the parsed arguments. The first sentence of
+        run: The function that runs the command, given the parsed arguments. The first paragraph of
             its docstring is the help of the command.
         example: An example that the help shows, such as `inspect phrasebook-en-de`; its first word
             is the name of the command.

@@ -19,6 +19,9 @@ from bleuprint.runtime.wording import counted
 if TYPE_CHECKING:
     from bleuprint.pipeline.plan import PlannedStage
 
+# The width of the column that names the stages of a plan, in characters.
+_NAME_WIDTH = 36
+
 
 def add_commands(commands: Commands) -> None:
     """Add the commands check, plan, reproduce and sync to the command line of bleuprint.
@@ -71,14 +74,14 @@ def _refuse_unusable_settings(settings: Settings) -> None:
     from bleuprint.report.citations import citations
     from bleuprint.scoring.bleu import bleu_metric
 
-    # The folders of outputs and of the weights to start from are usable.
+    # A folder of outputs must not be a link, and weights to start from must exist.
     resolved_settings(settings)
     check_tokenizers(settings)
-    # The packages that sacreBLEU needs to tokenize the target languages are installed.
+    # sacreBLEU needs packages to tokenize some target languages, such as Japanese.
     no_references: list[str] = []
     for language_pair in settings.language_pairs().values():
         bleu_metric(no_references, language_pair.target)
-    # No two BibTeX entries have the same key.
+    # Two different works must not have the same BibTeX key.
     citations(settings)
 
 
@@ -159,7 +162,7 @@ def _plan_line(kind: str, stages: Sequence["PlannedStage"]) -> str:
     if len(stages) == 1:
         stages_text = stages[0].stage.name
     reasons = _join_reasons([stage.why for stage in stages])
-    return f"{stages_text:<36}  {reasons}{_duration_note(stages)}"
+    return f"{stages_text:<{_NAME_WIDTH}}  {reasons}{_duration_note(stages)}"
 
 
 def _last_seconds(planned_stage: "PlannedStage") -> float | None:
