@@ -49,7 +49,8 @@ def decode_line(
         UserError: The line is not UTF-8, or the file is compressed, is UTF-16, or ends its lines in
             \r; the message names the file, the line and the byte.
     """
-    # This function is called for each line of a corpus, so that the usual line is decoded first.
+    # This function is called for each line of a corpus, so that only two lines are examined before
+    # they are decoded. The other ones are examined if they cannot be decoded.
     if number <= 2:
         _check_first_lines(line, file, number)
     try:
@@ -135,12 +136,11 @@ def _describe_wrong_byte(
     valid_lines = non_ascii_lines
     invalid_lines = 1
     for next_line in next_lines:
-        if next_line.isascii():
-            continue
-        if _is_utf8(next_line):
-            valid_lines += 1
-        else:
-            invalid_lines += 1
+        if not next_line.isascii():
+            if _is_utf8(next_line):
+                valid_lines += 1
+            else:
+                invalid_lines += 1
     if error.reason == "unexpected end of data":
         hint = "is the file cut short?"
     elif valid_lines > 0:
@@ -201,16 +201,7 @@ def read_line_batches(
     """
     number = 1
     non_ascii_lines = 0
-    unfinished_line = b""
-    is_at_end = False
-    while not is_at_end:
-        block = _read_available(stream, name)
-        is_at_end = not block
-        lines = BytesIO(unfinished_line + block).readlines()
-        unfinished_line = b""
-        if not is_at_end and lines and not lines[-1].endswith(b"\n"):
-            # The rest of this line comes with the next block.
-            unfinished_line = lines.pop()
+    for lines in _read_available_lines(stream, name):
         for start in range(0, len(lines), max_lines):
             batch: list[tuple[int, str]] = []
             try:
@@ -228,6 +219,26 @@ def read_line_batches(
                     yield batch
                 raise
             yield batch
+
+
+def _read_available_lines(stream: BufferedReader | BytesIO, name: str) -> Iterator[list[bytes]]:
+    """Yield the lines of a stream in lists: each time the lines that are available by then.
+
+    Args:
+        stream: The bytes.
+        name: The stream's name in messages.
+    """
+    unfinished_line = b""
+    is_at_end = False
+    while not is_at_end:
+        block = _read_available(stream, name)
+        is_at_end = not block
+        lines = BytesIO(unfinished_line + block).readlines()
+        unfinished_line = b""
+        if not is_at_end and lines and not lines[-1].endswith(b"\n"):
+            # The rest of this line comes with the next block.
+            unfinished_line = lines.pop()
+        yield lines
 
 
 def _read_available(stream: BufferedReader | BytesIO, name: str) -> bytes:
