@@ -59,7 +59,7 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
 def _edited_key(
     keys: Iterable[tuple[str, ...]], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> str | None:
-    """Return the first key whose value differs between two versions of reports/resolved.json.
+    """Return the first setting whose value differs between two versions of reports/resolved.json.
 
     Args:
         keys: The keys to compare, each as the names on the way to a nested value, such as
@@ -100,7 +100,7 @@ def _setting_keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _read_resolved() -> Mapping[str, Any]:
-    """Return the content of reports/resolved.json; an empty dict if it is missing or damaged.
+    """Return the settings in reports/resolved.json; an empty dict if it is missing or damaged.
 
     This is not an error here: a stage that needs the file reads it again and raises the error.
     """

@@ -98,11 +98,11 @@ def _causes(
 def _changed_parameters(
     first_stage: Mapping[str, Any], second_stage: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Describe each value of reports/resolved.json that differs between two runs of a stage.
+    """Describe each setting, code hash and file hash that differs between two runs of a stage.
 
-    The keys of this file start with `code`, with `inputs` (the user's own files) or with a section
-    of settings. The texts are `code of stages/clean.py`, `data inputs/train.de` or
-    `settings runs.small.own.train.dropout 0.1 and 0.3`, for example.
+    DVC records these values of a stage with their keys in reports/resolved.json. The descriptions
+    are texts such as `code of stages/clean.py`, `data inputs/train.de` or
+    `settings runs.small.own.train.dropout 0.1 and 0.3`.
 
     Args:
         first_stage: What dvc.lock records for the stage in the first run.

@@ -110,6 +110,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     Raises:
         UserError: There is a mistake in params.yaml or dvc.yaml, or a merge conflict in dvc.lock.
     """
+    # The stages that DVC has recorded in dvc.lock have run before.
     recorded = LockFile.read(root).blocks
     # The stage resolve runs before all others and writes reports/resolved.json. Here its content is
     # computed without writing it, and DVC compares the other stages with this content.
@@ -119,25 +120,28 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     inputs_by_stage = input_paths(stages, root)
     status = changed_stages(root, content)
     entries = load_entries(root)
-    writers: dict[str, str] = {}
+    # The name of the stage that writes each output.
+    writer_by_path: dict[str, str] = {}
     for stage in stages:
         for path in stage.outputs:
-            writers[path] = stage.name
+            writer_by_path[path] = stage.name
     # The output of resolve is known already, so no stage is planned because resolve has to run.
     changed = status.keys() - {"resolve"}
     planned: dict[str, PlannedStage] = {}
     for stage in stages:
         inputs = inputs_by_stage[stage.name]
-        earlier_stages = [writers[path] for path in inputs if path in writers]
-        rewritten_inputs = {path for path in inputs if writers.get(path) in changed}
-        is_new = stage.name not in recorded
-        why = _NEW if is_new else None
-        if why is None:
+        earlier_stages = [writer_by_path[path] for path in inputs if path in writer_by_path]
+        why: str | None
+        if stage.name in recorded:
+            rewritten_inputs = {path for path in inputs if writer_by_path.get(path) in changed}
             why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs)
-        if why is None:
-            why = _reason_of_earlier_stage(earlier_stages, planned)
-        if is_new and stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
-            why = _reason_of_finished_training(stage, settings, root) or _NEW
+            if why is None:
+                why = _reason_of_earlier_stage(earlier_stages, planned)
+        else:
+            why = _NEW
+            # The same training may have run before, for a system with another name.
+            if stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
+                why = _reason_of_finished_training(stage, settings, root) or _NEW
         if why is not None:
             planned[stage.name] = PlannedStage(stage, why, entries[stage.kind].is_of_runs())
     return list(planned.values())

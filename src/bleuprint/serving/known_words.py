@@ -76,7 +76,8 @@ class KnownWords:
     def __str__(self) -> str:
         """Describe the training text: `9 pairs of toy, with 30 different source words`."""
         pairs = counted(self._corpus.sets["train"].pairs, "pair")
-        description = f"{pairs} of {self._corpus.folder.name}"
+        corpus_name = self._corpus.folder.name
+        description = f"{pairs} of {corpus_name}"
         if self._has_text:
             description += f", with {counted(len(self), 'different source word')}"
         return description
