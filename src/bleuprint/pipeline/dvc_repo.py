@@ -29,9 +29,9 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
 
     Args:
         root: The project's folder.
-        resolved: If given, DVC reads these settings instead of the file reports/resolved.json, which
-            contains params.yaml with all defaults filled in. So DVC can be asked what it would do
-            with settings that are not written yet.
+        resolved: If given, DVC reads these settings instead of the file reports/resolved.json, that
+            is, params.yaml with all defaults filled in. So DVC can be asked what it would do with
+            settings that are not written yet.
 
     Yields:
         DVC's repository, a `dvc.repo.Repo`.
@@ -142,8 +142,8 @@ def changed_stages(
     Args:
         root: The project's folder.
         resolved: If given, DVC compares these settings instead of the file reports/resolved.json,
-            which contains params.yaml with all defaults filled in. So the answer is known before
-            the file is written.
+            that is, params.yaml with all defaults filled in. So the answer is known before the file
+            is written.
 
     Returns:
         The changes of each stage by the stage's name: a list of texts such as "changed command",
@@ -177,9 +177,10 @@ def changed_stages(
 def _take_out_resolved_file(dvc_stages: Sequence[Any], new_text: str) -> dict[str, dict[str, Any]]:
     """Find the stages for which a new version of reports/resolved.json is a change.
 
-    The file contains all settings. It is not written yet, but DVC would hash the version on disk. So
-    the file is taken out of the dependencies and outputs of DVC's stage objects, and the MD5 of the
-    new version is compared here with the one in dvc.lock. The objects must not be saved afterwards.
+    The file contains all settings. The new version is not written yet, and DVC would hash the one
+    on disk. So the file is taken out of the dependencies and outputs of DVC's stage objects, and
+    the MD5 of the new version is compared here with the one in dvc.lock. The objects must not be
+    saved afterwards.
 
     Args:
         dvc_stages: DVC's objects for all stages; changed in memory.

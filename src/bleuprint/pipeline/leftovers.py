@@ -85,35 +85,35 @@ def _remove_empty_parents(path: Path, root: Path) -> None:
 
 
 def _find_leftovers(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield outputs that belong to no entry of params.yaml, in folders that stages read as a whole.
+    """Yield outputs of what the user has removed from params.yaml, in folders that stages read.
 
     Args:
         settings: The settings in params.yaml.
         root: The project's folder; the paths are relative to it.
     """
-    yield from _results_of_unnamed_runs(settings, root)
-    yield from _models_of_unnamed_seeds(settings, root)
+    yield from _results_of_removed_runs(settings, root)
+    yield from _models_of_removed_seeds(settings, root)
     yield from _leftovers_in_shared_folders(settings, root)
     yield from _existing_folders_of_version_1_0(settings, root)
-    yield from _data_of_unnamed_corpora(settings, root)
+    yield from _data_of_removed_corpora(settings, root)
 
 
-def _results_of_unnamed_runs(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the folders results/SYSTEM/CORPUS/SEED whose run params.yaml does not name.
+def _results_of_removed_runs(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the folders results/SYSTEM/CORPUS/SEED of runs that params.yaml no longer names.
 
-    The stage report depends on the folder results.
+    The stage report reads all folders in results.
     """
     for folder in _matching(root, "results/*/*/*"):
-        if _belongs_to_unnamed_run(folder, settings):
+        if _belongs_to_removed_run(folder, settings):
             yield folder
 
 
-def _models_of_unnamed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the models of unnamed seeds, in folders models/SYSTEM/CORPUS that a stage reads.
+def _models_of_removed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the models of seeds that params.yaml no longer names, if a stage would read them.
 
-    A stage reads the models of all seeds if another system is fine-tuned from them, or if they
-    translate text into synthetic training text. Other models may stay: each stage that reads one
-    depends on the folder of a single seed.
+    A stage reads the complete folder models/SYSTEM/CORPUS, with one model per seed, if another
+    system is fine-tuned from these models, or if they translate text into synthetic training text.
+    Models in other folders may stay: the stages that read them depend on the folder of one seed.
     """
     needed_entries = {reference.needed for reference in settings.references()}
     for needed in needed_entries:
@@ -121,12 +121,12 @@ def _models_of_unnamed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
         if not needed.system:
             continue
         for folder in _matching(root, f"models/{needed.system}/{needed.corpus}/*"):
-            if _belongs_to_unnamed_run(folder, settings):
+            if _belongs_to_removed_run(folder, settings):
                 yield folder
 
 
-def _belongs_to_unnamed_run(folder: Path, settings: Settings) -> bool:
-    """Whether a folder has the name of a run that params.yaml does not name.
+def _belongs_to_removed_run(folder: Path, settings: Settings) -> bool:
+    """Whether a folder belongs to a run that params.yaml no longer names.
 
     A run is one system on one corpus with one seed. A run counts as named if params.yaml names all
     three, even if it excludes this combination: the stages of an excluded run write empty outputs.
@@ -177,8 +177,8 @@ def _existing_folders_of_version_1_0(settings: Settings, root: Path) -> Iterator
             yield folder
 
 
-def _data_of_unnamed_corpora(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the data of corpora that params.yaml does not name, in folders that the report reads.
+def _data_of_removed_corpora(settings: Settings, root: Path) -> Iterator[Path]:
+    """Yield the data of corpora that params.yaml no longer names, in folders that the report reads.
 
     Each of these folders contains one item per corpus, such as data/filter_stats/CORPUS.
     """

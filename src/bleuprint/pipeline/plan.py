@@ -64,8 +64,8 @@ class PlannedStage:
     def last_seconds_with_another_seed(self) -> float | None:
         """How many seconds the same stage took with another seed; None if unknown.
 
-        This estimate is only for a stage that has never run with its own seed: None, too, if
-        `last_seconds` is known, or if the stage has no seed.
+        This estimate is for a stage that has never run with its own seed. If it has, so that
+        `last_seconds` is known, or if the stage has no seed, this is None.
         """
         command = _script_with_arguments(self.stage)
         has_seed = self.is_of_runs
@@ -163,7 +163,7 @@ def _reason_to_run(
     """
     for change in changes:
         if not isinstance(change, Mapping):
-            continue  # A text, which is looked at below.
+            continue  # A text. It is considered after the mappings.
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):
                 # Some settings have changed. Their keys are the keys of `state`.
@@ -231,7 +231,8 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
         root: The project's folder.
 
     Returns:
-        The reason; None if there is no such training, or if its data does not exist yet.
+        A text such as `is new under this name; its training is in work/... already`; None if there
+        is no such training, or if its data does not exist yet.
     """
     # An error here means that the data is missing. The stage itself reports it when it runs.
     with chdir(root), suppress(UserError, OSError):
