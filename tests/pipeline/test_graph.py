@@ -170,7 +170,7 @@ def test_the_files_of_an_external_system_are_settings_of_translate(stages):
 def test_snakemakes_config_is_refused(project):
     output = project.run("snakemake", "-n", "--config", "beam=2", status=1)
     assert re.fullmatch(
-        r"(Using .*\n)?bleuprint: error: --config beam: has no effect; edit params.yaml, or .*\n",
+        r"(Using .*\n)?bleuprint: error: --config beam has no effect\. Edit params.yaml, or .*\n",
         output,
     )
 

@@ -115,7 +115,7 @@ def test_of_void_marks_those_are_named_whose_stages_have_not_run_since(finished,
     (root / first.mark).write_text("of a killed run")
     (root / second.mark).write_text("of a killed run")
     recording.record_finished(root)
-    said = "not recorded, since a dependency has changed after the start: clean@own, dedup@own; "
+    said = "not recorded, since an input has changed after their start: clean@own, dedup@own. "
     assert said in capsys.readouterr().err
 
 
@@ -124,7 +124,7 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     cache = root / ".dvc" / "cache"
     cache.write_text("no folder")
     with pytest.raises(
-        UserError, match=r"^DVC did not record .*cache.*; to try again: bleuprint sync"
+        UserError, match=r"^DVC did not record .*cache.*\. To try again: bleuprint sync"
     ):
         recording.record_finished(root)
     assert not (root / "dvc.lock").exists()

@@ -31,7 +31,7 @@ def bin(tmp_path, monkeypatch):
 def test_jobs_that_a_killed_run_has_left_are_named(bin, tmp_path):
     lines = f"7|rule_train_w_a_b_1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train_w_a_b_1|/elsewhere\n"
     program(bin, "squeue", lines)
-    with pytest.raises(UserError, match=r"run here: 7; wait for them \(squeue\).*scancel 7$"):
+    with pytest.raises(UserError, match=r"this project: 7\. Wait .*\(squeue .*scancel 7$"):
         slurm.check_no_earlier_jobs(tmp_path)
     slurm.check_no_earlier_jobs(tmp_path.parent)
 
@@ -73,7 +73,9 @@ def test_a_run_that_would_wait_for_ever_is_refused(bin, command, storage, refuse
         executor_plugin=SimpleNamespace(name="slurm"), executor_settings=settings
     )
     if refused:
-        with pytest.raises(UserError, match=r"no accounts .* put `slurm-status-command: squeue`"):
+        with pytest.raises(
+            UserError, match=r"no accounts .* Add .*: slurm-status-command: squeue$"
+        ):
             slurm.check_cluster(workflow)
     else:
         slurm.check_cluster(workflow)

@@ -156,7 +156,9 @@ def test_results_that_dvc_lock_does_not_name_are_reported(tmp_path, capsys):
     open_report(str(tmp_path))
     assert capsys.readouterr().err == ""
     open_report(str(write(tmp_path, 45.0)))
-    assert f"{tmp_path}: {RESULTS} is not the file that dvc.lock names: " in capsys.readouterr().err
+    assert (
+        f"{tmp_path}: {RESULTS} is not the file that dvc.lock records. " in capsys.readouterr().err
+    )
 
 
 def test_a_stage_that_the_other_lacks(tmp_path):

@@ -160,8 +160,11 @@ def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None
         return
     current_md5 = hashlib.md5(read_bytes(root / path)).hexdigest()
     if current_md5 != recorded_md5:
-        why = "edited, or not recorded yet (bleuprint sync)"
-        print_message(f"{name}: {path} is not the file that dvc.lock names: {why}", "note")
+        print_message(
+            f"{name}: {path} is not the file that dvc.lock records. It was edited, or it is not "
+            "recorded yet. To record it: bleuprint sync",
+            "note",
+        )
 
 
 def write_lock(stages: Sequence[Any]) -> None:

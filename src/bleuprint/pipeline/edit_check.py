@@ -48,10 +48,10 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
             problem = f"the code of stages/{stage_name}.py was edited while this ran"
         else:
             return
-        advice = "run make reproduce again"
+        advice = "DVC does not record its outputs. To run it again: make reproduce"
         if stage_name == "train":
-            advice += "; with the settings and code as they were, its training is not repeated"
-        raise UserError(f"{problem}: {advice}")
+            advice = f"If you undo the edit first, the training is not repeated. {advice}"
+        raise UserError(f"{problem}. {advice}")
 
     return check
 

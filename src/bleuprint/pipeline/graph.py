@@ -255,8 +255,8 @@ def _check_resources(stage_name: str, resources: Mapping[str, Any]) -> None:
     missing = [name for name in ("threads", "memory_gb", "hours") if name not in resources]
     if missing:
         raise UserError(
-            f"dvc.yaml: stage {stage_name}: meta lacks {join_with_and(missing)}: "
-            "name what a job of this stage needs"
+            f"dvc.yaml: stage {stage_name}: meta lacks {join_with_and(missing)}. "
+            "Add what a job of this stage needs"
         )
 
 

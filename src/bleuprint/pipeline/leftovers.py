@@ -59,7 +59,9 @@ def move_leftovers(settings: Settings, root: Path = Path()) -> None:
         _remove_empty_parents(path, root)
     if moved:
         names = ", ".join(str(path) for path in moved)
-        print_message(f"not in params.yaml, moved to {_REMOVED}: {names}", "note")
+        print_message(
+            f"outputs that params.yaml no longer names were moved to {_REMOVED}: {names}", "note"
+        )
 
 
 def _has_files(path: Path) -> bool:

@@ -65,7 +65,7 @@ def record_finished(root: Path = Path()) -> None:
         except Exception as error:  # DVC's errors have no common class.
             reason = describe_machine_error(error) or error
             raise UserError(
-                f"DVC did not record the finished stages: {reason}; to try again: bleuprint sync"
+                f"DVC did not record the finished stages: {reason}. To try again: bleuprint sync"
             ) from error
     marks = finished_marks(root)
     for mark in marks:
@@ -87,8 +87,8 @@ def _note_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
     to_run_again = [name for name in changed_stages(root) if name in outdated]
     if to_run_again:
         print_message(
-            "not recorded, since a dependency has changed after the start: "
-            f"{', '.join(to_run_again)}; make reproduce runs them again",
+            "stages that were not recorded, since an input has changed after their start: "
+            f"{', '.join(to_run_again)}. To run them again: make reproduce",
             "note",
         )
 

@@ -186,8 +186,8 @@ def _check_links(runs: Sequence[Run]) -> None:
         target = path.resolve()
         if not any(target.is_relative_to(folder) for folder in allowed_folders):
             raise UserError(
-                f"{path}: leads to {target}, outside the project, by a link. Replace the link by "
-                "what may be published"
+                f"{path}: leads to {target}, outside the project. Replace the link by a file or "
+                "folder that may be published"
             )
 
 

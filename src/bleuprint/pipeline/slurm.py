@@ -71,9 +71,9 @@ def check_cluster(workflow: Any) -> None:
     asks_squeue = workflow.executor_settings.status_command == "squeue"
     if no_accounts and not asks_squeue and shutil.which("sacct"):
         raise UserError(
-            f"this cluster keeps no accounts (AccountingStorageType is {no_accounts[1]}), and "
-            "Snakemake would wait forever for a job that has ended: put `slurm-status-command: "
-            "squeue` into the profile (profiles/slurm/config.yaml)"
+            f"this cluster keeps no accounts (AccountingStorageType is {no_accounts[1]}), so "
+            "Snakemake would wait forever for a job that has ended. Add this line to "
+            "profiles/slurm/config.yaml: slurm-status-command: squeue"
         )
     check_no_earlier_jobs(Path.cwd())
 
@@ -101,8 +101,8 @@ def check_no_earlier_jobs(folder: Path) -> None:
     if job_ids:
         listed_ids = " ".join(job_ids)
         raise UserError(
-            f"jobs of an earlier run still run here: {listed_ids}; wait for them (squeue), or end "
-            f"them: scancel {listed_ids}"
+            f"jobs of an earlier Snakemake run still run in this project: {listed_ids}. Wait until "
+            f"they end (squeue lists them), or end them: scancel {listed_ids}"
         )
 
 
@@ -123,6 +123,6 @@ def _slurm_output(*command: str) -> str:
         # The error text on one line.
         reason = " ".join(error.stderr.split())
         raise UserError(
-            f"SLURM does not answer {' '.join(command)}: {reason}; when this command works here "
-            "(on a login node, while the controller runs), run snakemake again"
+            f"SLURM does not answer {' '.join(command)}: {reason}. Run snakemake on a login node, "
+            "where this command works while the controller is running"
         ) from None

@@ -380,7 +380,7 @@ def refuse_config(config: Mapping[str, Any]) -> None:
     """
     if config:
         raise UserError(
-            f"--config {' '.join(config)}: has no effect; edit params.yaml, or use dvc exp run -S"
+            f"--config {' '.join(config)} has no effect. Edit params.yaml, or use: dvc exp run -S"
         )
 
 
