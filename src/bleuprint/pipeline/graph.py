@@ -133,15 +133,10 @@ def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[s
         The paths, by the name of the stage that reads them.
     """
     stages = list(graph)
-    all_outputs = dict[str, None]()
+    all_outputs = dict[str, None]()  # A dict, since it keeps the order and has each output once.
     for stage in stages:
         all_outputs.update(dict.fromkeys(stage.outputs))
-    # The outputs that are equal to a path, or in a folder with this path.
-    outputs_in: dict[str, list[str]] = defaultdict(list)
-    for output in all_outputs:
-        outputs_in[output].append(output)
-        for folder in _parent_folders(output):
-            outputs_in[folder].append(output)
+    outputs_in = _group_by_folder(all_outputs)
 
     # Many stages share a dependency, and listing the files of a folder takes time.
     @cache
@@ -166,6 +161,21 @@ def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[s
         without_repetitions = dict.fromkeys(inputs)
         inputs_by_stage[stage.name] = list(without_repetitions)
     return inputs_by_stage
+
+
+def _group_by_folder(outputs: Iterable[str]) -> dict[str, list[str]]:
+    """Return, for each output and each folder above an output, the outputs that are at or in it.
+
+    Args:
+        outputs: The paths of all outputs, such as `models/small/own/1/averaged`, which is at its
+            own path, and in the folders `models`, `models/small` and so on.
+    """
+    outputs_by_path: dict[str, list[str]] = defaultdict(list)
+    for output in outputs:
+        outputs_by_path[output].append(output)
+        for folder in _parent_folders(output):
+            outputs_by_path[folder].append(output)
+    return outputs_by_path
 
 
 def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:

@@ -76,7 +76,7 @@ def open_report(name: str) -> Report:
             other, or a file of a release has been changed.
     """
     if not name.strip():
-        raise UserError("the name of the other report is empty. Is a shell variable not set?")
+        raise UserError("the name of the other report is empty: is a variable not set?")
     path = Path(name)
     if not path.exists():
         # Not a path, so it is a commit. Its files are written to a temporary folder.
