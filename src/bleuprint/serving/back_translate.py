@@ -52,21 +52,10 @@ def back_translate(settings: Settings, name: str) -> None:
         decode=settings.system_on(synthetic.system, synthetic.corpus).decode,
         sampler=sampler,
     )
-    tokenizer = translator.corpus.tokenizer(corpus.source)
-
-    def with_noise(sentence: str, line_number: int) -> str:
-        """Return a translation with noise in its words, or unchanged if the settings want no noise.
-
-        Args:
-            sentence: The translation.
-            line_number: Its line in the text, counted from 0.
-        """
-        if synthetic.noise is None:
-            return sentence
-        # The noise depends only on the line, not on the order in which lines are translated.
-        random = Random(f"{random_seed} {line_number}")
-        return add_noise_to_sentence(sentence, tokenizer, synthetic.noise, random)
-
+    change: Callable[[str, int], str] = _unchanged
+    if synthetic.noise is not None:
+        tokenizer = translator.corpus.tokenizer(corpus.source)
+        change = _noise_function(synthetic.noise, tokenizer, random_seed)
     given_text = TextFolder(
         path=paths.download_folder(synthetic.part_of) / name,
         source=corpus.source,
@@ -79,12 +68,35 @@ def back_translate(settings: Settings, name: str) -> None:
             output=given_text.with_path(partial),
             is_source=text.synthetic_side == "source",
             tag=text.tag,
-            change=with_noise,
+            change=change,
         )
 
 
+def _noise_function(
+    noise: Noise, tokenizer: Tokenizer, random_seed: str
+) -> Callable[[str, int], str]:
+    """Return a function that adds noise to a translation, for `translate_side`.
+
+    Args:
+        noise: How many words are dropped, replaced or moved.
+        tokenizer: The tokenizer that splits a translation into words.
+        random_seed: The seed of the random numbers.
+    """
+
+    def with_noise(sentence: str, line_number: int) -> str:
+        """Return a translation with noise in its words.
+
+        The random numbers depend on the number of the line, which is counted from 0, and not on the
+        order in which lines are translated.
+        """
+        random = Random(f"{random_seed} {line_number}")
+        return add_noise_to_sentence(sentence, tokenizer, noise, random)
+
+    return with_noise
+
+
 def _unchanged(sentence: str, line_number: int) -> str:  # noqa: ARG001
-    """Return a translation as it is."""
+    """Return a translation as it is; `translate_side` calls this if no noise is wanted."""
     return sentence
 
 

@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from base64 import b64encode
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from bleuprint.decoding.attention_maps import AttentionMap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, validate_document
 from bleuprint.serving.attention_html import attention_environment
-from bleuprint.serving.translator import Translator, load_translator
+from bleuprint.serving.translator import Translated, Translator, load_translator
 
 _HOST = "127.0.0.1"
 # The body of a request may have so many bytes.
@@ -64,26 +65,11 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
     Raises:
         UserError: The port is in use or not permitted.
     """
-    try:
-        # This comes first, since loading the model takes seconds.
-        listening_socket = socket.create_server((_HOST, port))
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise UserError(f"--port {port}: {reason}; choose another, or 0 for a free one") from None
+    # This comes first, since loading the model takes seconds, and the port may be in use.
+    listening_socket = _open_port(port)
     translator = load_translator(run, decode, languages)
     page = _render_page(translator, run)
-    config = uvicorn.Config(
-        application(translator, page.html),
-        headers=[("Content-Security-Policy", page.content_security_policy), *_HEADERS.items()],
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        server_header=False,
-        timeout_graceful_shutdown=2,
-    )
-    server = uvicorn.Server(config)
+    server = _create_server(application(translator, page.html), page.content_security_policy)
     # uvicorn installs its signal handler only while its loop runs, and raises the signal again at
     # the end. Installed here, the handler also catches signals before and after.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
@@ -94,6 +80,43 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
     sys.stdout.flush()
     # `sys.exit` would wait for the thread that translates, which may take minutes.
     os._exit(0)
+
+
+def _open_port(port: int) -> socket.socket:
+    """Return a socket that listens to a port of this machine, only for programs on this machine.
+
+    Args:
+        port: The port; 0 chooses a free port.
+
+    Raises:
+        UserError: The port is in use or not permitted.
+    """
+    try:
+        return socket.create_server((_HOST, port))
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UserError(f"--port {port}: {reason}; choose another, or 0 for a free one") from None
+
+
+def _create_server(app: Starlette, content_security_policy: str) -> uvicorn.Server:
+    """Create the web server for an application; uvicorn is a library for such servers.
+
+    Args:
+        app: The application, which says how requests are answered.
+        content_security_policy: A header that tells browsers which scripts and styles they may use.
+    """
+    config = uvicorn.Config(
+        app,
+        headers=[("Content-Security-Policy", content_security_policy), *_HEADERS.items()],
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    return uvicorn.Server(config)
 
 
 def application(translator: Translator, page: str) -> Starlette:
@@ -208,35 +231,49 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     lines = []
     for line in request.text.removesuffix("\n").split("\n"):
         lines.append(line.removesuffix("\r"))
-    # How many attention weights the rest of the answer may contain. Once it is negative, no more
-    # maps are returned.
+    # How many attention weights the rest of the answer may contain.
     weights_left = _MAX_WEIGHTS
     answers = []
     for translated in translator(lines, request.n_best):
-        maps_as_json = None
+        maps = None
         if request.attention and weights_left >= 0:
             maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
             weights_left -= sum(attention_map.weights.size for attention_map in maps)
-            if weights_left >= 0:
-                maps_as_json = [_map_as_json(attention_map) for attention_map in maps]
-        unknown_words = translator.known_words.unknown_words(translated.words)
-        warnings = translated.warnings
-        if translator.is_far_longer(translated):
-            warnings.append(f"the line is {translator.long_line_note()}")
-        translations = []
-        for translation in translated.translations:
-            score = round(translation.score, 6)
-            translations.append({"text": translation.text, "score": score})
-        answers.append(
-            {
-                "translations": translations,
-                "attention": maps_as_json,
-                # Each word once, in the order of the sentence.
-                "unknown": list(dict.fromkeys(unknown_words)),
-                "warnings": warnings,
-            }
-        )
+            if weights_left < 0:
+                # These maps would make the answer too large. No line after this one gets maps.
+                maps = None
+        answers.append(_describe_line(translator, translated, maps))
     return {"lines": answers}
+
+
+def _describe_line(
+    translator: Translator, translated: Translated, maps: Sequence[AttentionMap] | None
+) -> dict[str, Any]:
+    """Return the object for one line of an answer; `answer` describes its keys.
+
+    Args:
+        translator: The translator.
+        translated: The line with its translations.
+        maps: The attention maps of the best translation; None if the answer contains none.
+    """
+    translations = []
+    for translation in translated.translations:
+        score = round(translation.score, 6)
+        translations.append({"text": translation.text, "score": score})
+    maps_as_json = None
+    if maps is not None:
+        maps_as_json = [_map_as_json(attention_map) for attention_map in maps]
+    unknown_words = translator.known_words.unknown_words(translated.words)
+    warnings = translated.warnings
+    if translator.is_far_longer(translated):
+        warnings.append(f"the line is {translator.long_line_note()}")
+    return {
+        "translations": translations,
+        "attention": maps_as_json,
+        # Each word once, in the order of the sentence.
+        "unknown": list(dict.fromkeys(unknown_words)),
+        "warnings": warnings,
+    }
 
 
 def _map_as_json(attention_map: AttentionMap) -> dict[str, Any]:
