@@ -276,7 +276,7 @@ def test_outputs_of_one_text_are_one_translation(translator):
         Hypothesis([5], -4.0, -6.0),
     ]
     prepared = _PreparedSentence(["ba"], token_count=1, pieces=[[5, EOS]])
-    found = translator._translations(prepared, [outputs])
+    found = translator._different_translations(prepared, [outputs])
     assert [one.score for one in found] == [-1.0, -2.0]
     assert len({one.text for one in found}) == 2
 

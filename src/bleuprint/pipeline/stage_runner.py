@@ -129,7 +129,7 @@ class _StageRunner:
                     # Waits until at least one of the commands has ended.
                     ended = wait(self._running, return_when=FIRST_COMPLETED).done
                     for future in ended:
-                        self._finish(future)
+                        self._handle_end_of(future)
                     # The stages that have ended may allow others to start.
                     self._start_stages(pool)
             except KeyboardInterrupt:
@@ -139,7 +139,7 @@ class _StageRunner:
                 # `announce` fails if standard output is closed, for example. The running stages may
                 # finish nevertheless, and their results are saved.
                 for future in list(self._running):
-                    self._finish(future)
+                    self._handle_end_of(future)
                 raise
             finally:
                 self._record()
@@ -206,7 +206,7 @@ class _StageRunner:
             key=lambda dvc_stage: _training_cost(self._stages[dvc_stage.name]), reverse=True
         )
 
-    def _finish(self, future: "Future[int]") -> None:
+    def _handle_end_of(self, future: "Future[int]") -> None:
         """Handle the end of a stage's command: save its outputs, or note that it has failed.
 
         A stage that fails by itself has printed its error. For a stage that a signal has ended, for

@@ -235,16 +235,16 @@ class Translator:
         for prepared in prepared_sentences:
             # `islice` takes the next outputs, as many as the sentence has pieces.
             outputs_of_pieces = list(islice(all_outputs, len(prepared.pieces)))
-            translated_sentences.append(self._finish(prepared, outputs_of_pieces, n_best))
+            translated_sentences.append(self._combine_outputs(prepared, outputs_of_pieces, n_best))
         return translated_sentences
 
     def _prepare(self, sentence: str) -> _PreparedSentence:
         """Clean, tokenize and encode a sentence, and split it into pieces if it is too long."""
-        words = self._words(sentence)
+        words = self._clean_and_tokenize(sentence)
         ids = self._encode(words)
         return _PreparedSentence(words, len(ids), self._split_into_pieces(ids))
 
-    def _finish(
+    def _combine_outputs(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]], n_best: int
     ) -> Translated:
         """Turn the outputs of the search for one sentence into its translations.
@@ -257,9 +257,10 @@ class Translator:
         Returns:
             The translations, and what messages about the sentence need.
         """
-        translations = self._translations(prepared, outputs_of_pieces)
+        translations = self._different_translations(prepared, outputs_of_pieces)
         pieces = []
-        if prepared.token_count > 0:
+        is_empty = prepared.token_count == 0
+        if not is_empty:
             for source, outputs in zip(prepared.pieces, outputs_of_pieces, strict=True):
                 pieces.append(Piece(source, outputs[0].tokens))
         length_with_tag_and_eos = len(self._tag_ids) + prepared.token_count + 1
@@ -295,7 +296,7 @@ class Translator:
 
     def ids(self, sentence: str) -> list[int]:
         """Return the token ids of a sentence, without tag and EOS."""
-        return self._encode(self._words(sentence))
+        return self._encode(self._clean_and_tokenize(sentence))
 
     @cached_property
     def usual_length(self) -> int:
@@ -318,7 +319,7 @@ class Translator:
             "tokens). A line is translated as one sentence: put each sentence on a line of its own"
         )
 
-    def _words(self, sentence: str) -> list[str]:
+    def _clean_and_tokenize(self, sentence: str) -> list[str]:
         """Clean a sentence and split it into words, just as was done with the training text.
 
         Args:
@@ -377,7 +378,7 @@ class Translator:
         pieces.append([*self._tag_ids, *ids[start:], EOS])
         return pieces
 
-    def _translations(
+    def _different_translations(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]]
     ) -> list[Translation]:
         """Return the different translations of a sentence, best first.
@@ -395,7 +396,7 @@ class Translator:
         (source,) = prepared.pieces
         scores_by_text: dict[str, float] = {}
         for output in outputs_of_pieces[0]:
-            text = self._text(source, prepared.words, output.tokens)
+            text = self._output_text(source, prepared.words, output.tokens)
             # Several outputs may have the same text. The first one has the best score.
             scores_by_text.setdefault(text, output.score)
         return [Translation(text, score) for text, score in scores_by_text.items()]
@@ -421,7 +422,7 @@ class Translator:
             words_in_piece = len(source) - len(self._tag_ids) - 1
             words = prepared.words[first_word : first_word + words_in_piece]
             first_word += words_in_piece
-            text = self._text(source, words, output.tokens)
+            text = self._output_text(source, words, output.tokens)
             if text:
                 texts.append(text)
             log_prob += output.log_prob
@@ -429,7 +430,7 @@ class Translator:
         score = log_prob / length_penalty(token_count, self.decode)
         return Translation(" ".join(texts), score)
 
-    def _text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
+    def _output_text(self, source: list[int], words: list[str], tokens: list[int]) -> str:
         """Turn the token ids of an output into text.
 
         Args:
