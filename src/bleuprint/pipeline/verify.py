@@ -174,9 +174,9 @@ def compare_reports(first: Report, second: Report) -> Verification:
     Raises:
         UserError: The projects have no run and test set in common.
     """
-    # Each pair is a result that both projects contain. The names are those of the values, such as
-    # `ter`, that only one of them contains.
-    pairs, not_compared_names = compare_records(first.records, second.records)
+    # Each pair is a result that both projects contain. A metric, such as TER, is not compared if
+    # only one of them contains it.
+    pairs, not_compared_metrics = compare_records(first.records, second.records)
     if not pairs:
         raise UserError(
             f"{second.name}: another experiment: no system, corpus, seed and test set in common "
@@ -196,8 +196,8 @@ def compare_reports(first: Report, second: Report) -> Verification:
     only_in_second = len(second.records.runs) - len(pairs)
     if only_in_first or only_in_second:
         lines.append(f"only here: {counted(only_in_first, 'result')}, only there: {only_in_second}")
-    if not_compared_names:
-        lines.append(f"not compared, since one side lacks them: {', '.join(not_compared_names)}")
+    if not_compared_metrics:
+        lines.append(f"not compared, since one side lacks them: {', '.join(not_compared_metrics)}")
     lines += _describe_differences(first, second, differing)
     is_same = not differing and not only_in_first and not only_in_second
     return Verification(lines, is_same)
