@@ -32,20 +32,20 @@ class PairIds(NamedTuple):
     target: list[Sentence]
 
     def lengths(self) -> NDArray[np.int64]:
-        """Return the lengths of all sentences, EOS included: an array (pairs, 2)."""
+        """Return the lengths of source and target of each pair, EOS included, (pairs, 2)."""
         source_lengths = list(map(len, self.source))
         target_lengths = list(map(len, self.target))
-        # The transpose keeps the memory order of two rows, one for each side.
+        # The transpose keeps the memory order of two rows: all source lengths, all target lengths.
         return np.array([source_lengths, target_lengths]).T
 
 
 def read_ids(corpus: BinaryCorpus, name: str, rows: Indices) -> PairIds:
-    """Read sentence pairs of a corpus.
+    """Read the token ids of some sentence pairs of a corpus.
 
     Args:
         corpus: The corpus.
         name: The name of the set, such as `train`.
-        rows: The indices of the pairs in the set.
+        rows: The indices of the pairs in the set, in the order to return them.
     """
     source_sentences = corpus.side(name, corpus.source)
     target_sentences = corpus.side(name, corpus.target)
@@ -58,19 +58,19 @@ def read_ids(corpus: BinaryCorpus, name: str, rows: Indices) -> PairIds:
 
 @dataclass(frozen=True)
 class Batch:
-    """The padded tensors of a batch of B sentence pairs.
+    """The padded tensors of a batch of sentence pairs.
 
     All attributes are computed on the CPU before the batch is moved to an accelerator, because
     reading a value from an accelerator means waiting for it.
 
     Attributes:
-        source: The source token ids, (B, source_len), filled up with PAD.
-        target: The decoder's input, (B, target_len): BOS and the target without its EOS.
-        labels: The tokens to predict, (N,), in the order of the flattened target: EOS is among
+        source: The source token ids, (pairs, source_len), filled up with PAD.
+        target: The decoder's input, (pairs, target_len): BOS and the target without its EOS.
+        labels: The tokens to predict, (labels,), in the order of the flattened target: EOS is among
             them, PAD is not.
-        label_positions: The positions in the flattened target (B x target_len) whose outputs
-            predict the labels, (N,).
-        lengths: The lengths of both sides of each pair, EOS included, (B, 2).
+        label_positions: The positions in the flattened target (pairs x target_len) whose outputs
+            predict the labels, (labels,).
+        lengths: The lengths of source and target of each pair, EOS included, (pairs, 2).
         has_padding: Whether the source contains PAD.
     """
 
@@ -83,20 +83,22 @@ class Batch:
 
     @classmethod
     def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> "Batch":
-        """Create the batch of some sentence pairs.
+        """Create the batch of some sentence pairs: the model's input, and the tokens to predict.
 
         Args:
-            pairs: The sentence pairs.
+            pairs: The sentence pairs as token ids; each sentence ends in EOS.
             pin_memory: Whether to use page-locked memory, from which a GPU copies asynchronously.
         """
         source = pad(pairs.source)
         padded_labels = pad(pairs.target)
         bos_column = torch.full((len(padded_labels), 1), BOS)
-        # BOS is put in front and the last column is removed. Shorter sentences keep their EOS as
-        # an input, but its output position has the label PAD and is not trained on.
+        # The decoder's input at a position is the label of the position before; the first is BOS.
+        # So a column of BOS is put in front and the last column is removed. Shorter sentences keep
+        # their EOS as an input, but its output position has the label PAD and is not trained on.
         target = torch.cat((bos_column, padded_labels[:, :-1]), dim=1)
         flat_labels = padded_labels.flatten()
-        label_positions = flat_labels.ne(PAD).nonzero().flatten()
+        is_token = flat_labels.ne(PAD)
+        label_positions = is_token.nonzero().flatten()
         batch = cls(
             source=source,
             target=target,
@@ -112,7 +114,7 @@ class Batch:
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
-        """Return the batch with a function applied to each of its tensors."""
+        """Return a new batch whose tensors are the results of a function for those of this one."""
         return Batch(
             source=function(self.source),
             target=function(self.target),
@@ -124,7 +126,11 @@ class Batch:
 
 
 def pad(sentences: Sequence[Sentence]) -> Tensor:
-    """Return sentences as one tensor (sentences, longest length), filled up with PAD."""
+    """Put the token ids of sentences into one tensor; shorter sentences are filled up with PAD.
+
+    Returns:
+        The tensor, (sentences, length of the longest sentence).
+    """
     longest = max(map(len, sentences))
     padded = np.full((len(sentences), longest), PAD, dtype=np.int64)
     for row, ids in enumerate(sentences):

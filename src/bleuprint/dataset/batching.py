@@ -68,16 +68,24 @@ def plan_epoch(
     epoch: int,
     sentences_per_update: int | None = None,
 ) -> list[Indices]:
-    """Return the batches of an epoch in random order, each as indices of sentence pairs.
+    """Divide the sentence pairs of a training text into the batches of one epoch.
+
+    All pairs are sorted by length, divided into batches, and the batches are shuffled. But if the
+    number of pairs per update is given, the pairs of each update are drawn at random first, then
+    sorted and divided; the batches of an update follow each other.
 
     Args:
         source: The lengths of all source sentences, EOS included.
         target: The lengths of all target sentences, EOS included.
-        max_tokens: The largest number of positions of a batch on either side.
+        max_tokens: The largest number of source tokens, and of target tokens, in a batch; padding
+            included.
         seed: The seed of the training.
         epoch: The number of the epoch, from 0: each epoch has another order.
-        sentences_per_update: If it is given, this number of pairs is drawn for each update first,
-            then they are divided into batches, and the batches of an update follow each other.
+        sentences_per_update: The number of sentence pairs per update; None if an update has a
+            number of tokens.
+
+    Returns:
+        The batches in order, each as indices of sentence pairs.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
     shuffled = random.permutation(len(source))
@@ -94,41 +102,49 @@ def plan_epoch(
 
 
 def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
-    """Sort sentence pairs by length, so that little of either side of a batch is padding.
+    """Sort sentence pairs by length, so that a batch of neighboring pairs needs little padding.
 
-    Pairs are sorted by the length of their longer side. Among pairs of one such length, the
-    difference of both sides alternately rises and falls from one length to the next, so that
-    neighboring pairs are similar on both sides. On Multi30k in batches of 4,096 tokens, 3% of
-    either side is padding; sorted by target length and then source length, 11% of the source would
-    be padding.
+    Pairs are sorted by the length of their longer sentence. Pairs with the same such length are
+    sorted by the difference of both lengths: upwards if the length is odd, downwards if it is even.
+    So neighbors stay similar in both languages where one length ends and the next begins. On
+    Multi30k in batches of 4,096 tokens, 3% of source and target are padding; sorted by target
+    length and then source length, 11% of the source would be padding.
 
     Args:
         source: The lengths of all source sentences.
         target: The lengths of all target sentences.
         rows: The indices of the pairs to sort.
+
+    Returns:
+        The indices in the new order.
     """
-    longer_side = np.maximum(source, target)[rows]
+    longer_length = np.maximum(source, target)[rows]
     difference = (source - target)[rows]
-    is_odd_length = longer_side % 2
+    is_odd_length = longer_length % 2
     alternating_difference = np.where(is_odd_length, difference, -difference)
     # The last key of lexsort is the first one to sort by. lexsort is stable: pairs with the same
     # two lengths stay in their random order.
-    order = np.lexsort((alternating_difference, longer_side))
+    order = np.lexsort((alternating_difference, longer_length))
     return rows[order]
 
 
 def batch_by_size(
     source: Indices, target: Indices, rows: Indices, max_tokens: int
 ) -> list[Indices]:
-    """Divide sentence pairs into batches of at most `max_tokens` positions, padding included.
+    """Divide sentence pairs into batches whose padded size is limited.
 
-    The pairs stay in their order. A pair that is longer than `max_tokens` is a batch of its own.
+    Source and target sentences are both padded to the longest sentence of the batch. The pairs stay
+    in their order. A pair that is longer than the limit is a batch of its own.
 
     Args:
         source: The lengths of all source sentences.
         target: The lengths of all target sentences.
         rows: The indices of the pairs to divide.
-        max_tokens: The largest number of positions of a batch on either side.
+        max_tokens: The largest number of source tokens, and of target tokens, in a batch; padding
+            included.
+
+    Returns:
+        The batches, each as indices of sentence pairs.
     """
     batches = []
     start = 0
@@ -136,7 +152,8 @@ def batch_by_size(
     lengths = np.maximum(source, target)[rows].tolist()
     for index, length in enumerate(lengths):
         longest = max(longest, length)
-        padded_size = longest * (index + 1 - start)
+        pair_count = index + 1 - start
+        padded_size = longest * pair_count
         is_first_of_batch = index == start
         if padded_size > max_tokens and not is_first_of_batch:
             batches.append(rows[start:index])
@@ -158,19 +175,24 @@ def plan_updates(
     start: Position,
     epochs: int | None = None,
 ) -> Iterator[tuple[PlannedUpdate, Position]]:
-    """Yield the updates from a position on, each with the position after it.
+    """Yield the planned updates of a training, each with the position after it.
 
-    Updates of `sentences_per_update` end with each epoch, updates of `tokens_per_update` continue
-    in the next one. The last update of an epoch or of the training may be smaller.
+    An update consists of the next batches with a number of target tokens, or of a number of
+    sentence pairs. One counted in sentence pairs ends with the epoch at the latest, so the last one
+    of an epoch may be smaller. One counted in tokens may continue in the next epoch; only the last
+    one of the training may be smaller.
 
     Args:
         source: The lengths of all source sentences, EOS included.
         target: The lengths of all target sentences, EOS included.
-        tokens_per_update: The target tokens of an update; None with `sentences_per_update`.
-        sentences_per_update: The number of sentence pairs of an update.
-        max_tokens: The largest number of positions of a batch on either side.
+        tokens_per_update: The number of target tokens of an update; None if updates are counted in
+            sentence pairs.
+        sentences_per_update: The number of sentence pairs of an update; None if updates are counted
+            in tokens.
+        max_tokens: The largest number of source tokens, and of target tokens, in a batch; padding
+            included.
         seed: The seed of the training.
-        start: The position to start from.
+        start: The position from which a training continues that was interrupted.
         epochs: The number of epochs after which the plan ends; None if it never ends.
     """
     batches: list[PlannedBatch] = []
@@ -190,12 +212,12 @@ def plan_updates(
             if tokens_per_update is None:
                 is_full = is_end_of_epoch or update_pairs == sentences_per_update
             else:
-                is_full = _passes_multiple(total_tokens, update_tokens, tokens_per_update)
+                is_full = _has_enough_tokens(total_tokens, update_tokens, tokens_per_update)
             if is_full:
                 total_tokens += update_tokens
                 next_position = Position(epoch, index + 1, total_tokens)
                 if is_end_of_epoch:
-                    next_position = Position(epoch + 1, 0, total_tokens)
+                    next_position = Position(epoch + 1, batch=0, tokens=total_tokens)
                 yield PlannedUpdate(batches, update_tokens), next_position
                 batches = []
                 update_tokens = 0
@@ -203,16 +225,15 @@ def plan_updates(
         epoch += 1
         first_batch = 0
     if batches:
-        yield (
-            PlannedUpdate(batches, update_tokens),
-            Position(epoch, 0, total_tokens + update_tokens),
-        )
+        last_update = PlannedUpdate(batches, update_tokens)
+        yield last_update, Position(epoch, batch=0, tokens=total_tokens + update_tokens)
 
 
-def _passes_multiple(total_tokens: int, update_tokens: int, tokens_per_update: int) -> bool:
-    """Return whether an update is full: whether it passes a multiple of its planned size.
+def _has_enough_tokens(total_tokens: int, update_tokens: int, tokens_per_update: int) -> bool:
+    """Whether an update has enough tokens to end.
 
-    Tokens are counted over the whole training, so if one update has too many tokens, the next one
+    Tokens are counted over the whole training: with 1,000 tokens per update, an update ends where
+    the count passes 1,000, 2,000 and so on. So after an update with too many tokens, the next one
     has fewer.
 
     Args:

@@ -29,13 +29,13 @@ _LENGTH_STEP = 128
 
 
 class PackedSide(NamedTuple):
-    """The sentences of one side, one after the other.
+    """The source or the target sentences of a batch, one after the other.
 
     Attributes:
-        ids: The token ids of all sentences, (R,).
-        positions: The position of each token in its sentence, from 0, (R,).
-        offsets: The index in `ids` where each of the B sentences begins, and R at the end,
-            (B + 1,).
+        ids: The token ids of all sentences, (tokens,).
+        positions: The position of each token in its sentence, from 0, (tokens,).
+        offsets: The index in `ids` where each sentence begins, and the number of tokens at the end,
+            (sentences + 1,).
     """
 
     ids: Tensor
@@ -50,7 +50,7 @@ class PackedBatch:
     Attributes:
         source: The source sentences.
         target: The decoder's input: each sentence begins with BOS and lacks its EOS.
-        labels: The tokens to predict, (R,); PAD in the appended sentences.
+        labels: The tokens to predict, (target tokens,); PAD in the appended sentences.
         longest: An upper bound of all lengths, a multiple of 128.
         lengths: The lengths of both sides of each pair, EOS included, (pairs, 2); without the
             appended sentences of PAD.
@@ -66,36 +66,32 @@ class PackedBatch:
     def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> Self:
         """Create the batch of some sentence pairs.
 
+        The sentences of one language follow each other without padding. Sentences of PAD are
+        appended, so that the sizes are rounded up and few different sizes occur.
+
         Args:
-            pairs: The sentence pairs.
+            pairs: The sentence pairs as token ids; each sentence ends in EOS.
             pin_memory: Whether to use page-locked memory, from which a GPU copies asynchronously.
         """
         lengths = pairs.lengths()
         size = _rounded_size(lengths)
-        source = _pack(pairs.source, size.source_tokens, size.pad_sentences)
-        labels = _pack(pairs.target, size.target_tokens, size.pad_sentences)
-        # The decoder's input at a position is the label of the position before. `roll` moves the
-        # last label of each sentence to the start of the next one, where BOS replaces it (PAD in
-        # the appended sentences).
-        input_ids = labels.ids.roll(1)
-        starts = labels.offsets[:-1].long()
-        is_pad_sentence = labels.ids[starts] == PAD
-        input_ids[starts] = torch.where(is_pad_sentence, PAD, BOS)
+        source = _concatenate(pairs.source, size.source_tokens, size.pad_sentences)
+        labels = _concatenate(pairs.target, size.target_tokens, size.pad_sentences)
         longest_source = int(source.offsets.diff().max())
         longest_target = int(labels.offsets.diff().max())
-        longest_steps = _divide_rounding_up(max(longest_source, longest_target), _LENGTH_STEP)
+        longest = max(longest_source, longest_target)
         batch = cls(
             source=source,
-            target=labels._replace(ids=input_ids),
+            target=labels._replace(ids=_decoder_input(labels)),
             labels=labels.ids,
-            longest=longest_steps * _LENGTH_STEP,
+            longest=_divide_rounding_up(longest, _LENGTH_STEP) * _LENGTH_STEP,
             lengths=lengths,
         )
         return batch.map(Tensor.pin_memory) if pin_memory else batch
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the sizes that a recorded graph of kernels depends on."""
+        """Return the sizes that a CUDA graph, recorded for such batches, depends on."""
         return (*map(len, self.tensors), self.longest)
 
     def to(self, device: torch.device) -> Self:
@@ -103,7 +99,11 @@ class PackedBatch:
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Return the batch with a function applied to each of its tensors."""
+        """Return a new batch whose tensors are the results of a function for those of this one.
+
+        Args:
+            function: The function, such as `Tensor.pin_memory`.
+        """
         return replace(
             self,
             source=_map_side(function, self.source),
@@ -132,45 +132,59 @@ class _RoundedSize(NamedTuple):
 
 
 def _rounded_size(lengths: NDArray[np.int64]) -> _RoundedSize:
-    """Return the rounded size of a batch, with at least one sentence of PAD.
+    """Round up the size of a batch, so that few different sizes occur.
+
+    GPU kernels are compiled, and CUDA graphs recorded, for each size. The numbers of tokens and of
+    sentences are rounded up; sentences of PAD, at least one, fill the difference.
 
     Args:
-        lengths: The lengths of both sides of each pair, (pairs, 2).
+        lengths: The lengths of source and target of each pair, (pairs, 2).
     """
-    tokens = lengths.sum(0)
+    pair_count = len(lengths)
+    tokens = lengths.sum(0)  # The source tokens and the target tokens, (2,).
     longest = int(lengths.max())
     rounded_tokens = _round_up_to_bits(tokens + 1, _TOKEN_BITS)
     pad_tokens = rounded_tokens - tokens
     # Enough sentences that none of them is longer than the longest sentence of the batch.
     needed_pad_sentences = int(_divide_rounding_up(pad_tokens, longest).max())
-    sentences = np.array(len(lengths) + needed_pad_sentences)
-    pad_sentences = int(_round_up_to_bits(sentences, _SENTENCE_BITS)) - len(lengths)
+    sentences = np.array(pair_count + needed_pad_sentences)
+    rounded_sentences = int(_round_up_to_bits(sentences, _SENTENCE_BITS))
+    pad_sentences = rounded_sentences - pair_count
     # Each sentence of PAD has at least one token. Rounding up the number of sentences may have made
     # more of them than the rounded number of tokens has room for.
     with_one_token_each = _round_up_to_bits(tokens + pad_sentences, _TOKEN_BITS)
     source_tokens, target_tokens = np.maximum(rounded_tokens, with_one_token_each).tolist()
-    return _RoundedSize(source_tokens, target_tokens, pad_sentences)
+    return _RoundedSize(
+        source_tokens=source_tokens,
+        target_tokens=target_tokens,
+        pad_sentences=pad_sentences,
+    )
 
 
 def _round_up_to_bits(numbers: NDArray[np.int64], bits: int) -> Any:
-    """Round numbers up to numbers with at most `bits` significant bits.
+    """Round integers up, so that only the first binary digits may be other than 0.
 
     With 2 bits: 5 (101 in binary) becomes 6 (110), and 13 (1101) becomes 16 (10000).
+
+    Args:
+        numbers: Positive integers.
+        bits: How many binary digits may be other than 0, from the first digit on.
     """
-    # frexp returns the exponent: the number of binary digits of an integer.
-    digits = np.frexp(numbers)[1]
-    steps = 1 << np.maximum(0, digits - bits).astype(np.int64)
+    # The exponent of an integer as a floating-point number is its number of binary digits.
+    _, digits = np.frexp(numbers)
+    zero_digits = np.maximum(0, digits - bits).astype(np.int64)
+    steps = 1 << zero_digits  # 2 to the power of zero_digits.
     return _divide_rounding_up(numbers, steps) * steps
 
 
 def _divide_rounding_up(numerator: Any, denominator: Any) -> Any:
-    """Divide integers, or arrays of integers, and round up."""
-    # Floor division rounds down; with a negative numerator, this means away from 0.
+    """Divide positive integers, or arrays of them, and round up: 7 by 2 is 4."""
+    # Floor division rounds down, here from -3.5 to -4.
     return -(-numerator // denominator)
 
 
 def _map_side(function: Callable[[Tensor], Tensor], side: PackedSide) -> PackedSide:
-    """Return one side with a function applied to each of its tensors."""
+    """Apply a function to each tensor of the source or the target side of a batch."""
     return PackedSide(
         ids=function(side.ids),
         positions=function(side.positions),
@@ -178,22 +192,42 @@ def _map_side(function: Callable[[Tensor], Tensor], side: PackedSide) -> PackedS
     )
 
 
-def _pack(sentences: list[Sentence], tokens: int, pad_sentences: int) -> PackedSide:
-    """Return sentences one after the other, followed by sentences of PAD.
+def _decoder_input(labels: PackedSide) -> Tensor:
+    """Return the token ids that the decoder gets as input, to predict the labels.
+
+    The input at a position is the label of the position before; a sentence begins with BOS.
 
     Args:
-        sentences: The sentences of one side.
+        labels: The target sentences one after the other, followed by sentences of PAD.
+
+    Returns:
+        The ids, (tokens,). A sentence of PAD also has PAD at its beginning.
+    """
+    # `roll` moves all labels by one position, also the last label of a sentence to the start of the
+    # next sentence, where BOS or PAD then replaces it.
+    input_ids = labels.ids.roll(1)
+    starts = labels.offsets[:-1].long()
+    is_pad_sentence = labels.ids[starts] == PAD
+    input_ids[starts] = torch.where(is_pad_sentence, PAD, BOS)
+    return input_ids
+
+
+def _concatenate(sentences: list[Sentence], tokens: int, pad_sentences: int) -> PackedSide:
+    """Put sentences one after the other, and append sentences of PAD up to a number of tokens.
+
+    Args:
+        sentences: The token ids of the source or the target sentences.
         tokens: The number of tokens in all, PAD included.
-        pad_sentences: The number of sentences of PAD to append; together they fill up the tokens,
-            and their lengths differ by at most 1.
+        pad_sentences: The number of sentences of PAD to append. Their lengths differ by at most 1.
     """
     lengths = list(map(len, sentences))
     text_tokens = sum(lengths)
     pad_tokens = tokens - text_tokens
-    longer_length_count = pad_tokens % pad_sentences
+    # The remainder of the division is spread over the first sentences, one token each.
+    pad_length, longer_sentences = divmod(pad_tokens, pad_sentences)
     for index in range(pad_sentences):
-        is_longer = index < longer_length_count
-        lengths.append(pad_tokens // pad_sentences + (1 if is_longer else 0))
+        is_longer = index < longer_sentences
+        lengths.append(pad_length + 1 if is_longer else pad_length)
 
     ids = np.full(tokens, PAD, np.int64)
     ids[:text_tokens] = np.concatenate(sentences)

@@ -35,12 +35,13 @@ class SourceTags:
     def __init__(
         self, languages: Mapping[str, str], segmentation: Callable[[], "Segmentation"]
     ) -> None:
-        """Create the tags of a corpus.
+        """Create the tags of a corpus with several translation directions.
 
         Args:
-            languages: The target languages by tag.
-            segmentation: A function that returns the segmentation of the sources. It is called only
-                if it is needed, because reading it takes time.
+            languages: The target languages by tag, such as `fr` by `<2fr>`; empty for a corpus of
+                one language pair.
+            segmentation: A function that returns how source words are split into tokens. It is
+                called only if it is needed, because reading the vocabulary takes time.
         """
         self.languages = languages
         self._segmentation = segmentation
@@ -50,7 +51,9 @@ class SourceTags:
         return list(self.languages.values()) or [only_target]
 
     def target_of(self, source: Iterable[int], only_target: str) -> str:
-        """Return the language into which a source sentence is translated.
+        """Return the language into which a source sentence is translated, as its tag says.
+
+        The tag is the first word of the source.
 
         Args:
             source: The token ids of the source.
@@ -65,7 +68,12 @@ class SourceTags:
         return self.languages.get(words[0], only_target)
 
     def prefix(self, target: str) -> list[int]:
-        """Return the token ids that precede each source to translate into a language."""
+        """Return the token ids of the tag that asks for a translation into a language.
+
+        Returns:
+            The ids, to be put in front of those of a source sentence; empty for a corpus of one
+            language pair, which has no tags.
+        """
         if not self.languages:
             return []
         tag_ids: list[int] = self._segmentation().encode([tag(target)]).tolist()
@@ -73,7 +81,13 @@ class SourceTags:
         return tag_ids[:-1]
 
     def sentence_start(self, source: Sequence[int]) -> int:
-        """Return the index of a source's first token after its tag."""
+        """Return the index of the first token after the tag of a source sentence.
+
+        It is 0 in a corpus of one language pair, which has no tags.
+
+        Args:
+            source: The token ids of the source.
+        """
         if not self.languages:
             return 0
         is_word_end = self._segmentation().ends_word(np.array(source))
@@ -82,36 +96,44 @@ class SourceTags:
         return last_token_of_tag + 1
 
     def search_lengths(self, sources: Iterable[Sequence[int]], lengths: Lengths) -> Lengths:
-        """Return the lengths of source sentences for a search.
+        """Return the lengths of source sentences, so that decoding recognizes empty ones.
+
+        Decoding skips sentences of length 1, which consist of EOS alone. A sentence that consists
+        of a tag and EOS is empty, too, so it gets the length 1.
 
         Args:
             sources: The token ids of each source, with EOS.
             lengths: The number of token ids of each source.
-
-        Returns:
-            The same lengths, but 1 for an empty sentence after a tag: decoding skips sentences of
-            length 1, which consist of EOS alone.
         """
         if not self.languages:
             return lengths
         segmentation = self._segmentation()
         empty_sources = []
         for language_tag in self.languages:
-            ids_with_eos = segmentation.encode([language_tag]).tolist()
-            empty_sources.append(ids_with_eos)
+            tag_and_eos = segmentation.encode([language_tag]).tolist()
+            empty_sources.append(tag_and_eos)
         is_empty = [list(source) in empty_sources for source in sources]
         return np.where(is_empty, 1, lengths)
 
     def words(self, line: str) -> list[str]:
-        """Return the words of a tokenized source without its tag."""
+        """Return the words of a tokenized source sentence, without the tag that may precede it."""
         words = line.split(" ")
-        return words[1:] if self.languages else words
+        if not self.languages:
+            return words
+        _tag, *sentence_words = words
+        return sentence_words
 
     def check_sentence(self, sentence: str, words: Iterable[str]) -> None:
-        """Check that a sentence to translate does not contain a tag as a word.
+        """Check that a sentence to translate does not contain the tag of a target language.
+
+        The model would take the tag as a request to translate into that language.
+
+        Args:
+            sentence: The sentence, for the message.
+            words: Its words.
 
         Raises:
-            UserError: It contains one.
+            UserError: One of the words is a tag.
         """
         for word in words:
             if word in self.languages:

@@ -42,11 +42,12 @@ class Bpe:
     """Splits words into subwords by merge operations; without any, into characters."""
 
     def __init__(self, codes: Path, allowed: Path | None = None) -> None:
-        """Read the merge operations.
+        """Read the merge operations, and load the C++ code that applies them, if it was built.
 
         Args:
-            codes: The file of codes, as `learn_codes` returns it.
-            allowed: A file of subwords and counts. A merge that gives another subword is undone.
+            codes: The file of merge operations, as subword-nmt writes it.
+            allowed: A file of the subwords that may be used, with their counts; None if all may. A
+                merge that gives another subword is undone.
 
         Raises:
             DamagedFile: A file is damaged.
@@ -59,9 +60,7 @@ class Bpe:
         self._code_lines = _read_codes(codes)
         self._allowed: set[str] | None = None
         if allowed is not None:
-            self._allowed = set()
-            for subword, _ in read_counts(allowed):
-                self._allowed.add(subword)
+            self._allowed = {subword for subword, _ in read_counts(allowed)}
         self._native_split: Callable[[str], list[str]] | None = None
         library = native.library()
         if library is not None:
@@ -69,10 +68,10 @@ class Bpe:
 
     @cached_property
     def _ranks(self) -> dict[Merge, int]:
-        """Return the place of each merge operation in the order of application.
+        """Return the rank of each merge operation: operations with a lower rank are applied first.
 
-        The operations are inserted from the last one to the first one, as in subword-nmt: if one
-        occurs twice, its first place overwrites the other.
+        The rank is the index of the operation's line. The lines are read from the last one to the
+        first one, as in subword-nmt: if an operation occurs twice, its first line counts.
         """
         ranks: dict[Merge, int] = {}
         for rank in reversed(range(len(self._code_lines))):
@@ -82,21 +81,24 @@ class Bpe:
 
     @cached_property
     def _parts(self) -> dict[str, Merge]:
-        """Return the two symbols that each merged symbol consists of, for undoing merges.
+        """Return the two symbols that each merged symbol consists of: "ab" of "a" and "b".
 
-        If several operations give the same symbol, the one that is inserted last into `_ranks`
-        counts, as in subword-nmt.
+        They are needed to undo merges. If several operations give the same symbol, the last one in
+        the order of `_ranks` counts, as in subword-nmt.
         """
         parts: dict[str, Merge] = {}
         for merge in self._ranks:
-            parts["".join(merge)] = merge
+            merged_symbol = "".join(merge)
+            parts[merged_symbol] = merge
         return parts
 
     def split(self, word: str, dropout: float = 0.0, random: Random | None = None) -> list[str]:
-        """Return the subwords of a word.
+        """Split a word into subwords: "Hallo" into "Hal@@" and "lo".
 
-        With `random`, this is BPE-dropout (Provilkov et al. 2020): at each step, each possible
-        merge is skipped with probability `dropout`.
+        With a random generator, this is BPE-dropout (Provilkov et al. 2020): at each step, each
+        possible merge is skipped with probability `dropout`. Merges are done by C++ code if it was
+        built, otherwise by subword-nmt. If only some subwords are allowed, merges that give others
+        are undone.
 
         Args:
             word: The word, which must not be empty.
@@ -116,7 +118,8 @@ class Bpe:
         return _mark_continued(symbols)
 
     def split_by_subword_nmt(self, word: str) -> list[str]:
-        """Return the subwords of a word, without dropout, by subword-nmt's own code."""
+        """Split a word into subwords, without dropout, by the code of the library subword-nmt."""
+        # The library would keep each word in its cache; the caller has a cache of its own.
         no_cache: dict[str, tuple[str, ...]] = {}
         symbols = self._subword_nmt_encode(
             word,
@@ -130,11 +133,18 @@ class Bpe:
         return _mark_continued(symbols)
 
     def _merge_with_dropout(self, word: str, dropout: float, random: Random) -> list[str]:
-        """Return the symbols of a word after merging with BPE-dropout.
+        """Merge the characters of a word to symbols with BPE-dropout, which skips merges at random.
 
-        Draws one number for each pair of neighboring symbols at each step, as subword-nmt does, so
-        that the same generator gives the same subwords.
+        At each step, the merge operation with the lowest rank is applied among those that are
+        possible and not skipped. One number is drawn for each pair of neighboring symbols at each
+        step, as subword-nmt does, so that the same generator gives the same subwords.
+
+        Args:
+            word: The word.
+            dropout: The probability with which each possible merge is skipped.
+            random: The generator to draw from.
         """
+        # The last symbol carries a mark, since merges at the end of a word are different ones.
         symbols = [*word[:-1], word[-1] + END]
         rank_by_merge = self._ranks
         while len(symbols) > 1:
@@ -143,16 +153,23 @@ class Bpe:
                 is_skipped = random.random() <= dropout
                 rank = rank_by_merge.get(pair, _NO_MERGE)
                 ranks.append(_NO_MERGE if is_skipped else rank)
-            first_rank = min(ranks)
-            if first_rank == _NO_MERGE:
+            lowest_rank = min(ranks)
+            if lowest_rank == _NO_MERGE:
                 break
-            symbols = _merge_pairs(symbols, ranks, first_rank)
+            symbols = _merge_pairs(symbols, ranks, lowest_rank)
         symbols[-1] = symbols[-1].removesuffix(END)
         return symbols
 
 
 def _read_codes(path: Path) -> list[str]:
-    """Read the lines of a file of codes without its header: two symbols and a space each."""
+    """Read the lines of a file of merge operations: two symbols with a space between them.
+
+    Returns:
+        The lines without the first one, which is a header.
+
+    Raises:
+        DamagedFile: The header or a line has another form.
+    """
     lines = list(read_lines(path))
     if not lines or f"{lines[0]}\n" != HEADER:
         raise DamagedFile(path, f"line 1 is not {HEADER.strip()}")
@@ -163,22 +180,30 @@ def _read_codes(path: Path) -> list[str]:
 
 
 def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a function from a word to its symbols after all merges, written in C++."""
-    create = library.splitter_new
-    create.argtypes = (ctypes.c_char_p, ctypes.c_int64)
-    create.restype = ctypes.c_void_p
-    apply = library.splitter_split
-    apply.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
-    apply.restype = ctypes.c_int64
+    """Create a splitter in C++; return a function that splits a word into symbols with it.
+
+    The symbols are those after all merge operations.
+
+    Args:
+        library: The loaded library of our C++ functions.
+        code_lines: The merge operations, in their order, each as two symbols and a space.
+    """
+    # ctypes has to know the types of the C functions' arguments and results.
+    create_splitter = library.splitter_new
+    create_splitter.argtypes = (ctypes.c_char_p, ctypes.c_int64)
+    create_splitter.restype = ctypes.c_void_p
+    split_word = library.splitter_split
+    split_word.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p)
+    split_word.restype = ctypes.c_int64
 
     codes = "".join(f"{line}\n" for line in code_lines)
-    splitter = ctypes.c_void_p(create(codes.encode(_CHARACTERS), len(codes)))
+    splitter = ctypes.c_void_p(create_splitter(codes.encode(_CHARACTERS), len(codes)))
 
     def split(word: str) -> list[str]:
-        """Return the symbols of a word; C++ writes the index in the word where each one ends."""
+        """Split a word into symbols: C++ writes where each symbol ends, and returns their count."""
         ends = (ctypes.c_int32 * len(word))()
         characters = word.encode(_CHARACTERS, "surrogatepass")
-        symbol_count = apply(splitter, characters, len(word), ends)
+        symbol_count = split_word(splitter, characters, len(word), ends)
         bounds = [0, *ends[:symbol_count]]
         return [word[start:end] for start, end in pairwise(bounds)]
 
@@ -188,15 +213,18 @@ def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callabl
 
 
 def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
-    """Join all pairs of neighboring symbols that one merge operation applies to.
+    """Apply one merge operation: join all pairs of neighboring symbols that it is for.
 
     Args:
         symbols: The symbols of a word.
-        ranks: The rank of the merge of each pair; pair i consists of symbols i and i + 1.
-        rank: The rank of the operation to apply.
+        ranks: The rank of the operation for each pair; pair i consists of symbols i and i + 1.
+        rank: The rank of the operation to apply, which identifies it.
+
+    Returns:
+        The symbols after the operation.
     """
     merged: list[str] = []
-    # The number of symbols that `merged` already contains.
+    # How many of the symbols have been copied or merged.
     done = 0
     for index in range(ranks.index(rank), len(ranks)):
         # Pairs do not overlap: A A A contains one pair A A, not two.
@@ -209,7 +237,10 @@ def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
 
 
 def join(subwords: Iterable[str]) -> list[str]:
-    """Join subwords to words; the last word ends with the last subword, whatever its mark."""
+    """Join subwords to words: "Hal@@" and "lo" to "Hallo".
+
+    The last word ends with the last subword, even if that ends in "@@".
+    """
     words = []
     word_start = ""
     for subword in subwords:
@@ -224,16 +255,16 @@ def join(subwords: Iterable[str]) -> list[str]:
 
 
 def _mark_continued(symbols: Iterable[str]) -> list[str]:
-    """Append "@@" to all symbols of a word except the last one.
+    """Append "@@" to all symbols of a word except the last one: "Hal@@" and "lo".
 
-    If the last symbol itself ends in "@@", it is split, so that it does not look continued: "@@"
-    becomes "@@@ @".
+    If the last symbol itself ends in "@@", it would look as if the word went on. So its last
+    character becomes a subword of its own: "@@" becomes "@@@" and "@".
     """
-    *first_symbols, last = symbols
+    *first_symbols, last_symbol = symbols
     subwords = [symbol + CONTINUED for symbol in first_symbols]
-    if last.endswith(CONTINUED):
-        subwords.append(last[:-1] + CONTINUED)
-        subwords.append(last[-1])
+    if last_symbol.endswith(CONTINUED):
+        subwords.append(last_symbol[:-1] + CONTINUED)
+        subwords.append(last_symbol[-1])
     else:
-        subwords.append(last)
+        subwords.append(last_symbol)
     return subwords

@@ -40,45 +40,58 @@ class Segmentation:
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary, codes: Bpe | None) -> None:
-        """Create a segmentation; `codes` is None if tokens are whole words."""
+        """Create a segmentation, with caches of the tokens and ids of words.
+
+        Args:
+            language: The code of the language.
+            vocabulary: Its tokens and their ids.
+            codes: The merge operations of BPE; None if tokens are whole words.
+        """
         self.language = language
         self.vocabulary = vocabulary
         self._bpe = codes
         # Words repeat, so their tokens and ids are kept.
         self._subwords = BoundedCache(self._split)
         self._ids = BoundedCache(self._word_ids)
-        # Whether the word goes on after a token, by token id. A whole word may end in the mark of a
-        # continued subword, if the text had already been segmented: it is a word nevertheless.
+        # For each token id: whether the word goes on after the token (Hal@@ before lo). A whole
+        # word may also end in @@, if the text had already been segmented: then it does not go on.
         self._is_continued: list[bool] = []
-        # The characters of each token, by token id.
-        self._texts: list[str] = []
+        # For each token id: the characters of the token, without @@.
+        self._token_texts: list[str] = []
         for token in vocabulary.tokens:
             self._is_continued.append(codes is not None and token.endswith(CONTINUED))
-            self._texts.append(token.removesuffix(CONTINUED))
+            self._token_texts.append(token.removesuffix(CONTINUED))
         self._is_word_end = ~np.array(self._is_continued)
 
     @classmethod
     def read(cls, folder: Path, language: str) -> "Segmentation":
-        """Read the segmentation of a language from a folder that `learn_segmentation` wrote."""
+        """Read how words of a language are split, from the folder that `learn_segmentation` wrote.
+
+        segmentation.json in the folder names the kind of tokens: BPE, SentencePiece or whole words.
+        """
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
         kind = read_segmentation_file(folder)["kind"]
         if kind == "sentencepiece":
             return PieceSegmentation(language, vocabulary, folder / f"{MODEL}.{language}")
         if kind == "words":
-            return cls(language, vocabulary, None)
+            return cls(language, vocabulary, codes=None)
         return cls(language, vocabulary, read_bpe(folder, language))
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Split words into tokens."""
-        # map and chain run in C: every word of the text passes here.
+        """Split words into tokens: "Hallo" into "Hal@@" and "lo"."""
+        # A cache splits each different word only once. map and chain run in C: every word of the
+        # text passes here.
         return list(chain.from_iterable(map(self._subwords.__getitem__, words)))
 
     def join(self, tokens: Iterable[str]) -> list[str]:
-        """Join tokens to words; the last word ends with the last token, whatever its mark."""
+        """Join tokens to words: "Hal@@" and "lo" to "Hallo".
+
+        The last word ends with the last token, even if it ends in @@.
+        """
         return list(tokens) if self._bpe is None else bpe.join(tokens)
 
     def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """Return the ids of lines, with EOS after each line.
+        """Return the token ids of lines, with EOS after each line.
 
         Args:
             lines: Lines of words separated by spaces.
@@ -86,18 +99,20 @@ class Segmentation:
         Returns:
             The ids of all lines in one array.
         """
-        # The lines are joined to one text in which _LINE_END is a word, whose id is EOS. An empty
-        # line at the end puts a _LINE_END after the last line. Ids are joined as bytes: this takes
-        # a fraction of the time of a loop over lines.
-        words = f" {_LINE_END} ".join(chain(lines, [""])).split(" ")
-        return np.frombuffer(b"".join(map(self._ids.__getitem__, words)), np.uint32)
+        # All lines become one list of words, in which _LINE_END is a word, whose id is EOS. The
+        # empty line puts a _LINE_END after the last line. A cache returns the ids of a word as
+        # bytes, which are joined: this takes a fraction of the time of a loop over lines.
+        lines_and_empty_line = chain(lines, [""])
+        words = f" {_LINE_END} ".join(lines_and_empty_line).split(" ")
+        encoded = b"".join(map(self._ids.__getitem__, words))
+        return np.frombuffer(encoded, np.uint32)
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words of ids without PAD, BOS and EOS; UNK becomes "<unk>"."""
         return self.join(self.vocabulary.decode(ids))
 
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Return for each token whether it is the last one of its word.
+        """Return for each token whether it is the last token of its word.
 
         Args:
             ids: The token ids of one or more lines, each of which ends in EOS.
@@ -106,10 +121,12 @@ class Segmentation:
         return is_word_end
 
     def resegment(self, ids: Sequence[int], dropout: float, random: Random) -> list[int]:
-        """Segment words again with BPE-dropout, which skips merges at random.
+        """Split the words of a sentence again, into other subwords, with BPE-dropout.
 
-        No UNK is added: a word keeps its ids if a subword that is drawn for it is not in the
-        vocabulary, or if UNK is or may be part of it. Without BPE, ids stay the same.
+        BPE-dropout skips merge operations at random, so that a model meets several ways to split a
+        word. The token for unknown subwords, UNK, must not become more frequent. So a word keeps
+        its ids if one of its new subwords is not in the vocabulary, or if UNK is or may be part of
+        it. Without BPE, all ids stay the same.
 
         Args:
             ids: The token ids of a sentence without EOS.
@@ -122,33 +139,45 @@ class Segmentation:
         if self._bpe is None or not dropout:
             return list(ids)
         new_ids: list[int] = []
-        word: list[int] = []
-        keeps_ids = False
+        word_ids: list[int] = []
+        follows_unknown = False
         for token_id in ids:
-            word.append(token_id)
+            word_ids.append(token_id)
             if self._is_continued[token_id]:
                 continue
-            # An unknown subword looks like the end of a word, but the tokens after UNK may belong
-            # to the same word: so the next word keeps its ids, too.
+            # Here the word is complete. UNK has no @@, so it always looks like the end of a word;
+            # but the tokens after it may belong to the same word, and keep their ids, too.
             is_unknown = token_id == UNK
-            if keeps_ids or is_unknown:
-                new_ids += word
+            if follows_unknown or is_unknown:
+                new_ids += word_ids
             else:
-                new_ids += self._draw_word(self._bpe, word, dropout, random)
-            word = []
-            keeps_ids = is_unknown
-        # A last word whose last token is marked as continued keeps its ids.
-        return new_ids + word
+                new_ids += self._resegment_word(self._bpe, word_ids, dropout, random)
+            word_ids = []
+            follows_unknown = is_unknown
+        # The last token may say that its word goes on; then this word keeps its ids.
+        return new_ids + word_ids
 
-    def _draw_word(self, codes: Bpe, word: list[int], dropout: float, random: Random) -> list[int]:
-        """Return the ids of a word's subwords with BPE-dropout; its old ids to avoid UNK."""
-        text = "".join([self._texts[token_id] for token_id in word])
+    def _resegment_word(
+        self, codes: Bpe, word_ids: list[int], dropout: float, random: Random
+    ) -> list[int]:
+        """Split a word again with BPE-dropout, which skips merge operations at random.
+
+        Args:
+            codes: The merge operations.
+            word_ids: The token ids of the word.
+            dropout: The probability with which each possible merge is skipped.
+            random: The generator to draw from.
+
+        Returns:
+            The ids of the new subwords. If one of these is not in the vocabulary, the old ids.
+        """
+        text = "".join([self._token_texts[token_id] for token_id in word_ids])
         subwords = codes.split(text, dropout, random)
         new_ids = self.vocabulary.encode(subwords)
-        return word if UNK in new_ids else new_ids
+        return word_ids if UNK in new_ids else new_ids
 
     def _split(self, word: str) -> list[str]:
-        """Return the tokens of a word; none for the empty word, which an empty line contains."""
+        """Split a word into tokens. The empty word, which is in an empty line, has none."""
         if not word:
             return []
         if self._bpe is None:
@@ -156,7 +185,10 @@ class Segmentation:
         return self._bpe.split(word)
 
     def _word_ids(self, word: str) -> bytes:
-        """Return the token ids of a word as the bytes of 32-bit numbers; EOS for a line's end."""
+        """Return the token ids of a word as the bytes of 32-bit numbers.
+
+        The word may be the mark that `encode` puts at the end of a line; its id is EOS.
+        """
         ids = [EOS] if word == _LINE_END else self.vocabulary.encode(self._split(word))
         return array("I", ids).tobytes()
 
@@ -171,12 +203,18 @@ class PieceSegmentation(Segmentation):
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary, model: Path) -> None:
-        """Read the model of a language."""
-        super().__init__(language, vocabulary, None)
+        """Read the SentencePiece model of a language, and note which of its pieces begin a word.
+
+        Args:
+            language: The code of the language.
+            vocabulary: The pieces of the model and their ids.
+            model: The file of the model.
+        """
+        super().__init__(language, vocabulary, codes=None)
         # Imported here, since an exported system without it does not need the package.
         from sentencepiece import SentencePieceProcessor
 
-        self._pieces = SentencePieceProcessor(model_file=str(model))
+        self._model = SentencePieceProcessor(model_file=str(model))
         is_word_start = [token.startswith(_WORD_START) for token in vocabulary.tokens]
         # EOS is like a word of its own: the token before it ends a word.
         is_word_start[EOS] = True
@@ -184,12 +222,12 @@ class PieceSegmentation(Segmentation):
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Split words into pieces."""
-        pieces: list[str] = self._pieces.encode(" ".join(words), out_type=str)
+        pieces: list[str] = self._model.encode(" ".join(words), out_type=str)
         return pieces
 
     def join(self, tokens: Iterable[str]) -> list[str]:
         """Join pieces to words."""
-        return replace_white_space(self._pieces.decode(list(tokens))).split()
+        return replace_white_space(self._model.decode(list(tokens))).split()
 
     def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
         """Return the ids of lines, with EOS after each line."""
@@ -198,25 +236,31 @@ class PieceSegmentation(Segmentation):
     def _line_ids(self, lines: Iterable[str]) -> Iterator[int]:
         """Yield the ids of the pieces of lines, with EOS after each line."""
         for line in lines:
-            yield from self._pieces.encode(line)
+            yield from self._model.encode(line)
             yield EOS
 
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Return for each piece whether it is the last one of its word.
+        """Return for each piece whether it is the last piece of its word.
 
-        A piece ends a word if the next one begins a word; the last one of all is EOS.
+        A piece ends a word if the next piece begins one.
+
+        Args:
+            ids: The piece ids of one or more lines, each of which ends in EOS.
         """
         next_is_word_start = self._is_word_start[ids[1:]]
+        # The last piece, EOS, has no next one and ends a word.
         return np.append(next_is_word_start, True)
 
 
 def read_segmentation_file(folder: Path) -> dict[str, Any]:
-    """Read segmentation.json.
+    """Read segmentation.json, which describes the tokens of a corpus, and check its fields.
 
-    It is checked by hand, since exported systems contain this module and need no pydantic.
+    The fields are checked by hand, since exported systems contain this module, and should not need
+    the library pydantic.
 
     Returns:
-        The `kind` of the tokens, and whether the vocabularies of both languages are `joint`.
+        The field `kind`: bpe, words or sentencepiece; and the field `joint`: whether both languages
+        share one vocabulary.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -233,6 +277,11 @@ def read_segmentation_file(folder: Path) -> dict[str, Any]:
 
 
 def read_bpe(folder: Path, language: str) -> Bpe:
-    """Read the codes of a language, and the subwords that it may use if there is a threshold."""
+    """Read the merge operations of BPE for a language.
+
+    The setting `threshold` limits the subwords to frequent ones. Only then a file lists those that
+    the language may use.
+    """
+    codes = folder / f"codes.{language}"
     allowed = folder / f"allowed.{language}"
-    return Bpe(folder / f"codes.{language}", allowed if allowed.exists() else None)
+    return Bpe(codes, allowed if allowed.exists() else None)

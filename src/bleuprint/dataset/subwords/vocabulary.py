@@ -29,7 +29,11 @@ class Vocabulary:
     """
 
     def __init__(self, counts: Iterable[tuple[str, int]]) -> None:
-        """Create a vocabulary of special tokens and the tokens of `counts`, in the given order."""
+        """Create a vocabulary: the special tokens, such as EOS, and then the tokens of a text.
+
+        Args:
+            counts: The tokens of the text in the order of their ids, and how often each occurs.
+        """
         self.counts = [(token, 0) for token in SPECIALS]
         self.tokens = list(SPECIALS)
         # Without special tokens, so that text which is spelled like one is encoded as UNK.
@@ -51,10 +55,11 @@ class Vocabulary:
                 most frequent tokens are kept.
             min_count: How often a token must occur to be kept.
         """
-        ordinary = counts.copy()
+        # Text that is spelled like a special token, such as <s>, does not get an id of its own.
+        ordinary_counts = counts.copy()
         for token in SPECIALS:
-            del ordinary[token]
-        return cls(most_frequent(ordinary, min_count)[:max_size])
+            del ordinary_counts[token]
+        return cls(most_frequent(ordinary_counts, min_count)[:max_size])
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -88,10 +93,11 @@ class Vocabulary:
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
     """Return the tokens that occur at least `min_count` times, with their counts.
 
-    They are sorted by count, the most frequent first, then by code point.
+    The most frequent token comes first. Tokens with the same count are sorted by code point.
     """
 
     def sort_key(entry: tuple[str, int]) -> tuple[int, str]:
+        """Return the key of a token and its count; Python sorts from the smallest key on."""
         token, count = entry
         return -count, token
 
