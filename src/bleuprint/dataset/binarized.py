@@ -61,13 +61,18 @@ END_TYPE = np.dtype("<i8")
 
 
 class Sentences:
-    """One side of one set: item i is the token ids of sentence i, EOS included.
+    """The sentences of a set in one language: item i is the token ids of sentence i, with EOS.
 
     An item is a view of the mapped file, so that the operating system reads only what is used.
     """
 
     def __init__(self, ids: Path, ends: Path) -> None:
-        """Map the files of the token ids and of the ends of sentences."""
+        """Map two files into memory.
+
+        Args:
+            ids: The token ids of all sentences, one after the other.
+            ends: For each sentence the index after its last id.
+        """
         self._paths = (ids, ends)
         # Plain arrays over the mapping: slicing np.memmap takes several times as long.
         self._ids: Ids = _load_array(ids)
@@ -77,7 +82,7 @@ class Sentences:
         return len(self._ends)
 
     def __getitem__(self, index: int) -> Ids:
-        """Return the token ids of a sentence."""
+        """Return the token ids of a sentence, EOS included."""
         if not 0 <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
         start = self._ends[index - 1] if index > 0 else 0
@@ -153,7 +158,9 @@ class BinaryCorpus:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read the header; the files of sets and languages are read on first use.
+        """Open the folder of a corpus, and read its header corpus.json.
+
+        The files of sets and languages are read when they are used for the first time.
 
         Raises:
             UserError: corpus.json is missing, damaged, or of another version of the format.
@@ -168,8 +175,9 @@ class BinaryCorpus:
         self.clean: dict[str, Any] = header["clean"]
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
         self._file_headers = {folder / name: file for name, file in header["files"].items()}
-        # What has been read or compared so far.
-        self._sides: dict[tuple[str, str], Sentences] = {}
+        # What has been read so far: sentences by set and language, the rest by language; and the
+        # files whose hashes have been compared.
+        self._sentences: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
         self._verified: set[Path] = set()
@@ -189,13 +197,17 @@ class BinaryCorpus:
                 f"{self.folder}: no set {set_name!r}; there are: {', '.join(self.sets)}"
             )
         key = (set_name, language)
-        if key not in self._sides:
-            base = self.folder / f"{set_name}.{language}"
-            self._sides[key] = Sentences(ids=Path(f"{base}.{IDS}"), ends=Path(f"{base}.{ENDS}"))
-        return self._sides[key]
+        if key not in self._sentences:
+            ids = self.folder / f"{set_name}.{language}.{IDS}"
+            ends = self.folder / f"{set_name}.{language}.{ENDS}"
+            self._sentences[key] = Sentences(ids, ends)
+        return self._sentences[key]
 
     def segmentation(self, language: str) -> "Segmentation":
-        """Return the segmentation of a language, which maps words to token ids and back."""
+        """Return the segmentation of a language, which maps words to token ids and back.
+
+        It is read on the first call, after its files were compared with their recorded hashes.
+        """
         from bleuprint.dataset.subwords.segmentation import Segmentation
 
         if language not in self._segmentations:
@@ -205,7 +217,10 @@ class BinaryCorpus:
         return self._segmentations[language]
 
     def tokenizer(self, language: str) -> "Tokenizer":
-        """Return the tokenizer of a language, with the settings that tokenized the corpus."""
+        """Return the tokenizer of a language, with the settings that tokenized the corpus.
+
+        The header of the corpus records the settings. The tokenizer is created on the first call.
+        """
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
         if language not in self._tokenizers:
@@ -219,7 +234,7 @@ class BinaryCorpus:
         return self.tokenizer(language).detokenize(words)
 
     def translation(self, source: Iterable[int], ids: Iterable[int]) -> str:
-        """Return the detokenized translation of a source sentence.
+        """Return the text of a translation: join its tokens to words, and these to a sentence.
 
         Args:
             source: The token ids of the source, which may begin with the tag of a target language.
@@ -230,21 +245,23 @@ class BinaryCorpus:
         return detokenize(words)
 
     def detokenizer(self, source: Iterable[int]) -> Callable[[Sequence[str]], str]:
-        """Return a function that joins the words of a translation to a sentence.
+        """Return the function that joins the words of a translation to a sentence.
+
+        It follows the rules of the target language.
 
         Args:
-            source: The token ids of the source sentence. In a corpus of several directions, its tag
-                decides the language whose rules apply.
+            source: The token ids of the source sentence. In a corpus of several translation
+                directions, it begins with a tag that names the target language.
         """
         language = self.tags.target_of(source, self.target)
         return self.tokenizer(language).detokenize
 
     @property
     def target_languages(self) -> list[str]:
-        """Return the languages of the translations.
+        """Return the languages into which the corpus is translated.
 
-        In a corpus of several directions there may be several; `target` is then the name that the
-        files of their texts have in place of a language.
+        A corpus of several translation directions may have several. Then the attribute `target` is
+        no language: it is only the ending of the files with the translations.
         """
         return self.tags.target_languages(self.target)
 
@@ -257,7 +274,10 @@ class BinaryCorpus:
         return self.tags.sentence_start(source)
 
     def search_lengths(self, sources: Sentences) -> Lengths:
-        """Return the lengths of sources for a search, EOS included; 1 for an empty sentence."""
+        """Return the lengths of source sentences, EOS included, so that empty ones have length 1.
+
+        Decoding skips sentences of length 1. A sentence that consists of a tag alone is empty, too.
+        """
         ids = (sources[row].tolist() for row in range(len(sources)))
         return self.tags.search_lengths(ids, sources.lengths)
 
@@ -270,10 +290,13 @@ class BinaryCorpus:
         self.tags.check_sentence(sentence, words)
 
     def verify(self, set_name: str | None = None) -> None:
-        """Compare the bytes of all files, or of the files of one set, with the recorded hashes.
+        """Check that files have not changed since the corpus was written, by their SHA-256.
 
-        This object hashes each file once. One core hashes 1.9 GB/s with instructions for SHA-256
+        Each file is hashed only once. One core hashes 1.9 GB/s with instructions for SHA-256
         (Zen 5) and 0.5 GB/s without: 3 s or 10 s for 40 million pairs.
+
+        Args:
+            set_name: The set whose files are checked, such as `train`; None for all files.
 
         Raises:
             UserError: A file is missing, or its bytes have changed.
@@ -282,7 +305,11 @@ class BinaryCorpus:
         self._verify(path for path in self._file_headers if path.name.startswith(prefix))
 
     def _verify(self, paths: Iterable[Path]) -> None:
-        """Compare files with the hashes in the header, unless this has been done before."""
+        """Compare files with the hashes in the header, unless this has been done before.
+
+        Raises:
+            UserError: A file is missing, or its bytes have changed.
+        """
         for path in paths:
             if path in self._verified:
                 continue
@@ -300,7 +327,11 @@ class BinaryCorpus:
 
     @property
     def training_sha256(self) -> str:
-        """Return the SHA-256 of the header without the test sets, which no training reads."""
+        """Return a hash of all that a training reads: of the header without the test sets.
+
+        The header contains the hashes of all files. So trainings with the same hash read the same
+        corpus, even if a test set was added.
+        """
         header = dict(self._header)
         header["sets"] = _without_test_sets(header["sets"])
         header["files"] = _without_test_sets(header["files"])
@@ -312,23 +343,29 @@ class BinaryCorpus:
 
 
 def write_header(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write corpus.json, with the size and the SHA-256 of each file of the corpus.
+    """Write the header of a corpus, corpus.json.
+
+    The size and the SHA-256 of each file of the corpus, and the format, are added to the content;
+    at the end also the SHA-256 of the header itself.
 
     Args:
         folder: The folder of the corpus; all its other files must have been written.
-        content: Everything else that the header records.
+        content: Everything else that the header records, such as the languages.
     """
     files = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             name = path.relative_to(folder).as_posix()
             files[name] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
-    header = {"format": FORMAT, "version": VERSION, **content, "files": files}
-    write_json(folder / CORPUS, {**header, "sha256": _header_sha256(header)})
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    header.update(content)
+    header["files"] = files
+    header["sha256"] = _header_sha256(header)
+    write_json(folder / CORPUS, header)
 
 
 def _load_array(path: Path) -> Any:
-    """Map the array in a .npy file into memory.
+    """Map the array in a .npy file into memory, after checking its shape and type.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -349,7 +386,12 @@ def _load_array(path: Path) -> Any:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    """Read corpus.json without its own SHA-256, which is compared.
+    """Read and check corpus.json, the header of a corpus.
+
+    The file records its own SHA-256, which must be that of the rest.
+
+    Returns:
+        The header without its SHA-256.
 
     Raises:
         UserError: The file is missing, damaged, or of another version of the format.
@@ -361,13 +403,18 @@ def _read_header(path: Path) -> dict[str, Any]:
             f"{path}: version {version} of the format; this bleuprint reads {VERSION}; {RERUN}"
         )
     check_record(_Header, header, path)
-    if header.pop("sha256") != _header_sha256(header):
+    recorded_sha256 = header.pop("sha256")
+    if recorded_sha256 != _header_sha256(header):
         raise DamagedFile(path, "its SHA-256 is not the recorded one")
     return header
 
 
 def _without_test_sets(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a part of the header whose names do not belong to a test set."""
+    """Leave out the entries of the header that belong to a test set, such as test.2016.de.ids.npy.
+
+    Args:
+        entries: The entries by name, which is that of a set or of a file of a set.
+    """
     return {name: entry for name, entry in entries.items() if not name.startswith("test.")}
 
 

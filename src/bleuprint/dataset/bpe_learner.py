@@ -19,51 +19,66 @@ Pair = tuple[str, ...]
 
 
 def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
-    """Learn merge operations and yield them in the order in which they are applied.
+    """Learn the merge operations of BPE; yield them in the order in which they are applied.
 
-    Pairs of symbols that occur only once are not merged, so there may be fewer than `merges`. The
-    last symbol of a word ends in "</w>".
+    Each operation joins the two neighboring symbols that are the most frequent pair. Pairs that
+    occur only once are not joined, so there may be fewer operations than `merges`. Our C++ code
+    learns them, or subword-nmt if it was not built or would differ; the result is the same.
 
     Args:
         counts: How often each word occurs. Words are not empty and contain no space (U+0020).
         merges: The largest number of merge operations.
+
+    Yields:
+        The two symbols to join. The last symbol of a word ends in "</w>".
     """
     library = native.library()
-    can_use_native = all(_is_plain(word) for word in counts)
-    if library is not None and can_use_native:
-        yield from islice(_native_merges(library, counts), merges)
+    is_equal_in_cpp = all(_is_equal_in_cpp(word) for word in counts)
+    if library is not None and is_equal_in_cpp:
+        yield from islice(_cpp_merges(library, counts), merges)
     else:
         yield from _subword_nmt_merges(counts, merges)
 
 
-def _is_plain(word: str) -> bool:
-    """Return whether native/merges.cpp learns the same merges from a word as subword-nmt.
+def _is_equal_in_cpp(word: str) -> bool:
+    """Whether our C++ code learns the same merges from a word as subword-nmt.
 
     They differ for words with white space, which subword-nmt takes for the end of a symbol, and
-    with NUL, which ends a string in C.
+    with the character NUL, which ends a string in C.
     """
-    return word.split() == [word] and "\0" not in word
+    has_white_space = word.split() != [word]
+    return not has_white_space and "\0" not in word
 
 
 def _subword_nmt_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
-    """Yield at most `merges` merge operations that subword-nmt learns."""
+    """Learn merge operations with subword-nmt, and yield them.
+
+    Args:
+        counts: How often each word occurs.
+        merges: The largest number of merge operations.
+    """
     # subword-nmt fails if no word has two characters, since there is no pair to merge then.
     has_pair = any(len(word) > 1 for word in counts)
     if not has_pair:
         return
     from subword_nmt.learn_bpe import learn_bpe
 
+    # subword-nmt writes a file: a line for each merge operation, with two symbols.
     codes = StringIO()
     dictionary = [f"{word} {count}" for word, count in counts.items()]
     learn_bpe(dictionary, codes, merges, is_dict=True)
-    lines = codes.getvalue().split("\n")
-    # The first line is the version of the format, and the last one is empty.
-    for line in lines[1:-1]:
+    _version_line, *merge_lines, _empty_line = codes.getvalue().split("\n")
+    for line in merge_lines:
         yield tuple(line.split(" "))
 
 
-def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[Pair]:
-    """Yield all merge operations that native/merges.cpp learns."""
+def _cpp_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[Pair]:
+    """Learn all merge operations with our C++ code, native/merges.cpp, and yield them.
+
+    Args:
+        library: The loaded library of our C++ functions.
+        counts: How often each word occurs.
+    """
     # The library reads the words as one text, with the offset at which each of them ends.
     text = bytearray()
     ends = np.empty(len(counts), np.int64)
@@ -76,6 +91,7 @@ def _native_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[
     arguments = native.c_arguments(bytes(text), ends, word_counts, len(counts))
     learner = ctypes.c_void_p(library.merges_new(*arguments))
     try:
+        # C++ returns one operation per call, as two symbols and a space; at the end, None.
         while line := library.merges_next(learner):
             yield tuple(line.decode().split(" "))
     finally:

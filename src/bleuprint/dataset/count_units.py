@@ -25,7 +25,9 @@ def count_units(
     workers: int,
     splitter_for: Callable[[str], Splitter[Unit]],
 ) -> dict[str, Counter[Unit]]:
-    """Count how often each unit occurs in the training text.
+    """Count how often each unit occurs in the training text: each word, or each subword.
+
+    The text is divided into parts, which several processes count; their counts are added up.
 
     Args:
         progress_name: The name of the progress bar.
@@ -55,23 +57,31 @@ class _PartCounter(Generic[Unit]):
     """Counts the units of a part of the training text; a process has one of these."""
 
     def __init__(self, tokens: TextFolder, splitter_for: Callable[[str], Splitter[Unit]]) -> None:
-        """Create the counter with a splitter for each language."""
+        """Create a function for each language that splits its lines into units.
+
+        Args:
+            tokens: The tokenized text.
+            splitter_for: Returns the function of a language, whose code it gets.
+        """
         self._tokens = tokens
         self._splitters = [splitter_for(language) for language in tokens.languages]
 
     def __call__(self, bounds: tuple[int, int | None]) -> Sequence[Counter[Unit]]:
-        """Count the units of the lines from one number up to another.
+        """Count the units, such as words, of one part of the training text.
 
         Args:
-            bounds: The number of the first line, and of the line after the last one (None: to the
-                end of the text).
+            bounds: The index of the part's first sentence pair, and of the pair after its last one;
+                None if the part reaches to the end of the text.
 
         Returns:
-            The counts of the source and the target side.
+            The counts of the source language and those of the target language.
         """
-        first_line, end_line = bounds
-        counts = [Counter[Unit]() for _ in self._splitters]
-        for block in self._tokens.blocks("train", first_line, end_line):
-            for lines, split, count in zip(block.sentences(), self._splitters, counts, strict=True):
-                count.update(split(lines))
-        return counts
+        start, stop = bounds
+        source_counts = Counter[Unit]()
+        target_counts = Counter[Unit]()
+        split_source, split_target = self._splitters
+        for block in self._tokens.blocks("train", start, stop):
+            source_lines, target_lines = block.sentences()
+            source_counts.update(split_source(source_lines))
+            target_counts.update(split_target(target_lines))
+        return source_counts, target_counts
