@@ -96,7 +96,13 @@ class Binarizing(Step):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Return the stage with the settings and paths of a corpus."""
+        """Create the stage for a corpus, with the settings and paths that it needs.
+
+        Args:
+            name: The name of the corpus in params.yaml.
+            corpus: Its settings.
+            root: The folder of the project.
+        """
         files = step_files(
             name,
             corpus,
@@ -116,64 +122,91 @@ class Binarizing(Step):
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Encode a shard of the training text into the folder `part`."""
-        blocks, pairs = self.shard_blocks(shard)
-        self._encode(part, "train", blocks, pairs, workers)
+        """Encode one shard of the training text as token ids.
+
+        Args:
+            shard: The part of the training text to encode.
+            part: The folder to write into.
+            workers: The number of processes that encode.
+        """
+        blocks, pair_count = self.shard_blocks(shard)
+        self._encode(part, "train", blocks, pair_count, workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, encode the other sets, and write the header and the statistics.
+        """Write the binary corpus, after all shards of the training text were encoded.
+
+        Joins the shards, encodes the validation and test sets, copies the vocabularies, and writes
+        the header, and the statistics that the report shows for each stage.
 
         Args:
             parts: The folders of the encoded shards, in their order.
             workers: The number of processes that encode.
         """
-        filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
                 part = Path(scratch)
                 for name in self.input_text.held_out():
-                    self._encode(part, name, self.input_text.blocks(name), None, workers)
+                    blocks = self.input_text.blocks(name)
+                    self._encode(part, name, blocks, pair_count=None, workers=workers)
                     sizes[name] = self._join([part], folder, name)
-            # Hidden files, such as those of an editor, do not belong to the segmentation.
+            # Hidden files, such as those of an editor, do not belong to the vocabularies.
             hidden_files = shutil.ignore_patterns(".*")
             shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden_files)
             write_header(folder, self._header(sizes))
-            for name, size in sizes.items():
-                filter_stats.add_set(name).count_kept(size.pairs)
-            filter_stats.write(self.filter_stats_path)
+            self._write_filter_stats(sizes)
+
+    def _write_filter_stats(self, sizes: dict[str, SetSize]) -> None:
+        """Write how many sentence pairs of each set the stage kept: all of them."""
+        filter_stats = self.new_filter_stats()
+        for name, size in sizes.items():
+            filter_stats.add_set(name).count_kept(size.pairs)
+        filter_stats.write(self.filter_stats_path)
 
     def _encode(
-        self, part: Path, name: str, blocks: Iterable[Block], pairs: int | None, workers: int
+        self, part: Path, name: str, blocks: Iterable[Block], pair_count: int | None, workers: int
     ) -> None:
-        """Write the ids and the lengths of the sentences of a set, each as plain numbers.
+        """Encode sentence pairs of a set, and write the numbers into four plain files.
+
+        The files contain the token ids and the lengths of the source sentences, and the same for
+        the target. They have no header, so that those of several shards can be joined.
 
         Args:
             part: The folder to write into.
-            name: The name of the set.
-            blocks: Its sentence pairs, in blocks.
-            pairs: The number of pairs, for the progress bar; None if it is not known.
+            name: The name of the set, such as `train`.
+            blocks: The sentence pairs, in blocks.
+            pair_count: The number of pairs, for the progress bar; None if it is not known.
             workers: The number of processes that encode.
         """
-        encoder = partial(
+        # A function that creates the encoder of a process.
+        create_encoder = partial(
             _BlockEncoder, self.segmentation, self.input_text.languages, self._id_types
         )
+        progress_name = f"binarize {self.corpus} {name}"
         with ExitStack() as stack:
-            progress = stack.enter_context(
-                Progress(f"binarize {self.corpus} {name}", pairs, "pairs")
-            )
+            progress = stack.enter_context(Progress(progress_name, pair_count, "pairs"))
             files = []
             for language in self.input_text.languages:
                 for path in _part_files(part, name, language):
                     files.append(stack.enter_context(path.open("wb")))
-            for arrays in map_parts(encoder, blocks, workers):
+            # An encoder returns an array for each file, in the same order.
+            for arrays in map_parts(create_encoder, blocks, workers):
                 for array, file in zip(arrays, files, strict=True):
                     file.write(array.data)
                 target_lengths = arrays[-1]
                 progress.advance(len(target_lengths))
 
     def _join(self, parts: Sequence[Path], folder: Path, name: str) -> SetSize:
-        """Write the arrays of both sides of a set from its parts, and return their size."""
+        """Join the plain files of a set to arrays in numpy's format, for both languages.
+
+        Args:
+            parts: The folders with the files, in the order of the text.
+            folder: The folder of the binary corpus, to write into.
+            name: The name of the set, such as `train`.
+
+        Returns:
+            The size of the set.
+        """
         sizes = []
         for language, id_type in zip(self.input_text.languages, self._id_types, strict=True):
             id_parts = []
@@ -195,7 +228,7 @@ class Binarizing(Step):
 
     @cached_property
     def _id_types(self) -> IdTypes:
-        """Return the smallest type that holds all ids, for each language."""
+        """Return the type of the token ids of each language: the smallest that is large enough."""
         id_types = []
         for language in self.input_text.languages:
             vocabulary_size = count_lines(self.segmentation / f"vocabulary.{language}")
@@ -203,7 +236,11 @@ class Binarizing(Step):
         return tuple(id_types)
 
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
-        """Return the content of corpus.json, apart from the hashes of files."""
+        """Return what the header corpus.json records, except the hashes of files.
+
+        Args:
+            sizes: The size of each set, by the name of the set.
+        """
         edit_settings = {}
         for edit in self.edits:
             edit_settings[edit.name()] = asdict(edit)
@@ -220,18 +257,25 @@ class Binarizing(Step):
 
 
 class _BlockEncoder:
-    """Encodes both sides of blocks of sentence pairs; a process has one of these."""
+    """Encodes blocks of sentence pairs as token ids; each process has one encoder."""
 
     def __init__(self, folder: Path, languages: Iterable[str], id_types: IdTypes) -> None:
-        """Read the segmentation of each language from a folder."""
+        """Read how words of both languages are split into tokens, and their vocabularies.
+
+        Args:
+            folder: The folder that the stage learn_vocabulary wrote.
+            languages: The source and the target language.
+            id_types: The types of the token ids of both languages.
+        """
         self._segmentations = [Segmentation.read(folder, language) for language in languages]
         self._id_types = id_types
 
     def __call__(self, block: Block) -> list[npt.NDArray[Any]]:
-        """Encode a block.
+        """Encode the sentences of a block of pairs as token ids.
 
         Returns:
-            Four arrays: source ids, source lengths, target ids, target lengths; EOS included.
+            Four arrays: the ids of all source sentences one after the other, the length of each of
+            these sentences, and the same for the target; EOS included.
         """
         arrays: list[npt.NDArray[Any]] = []
         sides = zip(block.sentences(), self._segmentations, self._id_types, strict=True)
@@ -245,7 +289,11 @@ class _BlockEncoder:
 
 
 def _smallest_id_type(vocabulary_size: int) -> np.dtype[Any]:
-    """Return the smallest type of integers that holds the ids of a vocabulary."""
+    """Return the smallest type of integers for the ids of a vocabulary: 16 or 32 bits.
+
+    Raises:
+        OverflowError: The vocabulary is too large for 32 bits.
+    """
     highest_id = vocabulary_size - 1
     for id_type in ID_TYPES:
         if highest_id <= np.iinfo(id_type).max:
@@ -254,7 +302,7 @@ def _smallest_id_type(vocabulary_size: int) -> np.dtype[Any]:
 
 
 def _part_files(part: Path, name: str, language: str) -> _PartFiles:
-    """Return the files of one side of a set in a part."""
+    """Return the paths of the plain files of a set in one language, in the folder of a shard."""
     return _PartFiles(
         ids=part / f"{name}.{language}.ids",
         lengths=part / f"{name}.{language}.lengths",
@@ -274,7 +322,13 @@ class _IdCounts(NamedTuple):
 
 
 def _join_ids(parts: Sequence[Path], path: Path, id_type: np.dtype[Any]) -> _IdCounts:
-    """Write the token ids of some parts as one array, and count them."""
+    """Join files of token ids to one array in numpy's format, and count the ids.
+
+    Args:
+        parts: The files of plain numbers, in their order.
+        path: The .npy file to write.
+        id_type: The type of the numbers.
+    """
     total = 0
     unknown = 0
     with _array_file(path, id_type, parts) as file:
@@ -286,10 +340,14 @@ def _join_ids(parts: Sequence[Path], path: Path, id_type: np.dtype[Any]) -> _IdC
 
 
 def _join_lengths(parts: Sequence[Path], path: Path) -> int:
-    """Write the ends of the sentences of some parts as one array.
+    """Join files of sentence lengths to one array in numpy's format, of the ends of sentences.
 
-    An end is the index after a sentence's last token id, in the array of all ids: the sum of all
-    lengths up to it.
+    The end of a sentence is the index after its last token id in the array of all ids: the sum of
+    the lengths up to this sentence.
+
+    Args:
+        parts: The files of plain numbers, in their order.
+        path: The .npy file to write.
 
     Returns:
         The number of sentences.
@@ -309,15 +367,18 @@ def _join_lengths(parts: Sequence[Path], path: Path) -> int:
 def _array_file(
     path: Path, element_type: np.dtype[Any], parts: Iterable[Path]
 ) -> Iterator[BinaryIO]:
-    """Open a .npy file for writing the numbers of some files as one array.
+    """Create a .npy file for the numbers of several files, and write its header.
 
-    The header, which contains the length of the array, is already written; the caller writes the
-    numbers.
+    The header records the length of the array, so the sizes of the files are added up first. The
+    caller writes the numbers.
 
     Args:
         path: The file to write.
         element_type: The type of the numbers.
         parts: The files of plain numbers; only their sizes are used.
+
+    Yields:
+        The file, open for writing.
     """
     total_bytes = sum(part.stat().st_size for part in parts)
     length = total_bytes // element_type.itemsize
@@ -332,7 +393,12 @@ def _array_file(
 
 
 def _read_blocks(paths: Iterable[Path], element_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the numbers of some files, in blocks, so that memory does not grow with the files."""
+    """Yield the numbers of files in blocks, so that memory does not grow with the files.
+
+    Args:
+        paths: The files of plain numbers, in their order.
+        element_type: The type of the numbers.
+    """
     for path in paths:
         with path.open("rb") as file:
             while len(block := np.fromfile(file, element_type, _BLOCK_ELEMENTS)):

@@ -78,7 +78,7 @@ class CorpusStatistics:
 
     @classmethod
     def from_corpus(cls, corpus: BinaryCorpus) -> "CorpusStatistics":
-        """Count a corpus.
+        """Count the sentences, words and tokens of a corpus, and the tokens of its vocabularies.
 
         Raises:
             UserError: A file of the corpus is damaged.
@@ -92,7 +92,7 @@ class CorpusStatistics:
         for name in corpus.sets:
             sets[name] = {}
             for language in languages:
-                sets[name][language] = _count_side(corpus, name, language)
+                sets[name][language] = _count_sentences(corpus, name, language)
         return cls(joint=corpus.joint, sets=sets, vocabularies=vocabularies)
 
     @classmethod
@@ -106,38 +106,49 @@ class CorpusStatistics:
 
 
 def _count_vocabulary(corpus: BinaryCorpus, language: str) -> VocabularyStatistics:
-    """Return the statistics of a language's vocabulary."""
-    counts = corpus.segmentation(language).vocabulary.counts[len(SPECIALS) :]
+    """Count the tokens of a language's vocabulary, and those that are rare in the training text."""
+    vocabulary = corpus.segmentation(language).vocabulary
+    # The vocabulary begins with the special tokens, such as EOS, which are not counted.
+    counts = vocabulary.counts[len(SPECIALS) :]
     rare_tokens = sum(count < _RARE_BELOW for _, count in counts)
     return VocabularyStatistics(size=len(counts), below_10=rare_tokens)
 
 
-def _count_side(corpus: BinaryCorpus, name: str, language: str) -> SideStatistics:
-    """Return the statistics of one side of a set."""
+def _count_sentences(corpus: BinaryCorpus, name: str, language: str) -> SideStatistics:
+    """Count the sentences, words and tokens of a set in one language.
+
+    Args:
+        corpus: The corpus.
+        name: The name of the set, such as `train`.
+        language: The source or the target language.
+    """
     sentences = corpus.side(name, language)
     segmentation = corpus.segmentation(language)
     words = 0
-    unsplit = 0
-    unk = 0
+    unsplit_words = 0
+    unknown_tokens = 0
     for block in _read_blocks(sentences):
         is_eos = np.zeros(len(block.ids), bool)
         is_eos[block.ends - 1] = True
         is_last_of_word = segmentation.ends_word(block.ids) & ~is_eos
-        # A word consists of the tokens after the end of the word or sentence before it.
-        bounds = np.flatnonzero(is_last_of_word | is_eos)
-        tokens_since_bound = np.diff(bounds, prepend=-1)
-        word_lengths = tokens_since_bound[is_last_of_word[bounds]]
+        # A word consists of the tokens after the end of the word or sentence before it. So its
+        # length is the distance from that end to its own; the first one is counted from -1.
+        ends = np.flatnonzero(is_last_of_word | is_eos)
+        distances = np.diff(ends, prepend=-1)
+        is_word = is_last_of_word[ends]
+        word_lengths = distances[is_word]
         words += len(word_lengths)
-        unsplit += int((word_lengths == 1).sum())
-        unk += int((block.ids == UNK).sum())
+        unsplit_words += int((word_lengths == 1).sum())
+        unknown_tokens += int((block.ids == UNK).sum())
     tokens_with_eos = int(sentences.lengths.sum())
+    # Without sentences, the longest one counts as empty: it has EOS only.
     longest_with_eos = int(sentences.lengths.max(initial=1))
     return SideStatistics(
         sentences=len(sentences),
         words=words,
-        unsplit=unsplit,
+        unsplit=unsplit_words,
         tokens=tokens_with_eos - len(sentences),
-        unk=unk,
+        unk=unknown_tokens,
         max_tokens=longest_with_eos - 1,
     )
 
@@ -155,10 +166,10 @@ class _Block(NamedTuple):
 
 
 def _read_blocks(sentences: Sentences) -> Iterator[_Block]:
-    """Yield all sentences in blocks."""
+    """Yield the token ids of all sentences in blocks, so that memory does not grow with the set."""
     lengths = sentences.lengths
-    for first in range(0, len(sentences), _BLOCK_SENTENCES):
-        end = min(first + _BLOCK_SENTENCES, len(sentences))
-        block = [sentences[index] for index in range(first, end)]
-        ids = np.concatenate(block).astype(np.int64)
-        yield _Block(ids, ends=np.cumsum(lengths[first:end]))
+    for start in range(0, len(sentences), _BLOCK_SENTENCES):
+        stop = min(start + _BLOCK_SENTENCES, len(sentences))
+        block_sentences = [sentences[index] for index in range(start, stop)]
+        ids = np.concatenate(block_sentences).astype(np.int64)
+        yield _Block(ids=ids, ends=np.cumsum(lengths[start:stop]))
