@@ -38,8 +38,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.schema import SettingError
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metric import Texts
-from bleuprint.scoring.score import score_run, score_texts
+from bleuprint.scoring.metric import TranslatedSet
+from bleuprint.scoring.score import score_run, score_test_set
 from bleuprint.serving.translator import Translator
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import tokenizer_for
@@ -332,8 +332,8 @@ def test_each_direction_is_scored_as_its_own_pair(root):
         assert 0 < expected < 100
         pair = settings.corpus(f"many/{each}")
         described = read_set_description(corpus_folder("many", "test_stats", root), f"{each}-news")
-        texts = Texts(lines_of(each, source), references, outputs[each], pair, described)
-        assert metrics == score_texts(texts)
+        texts = TranslatedSet(lines_of(each, source), references, outputs[each], pair, described)
+        assert metrics == score_test_set(texts)
         assert "wrong language" in {m["metric"] for m in metrics}
 
 

@@ -15,9 +15,9 @@ from bleuprint.scoring.bleu_variants import (
     TOKENIZED_LOWERCASED,
     TOKENS,
     VARIANTS,
-    own_tokens,
+    corpus_tokens,
+    moses_tokenized,
     split_compounds,
-    tokenized,
 )
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -94,7 +94,7 @@ def test_compounds_are_split_as_perl_does(tmp_path, tokens, split):
 
 
 def test_moses_tokens_keep_hyphens_and_signs():
-    assert tokenized(["A-b & c's „<d>“.", ""], "de") == ["A-b & c ' s „ < d > “ .", ""]
+    assert moses_tokenized(["A-b & c's „<d>“.", ""], "de") == ["A-b & c ' s „ < d > “ .", ""]
 
 
 def test_no_moses_tokens_where_the_headline_has_others():
@@ -118,4 +118,4 @@ def test_no_moses_tokens_where_the_headline_has_others():
 def test_an_unknown_token_stays_one_token(name, tokens):
     tokenizer = tokenizer_for("en", Tokenize(name, lowercase=False, hyphens=False, escape=False))
     sentence = tokenizer.detokenize(tokens.split())
-    assert own_tokens([sentence], tokenizer) == [tokens]
+    assert corpus_tokens([sentence], tokenizer) == [tokens]

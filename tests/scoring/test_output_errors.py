@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import result_trees as trees
-from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.metric import TranslatedSet
 from bleuprint.scoring.output_errors import (
     ANY_ERROR,
     CUT_OFF,
@@ -44,7 +44,7 @@ def count_errors(sources, references, outputs, corpus, cut=()):
         For each error the counts of each line: [1 if the output has the error, 1 if the line
         counts].
     """
-    texts = Texts(sources, references, outputs, corpus, texts_of([], []).description, cut)
+    texts = TranslatedSet(sources, references, outputs, corpus, texts_of([], []).description, cut)
     counts_by_error = {}
     for error in OUTPUT_ERRORS:
         counts = error.count(texts)

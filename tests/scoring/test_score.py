@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
-from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.metric import TranslatedSet
 from bleuprint.scoring.metrics import METRICS
 from measuring import SACREBLEU, measure, of_documents, texts_of, value_of
 from root import ROOT
@@ -144,7 +144,7 @@ class TestTargetLanguage:
         self.translation_tokens = ["l' eau d' un lac est froide"] * 2
         self.texts = texts_of(self.translations, self.references, "fr", ["a", "b"])
         description = SetDescription([5, 15], self.reference_tokens, None, ["a", "b"])
-        scored_texts = Texts(
+        scored_texts = TranslatedSet(
             self.translations, self.references, self.translations, french, description
         )
         self.entries = by_metric_and_group(score.score_texts(scored_texts))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bleuprint.corpus.test_sets import SetDescription
-from bleuprint.scoring.metric import Texts
+from bleuprint.scoring.metric import TranslatedSet
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import PairedTest, evaluate_metric, paired_test
@@ -35,7 +35,7 @@ def texts_of(hypotheses, references, language="en", documents=None, corpus=None)
     description = SetDescription([5] * len(references), references, None, documents)
     if corpus is None:
         corpus = _Corpus(language)
-    return Texts(references, references, hypotheses, corpus, description)
+    return TranslatedSet(references, references, hypotheses, corpus, description)
 
 
 def measure(key, texts):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import params
 import processes
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.bleu_variants import own_tokens
+from bleuprint.scoring.bleu_variants import corpus_tokens
 from bleuprint.text import segmenter
 from bleuprint.text.segmenter import SPACE_SIGN, Segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -113,7 +113,7 @@ def test_the_other_language_has_tokens_of_moses():
 def test_an_unknown_token_stays_one_token(language, around):
     word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
     sentence = word + around.format("<unk>") + word
-    tokens = own_tokens([sentence], segmenter_of(language))[0].split(" ")
+    tokens = corpus_tokens([sentence], segmenter_of(language))[0].split(" ")
     assert tokens.count("<unk>") == sentence.count("<unk>")
 
 

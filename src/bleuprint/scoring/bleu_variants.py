@@ -7,14 +7,18 @@ The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
-from bleuprint.scoring.metric import Metric, Texts
-from bleuprint.scoring.sacrebleu_metrics import Maker, Sides, sacrebleu_metric
+from bleuprint.scoring.metric import Metric, TranslatedSet
+from bleuprint.scoring.sacrebleu_metrics import (
+    ComparedLines,
+    Maker,
+    sacrebleu_metric,
+    unchanged_lines,
+)
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 
 LOWERCASED = "lower-cased"
@@ -34,45 +38,59 @@ _UNKNOWN_LETTER = "\ua73f"
 _BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")
 
 
-def own_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Split translations into tokens of the corpus's tokenizer, separated by spaces.
+def corpus_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
+    """Split translations with the tokenizer of the corpus; return the tokens separated by spaces.
 
-    An unknown token, which tokenizers split at its brackets, stays one token, as in the output of
-    the model.
+    A translation may contain `<unk>`, the model's token for an unknown word. Tokenizers would split
+    it at its brackets; so a rare letter takes its place while the line is tokenized.
+
+    Args:
+        lines: The translations.
+        tokenizer: The tokenizer of the target language.
     """
     unknown = SPECIALS[UNK]
     tokenized_lines = []
     for line in lines:
         tokens = tokenizer.tokenize(line.replace(unknown, _UNKNOWN_LETTER))
-        separated = _BETWEEN_UNKNOWN.sub(" ", " ".join(tokens))
-        tokenized_lines.append(separated.replace(_UNKNOWN_LETTER, unknown))
+        # A tokenizer may take two such letters side by side for one word.
+        tokenized = _BETWEEN_UNKNOWN.sub(" ", " ".join(tokens))
+        tokenized_lines.append(tokenized.replace(_UNKNOWN_LETTER, unknown))
     return tokenized_lines
 
 
-def in_own_tokens(texts: Texts) -> Sides:
-    """Return translations and references in the tokens of the corpus."""
-    tokenizer = tokenizer_for(texts.language, texts.corpus.tokenize)
-    hypotheses = own_tokens(texts.hypotheses, tokenizer)
-    return Sides(hypotheses, texts.description.reference_tokens)
+def in_corpus_tokens(test_set: TranslatedSet) -> ComparedLines:
+    """Return the translations and references of a test set, split by the corpus's tokenizer."""
+    tokenizer = tokenizer_for(test_set.language, test_set.corpus.tokenize)
+    hypotheses = corpus_tokens(test_set.hypotheses, tokenizer)
+    return ComparedLines(hypotheses, test_set.description.reference_tokens)
 
 
 @lru_cache(maxsize=1)  # Three variants count the same tokens.
-def _in_moses_tokens(texts: Texts) -> Sides | None:
-    """Return translations and references in Moses tokens.
+def _in_moses_tokens(test_set: TranslatedSet) -> ComparedLines | None:
+    """Return the translations and references of a test set, split into tokens by Moses.
 
-    None if the default tokenizer of the language is not 13a, as for Chinese, Japanese, Korean and
-    Thai, whose sentences Moses does not split into words.
+    Returns:
+        The lines, with spaces between tokens. None for Chinese, Japanese, Thai and other languages
+        for which sacreBLEU does not use its default tokenizer 13a: Moses cannot split their
+        sentences into words.
     """
-    if not is_scored_by_13a(texts.language):
+    if not is_scored_by_13a(test_set.language):
         return None
-    return Sides(
-        hypotheses=tokenized(texts.hypotheses, texts.language),
-        references=tokenized(texts.references, texts.language),
+    return ComparedLines(
+        hypotheses=moses_tokenized(test_set.hypotheses, test_set.language),
+        references=moses_tokenized(test_set.references, test_set.language),
     )
 
 
-def tokenized(lines: Sequence[str], language: str) -> list[str]:
-    """Return Moses tokens of each line, separated by spaces; hyphens not split, nothing escaped."""
+def moses_tokenized(lines: Sequence[str], language: str) -> list[str]:
+    """Split lines into tokens by Moses, and separate the tokens by spaces.
+
+    Words are not split at hyphens, and no character becomes an XML entity.
+
+    Args:
+        lines: The lines.
+        language: The code of their language.
+    """
     from bleuprint.text.moses import Moses
 
     moses = Moses(language, hyphens=False, escape=False)
@@ -80,21 +98,29 @@ def tokenized(lines: Sequence[str], language: str) -> list[str]:
 
 
 def split_compounds(tokens: str) -> str:
-    """Split hyphens inside words into tokens: a-b becomes a ##AT##-##AT## b.
+    """Make the hyphens inside words tokens of their own: a-b becomes a ##AT##-##AT## b.
 
-    Matches do not overlap, as in Perl: in a-b-c the second hyphen is not split.
+    Papers on German score translations so. As in their Perl script, matches do not overlap: in
+    a-b-c the second hyphen stays.
+
+    Args:
+        tokens: The tokens of a line, separated by spaces.
     """
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", tokens)
 
 
-def _in_split_moses_tokens(texts: Texts) -> Sides | None:
-    """Return translations and references in Moses tokens, compounds split; None if without them."""
-    sides = _in_moses_tokens(texts)
-    if sides is None:
+def _in_split_moses_tokens(test_set: TranslatedSet) -> ComparedLines | None:
+    """Return the translations and references of a test set in Moses tokens, split at hyphens.
+
+    Returns:
+        The lines, with spaces between tokens. None if Moses cannot split the language into words.
+    """
+    tokenized = _in_moses_tokens(test_set)
+    if tokenized is None:
         return None
-    return Sides(
-        hypotheses=[split_compounds(line) for line in sides.hypotheses],
-        references=[split_compounds(line) for line in sides.references],
+    return ComparedLines(
+        hypotheses=[split_compounds(line) for line in tokenized.hypotheses],
+        references=[split_compounds(line) for line in tokenized.references],
     )
 
 
@@ -119,18 +145,32 @@ def _make_of_lowercased_tokens(references: Sequence[str], _: str) -> BLEU:
 
 
 def _variant(
-    name: str, make: Maker, sides: Callable[[Texts], Sides | None] | None = None
+    name: str,
+    make: Maker,
+    choose_lines: Callable[[TranslatedSet], ComparedLines | None] = unchanged_lines,
 ) -> Metric:
-    """Return a metric that is shown without interval and tests; `sides`: what it compares."""
-    options: dict[str, Any] = {} if sides is None else {"sides": sides}
-    return sacrebleu_metric(name, name, make, is_resampled=False, kind="variant", **options)
+    """Create the metric of a BLEU variant, which tables show without intervals and tests.
+
+    Args:
+        name: Its name in results and in tables, such as `lower-cased`.
+        make: Creates sacreBLEU's object for the variant.
+        choose_lines: Returns the lines to compare, such as those in Moses tokens.
+    """
+    return sacrebleu_metric(
+        name,
+        name,
+        make,
+        choose_lines,
+        is_resampled=False,
+        kind="variant",
+    )
 
 
 BLEU_VARIANTS = (
     _variant(LOWERCASED, _make_lowercased),
     _variant(INTL, _make_intl),
-    _variant(TOKENS, _make_of_tokens, sides=in_own_tokens),
-    _variant(TOKENIZED, _make_of_tokens, sides=_in_moses_tokens),
-    _variant(TOKENIZED_LOWERCASED, _make_of_lowercased_tokens, sides=_in_moses_tokens),
-    _variant(COMPOUND_SPLIT, _make_of_tokens, sides=_in_split_moses_tokens),
+    _variant(TOKENS, _make_of_tokens, in_corpus_tokens),
+    _variant(TOKENIZED, _make_of_tokens, _in_moses_tokens),
+    _variant(TOKENIZED_LOWERCASED, _make_of_lowercased_tokens, _in_moses_tokens),
+    _variant(COMPOUND_SPLIT, _make_of_tokens, _in_split_moses_tokens),
 )

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bleuprint.scoring.bleu_variants import in_own_tokens
-from bleuprint.scoring.metric import Floats, Metric, MetricValue, Texts, untested_value
+from bleuprint.scoring.bleu_variants import in_corpus_tokens
+from bleuprint.scoring.metric import Floats, Metric, MetricValue, TranslatedSet, untested_value
 
 # The upper bounds of all buckets of lengths but the last, and the buckets' names.
 _MAX_LENGTHS = (0, 10, 20, 30, 40, 50)
@@ -23,11 +23,11 @@ WORD_ACCURACY = "word_accuracy"
 
 
 class Accuracy(NamedTuple):
-    """How many words of the references the translations have.
+    """How many words of the references occur in the translations.
 
     Attributes:
-        matched: The words of the references that the translations have.
-        words: All words of the references.
+        matched: The number of words that also occur in the translation of their line.
+        words: The number of all words of the references.
     """
 
     matched: int
@@ -35,35 +35,40 @@ class Accuracy(NamedTuple):
 
 
 def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iterator[MetricValue]:
-    """Yield a metric for each bucket of source lengths that has lines.
+    """Yield the value of a metric for short lines, for longer ones, and so on.
+
+    Lines are divided into buckets by their source length. Buckets without lines yield nothing.
 
     Args:
         metric: The metric.
-        statistics: Its counts, (lines, counts).
+        statistics: What it counts on each line, (lines, counts).
         tokens: The source length of each line in tokens.
     """
+    # The index of the first upper bound that is not below the length.
     buckets = np.searchsorted(_MAX_LENGTHS, tokens)
     for bucket in np.unique(buckets):
-        lines = statistics[buckets == bucket]
+        bucket_statistics = statistics[buckets == bucket]
         yield untested_value(
             metric.key,
-            metric.overall_value(lines),
-            units=len(lines),
+            metric.overall_value(bucket_statistics),
+            units=len(bucket_statistics),
             group=f"{LENGTH_GROUP} {LENGTH_BUCKETS[bucket]}",
         )
 
 
-def by_count(texts: Texts) -> Iterator[MetricValue]:
-    """Yield the word accuracy, in percent, for each bucket of training counts.
+def by_count(test_set: TranslatedSet) -> Iterator[MetricValue]:
+    """Yield how many percent of the reference words are translated, for rare and frequent words.
 
-    Nothing if the tokens of the corpus are characters, whose training counts are not known.
+    Words are divided into buckets by how often they occur in the training text. If the tokens of
+    the corpus are characters, these counts are not known, and nothing is yielded.
     """
-    training_counts = texts.description.training_counts
+    training_counts = test_set.description.training_counts
     if training_counts is None:
         return
-    sides = in_own_tokens(texts)
-    hypotheses = [line.split() for line in sides.hypotheses]
-    references = [line.split() for line in sides.references]
+    # Training counts are counts of the corpus's own tokens.
+    compared = in_corpus_tokens(test_set)
+    hypotheses = [line.split() for line in compared.hypotheses]
+    references = [line.split() for line in compared.references]
     accuracies = word_accuracy(hypotheses, references, training_counts)
     for bucket, accuracy in accuracies.items():
         yield untested_value(
@@ -79,9 +84,11 @@ def word_accuracy(
     references: Sequence[Sequence[str]],
     training_counts: Mapping[str, int],
 ) -> dict[str, Accuracy]:
-    """Count the words of the references that the translations have, by training frequency.
+    """Count how many reference words occur in the translations, for rare and frequent words.
 
-    A word counts as often as it occurs. Equal to compare-mt's (Neubig et al. 2019)
+    A reference word counts as translated if it occurs in the translation of its line; a word that
+    occurs twice must occur twice there. Words are divided into buckets by how often they occur in
+    the training text. The numbers equal those of compare-mt (Neubig et al. 2019), function
     WordBucketer.calc_bucketed_matches.
 
     Args:
@@ -90,22 +97,26 @@ def word_accuracy(
         training_counts: How often each word occurs in the training text.
 
     Returns:
-        The accuracy of each bucket that has words, rarest first.
+        The counts by bucket, such as `2-4`, from the rarest words on. Buckets without words are
+        left out.
     """
-    words: Counter[int] = Counter()
-    matched: Counter[int] = Counter()
+    word_counts: Counter[int] = Counter()
+    matched_counts: Counter[int] = Counter()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        expected = Counter(reference)
-        for word, occurrences in expected.items():
-            words[_count_bucket(training_counts[word])] += occurrences
-        for word, occurrences in (expected & Counter(hypothesis)).items():
-            matched[_count_bucket(training_counts[word])] += occurrences
+        reference_words = Counter(reference)
+        # For each word the smaller one of both counts.
+        matched_words = reference_words & Counter(hypothesis)
+        for word, count in reference_words.items():
+            word_counts[_bucket_index(training_counts[word])] += count
+        for word, count in matched_words.items():
+            matched_counts[_bucket_index(training_counts[word])] += count
     accuracies = {}
-    for bucket in sorted(words):
-        accuracies[COUNT_BUCKETS[bucket]] = Accuracy(matched[bucket], words[bucket])
+    for bucket in sorted(word_counts):
+        bucket_name = COUNT_BUCKETS[bucket]
+        accuracies[bucket_name] = Accuracy(matched_counts[bucket], word_counts[bucket])
     return accuracies
 
 
-def _count_bucket(training_count: int) -> int:
-    """Return the number of the bucket of a training count, from 0."""
+def _bucket_index(training_count: int) -> int:
+    """Return the index of the bucket to which a training count belongs."""
     return bisect_left(_MAX_COUNTS, training_count)

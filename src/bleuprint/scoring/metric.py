@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class TranslatedSet:
     """The lines of a test set with their translations, and what is known of the set.
 
     Attributes:
@@ -51,14 +51,15 @@ class Texts:
 
     @cached_property
     def documents(self) -> list[list[int]]:
-        """The rows of each document, from 0; empty if the set has no documents.
+        """For each document the indices of its lines; empty if the set has no documents.
 
         Documents are in the order of their first lines.
         """
-        rows_of_documents: dict[str, list[int]] = {}
-        for row, document in enumerate(self.description.documents or ()):
-            rows_of_documents.setdefault(document, []).append(row)
-        return list(rows_of_documents.values())
+        lines_by_document: dict[str, list[int]] = {}
+        # The description names the document of each line.
+        for line, document in enumerate(self.description.documents or ()):
+            lines_by_document.setdefault(document, []).append(line)
+        return list(lines_by_document.values())
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,10 @@ class Metric:
 
     key: str
     label: str
-    statistics: Callable[[Texts], Any]
+    statistics: Callable[[TranslatedSet], Any]
     value: Callable[[Any], Sequence[float] | Floats]
     about: str = ""
-    signature: Callable[[Texts], str] = _empty_text
+    signature: Callable[[TranslatedSet], str] = _empty_text
     kind: Literal["score", "error", "variant", "figure"] = "score"
     digits: int = 1
     highest: float = 100.0
@@ -136,24 +137,40 @@ class Metric:
         """Return the human agreement of scores with a signature; None if it is not known."""
         return self.agreement.get(self.model_of(signature))
 
-    def count(self, texts: Texts) -> Floats | None:
-        """Return the statistics, (lines, counts); None if the metric does not apply."""
-        counts = self.statistics(texts)
+    def count(self, test_set: TranslatedSet) -> Floats | None:
+        """Count what the metric needs on each line, such as n-grams and their matches for BLEU.
+
+        Returns:
+            The counts, (lines, counts); None if the metric does not apply to the test set.
+        """
+        counts = self.statistics(test_set)
         return None if counts is None else np.array(counts, dtype=np.float64)
 
     def values(self, sums: Floats) -> Floats:
-        """Return the value of each row of sums, (rows, counts): (rows,)."""
+        """Compute values from sums of counts.
+
+        Args:
+            sums: A row for each group of lines, with the sums of their counts, (rows, counts).
+
+        Returns:
+            The value of the metric for each row, (rows,).
+        """
         return np.array(self.value(sums))
 
     def overall_value(self, statistics: Floats) -> float:
-        """Return the value of all lines together, from statistics (lines, counts)."""
+        """Compute the value of all lines together.
+
+        Args:
+            statistics: The counts of each line, (lines, counts).
+        """
         sums = statistics.sum(0)
-        (value,) = self.values(sums[None])  # One row of sums.
+        one_row = sums[np.newaxis]
+        (value,) = self.values(one_row)
         return float(value)
 
 
-def counted_elsewhere(_: Texts) -> None:
-    """Return no statistics: for metrics that need more than the texts."""
+def counted_elsewhere(_: TranslatedSet) -> None:
+    """Return no counts: for metrics that need more than the lines of a test set."""
 
 
 def first_sum(sums: Floats) -> Floats:
@@ -162,14 +179,14 @@ def first_sum(sums: Floats) -> Floats:
 
 
 def percentage(sums: Any) -> Floats:
-    """Return the value of a share: the lines with a property in percent of the lines that count.
+    """Return the percentage of lines that have a property, such as an error.
 
     Args:
-        sums: Rows of sums, whose first two numbers are the lines with the property and the lines
-            that count.
+        sums: A row for each group of lines. Its first two numbers are how many lines have the
+            property, and how many lines are counted.
 
     Returns:
-        A percentage for each row; 0 where no line counts.
+        A percentage for each row; 0 where no line is counted.
     """
     table = np.asarray(sums, dtype=np.float64)
     lines_with_property = table[:, 0]
@@ -204,13 +221,13 @@ class MetricValue(TypedDict):
 
 
 def untested_value(metric: str, value: float, units: int, group: str = "") -> MetricValue:
-    """Return a value without an interval, a signature or tests.
+    """Return the value of a metric as scores.json records it, without an interval and tests.
 
     Args:
-        metric: The key of the metric.
+        metric: The key of the metric, such as `bleu`.
         value: The value.
-        units: The number of lines, documents or words.
-        group: The lines that it is about; empty for all.
+        units: The number of lines, documents or words that it was computed from.
+        group: What these have in common, such as `length 11-20`; empty for all lines.
     """
     return {
         "metric": metric,

@@ -18,7 +18,7 @@ from bleuprint.rules.agreement import Identical, Numerals
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import LengthRatio
 from bleuprint.rules.rule import Candidate
-from bleuprint.scoring.metric import Metric, Texts, first_sum
+from bleuprint.scoring.metric import Metric, TranslatedSet, first_sum
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import replace_unprintable, replace_white_space
@@ -63,9 +63,9 @@ LineCounts = list[tuple[int, int]]
 def _output_error(name: str) -> Metric:
     """Return the metric of an error, whose value is the number of lines that have it."""
 
-    def statistics(texts: Texts) -> LineCounts | None:
+    def statistics(test_set: TranslatedSet) -> LineCounts | None:
         """Return the counts of each line; None if the error is not looked for."""
-        return _count_errors(texts).get(name)
+        return _count_errors(test_set).get(name)
 
     return Metric(
         key=name,
@@ -81,7 +81,7 @@ def _output_error(name: str) -> Metric:
 
 
 @lru_cache(maxsize=1)  # Each error's metric takes its own part.
-def _count_errors(texts: Texts) -> dict[str, LineCounts]:
+def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
     """Count all errors on each line.
 
     A line counts unless the reference has the error, too; for ANY_ERROR all lines count.
@@ -89,21 +89,21 @@ def _count_errors(texts: Texts) -> dict[str, LineCounts]:
     translation was cut. Unprintable characters, such as a mark of direction after a number, make no
     difference.
     """
-    source_language = texts.corpus.source
-    target_language = texts.corpus.target
-    source_tokenizer = tokenizer_for(source_language, texts.corpus.tokenize)
-    target_tokenizer = tokenizer_for(target_language, texts.corpus.tokenize)
-    sources = [replace_unprintable(line) for line in texts.sources]
-    references = [replace_unprintable(line) for line in texts.references]
+    source_language = test_set.corpus.source
+    target_language = test_set.corpus.target
+    source_tokenizer = tokenizer_for(source_language, test_set.corpus.tokenize)
+    target_tokenizer = tokenizer_for(target_language, test_set.corpus.tokenize)
+    sources = [replace_unprintable(line) for line in test_set.sources]
+    references = [replace_unprintable(line) for line in test_set.references]
     hypotheses = []
-    for source, line in zip(sources, texts.hypotheses, strict=True):
+    for source, line in zip(sources, test_set.hypotheses, strict=True):
         hypotheses.append(_restore_copied(source, replace_unprintable(line), target_tokenizer))
     names = [EMPTY_OUTPUT, *_CHECKS]
     foreign_sentences: set[str] = set()
     if target_language in LanguageId.known_languages:
         names.append(WRONG_LANGUAGE)
         foreign_sentences = _foreign_sentences({*references, *hypotheses}, target_language)
-    if texts.cut:
+    if test_set.cut:
         names.append(CUT_OFF)
     finder = _ErrorFinder(
         languages=(source_language, target_language),
@@ -117,7 +117,7 @@ def _count_errors(texts: Texts) -> dict[str, LineCounts]:
     for number, (source, reference, hypothesis) in enumerate(lines, 1):
         reference_errors = finder.find(Pair(source, reference))
         output_errors = finder.find(Pair(source, hypothesis)) - reference_errors
-        if number in texts.cut:
+        if number in test_set.cut:
             output_errors.add(CUT_OFF)
         for name in names:
             counts[name].append((int(name in output_errors), int(name not in reference_errors)))

@@ -10,12 +10,12 @@ from sacrebleu import CHRF, TER
 from sacrebleu.metrics.base import Metric as SacrebleuMetric
 
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metric import DIGITS, Agreement, Floats, Metric, Texts
+from bleuprint.scoring.metric import DIGITS, Agreement, Floats, Metric, TranslatedSet
 from bleuprint.scoring.significance import RESAMPLES, SEED
 
 
 @dataclass(frozen=True)
-class Sides:
+class ComparedLines:
     """What sacreBLEU compares: lines of translations and of references."""
 
     hypotheses: Sequence[str]
@@ -26,77 +26,95 @@ class Sides:
 Maker = Callable[[Sequence[str], str], SacrebleuMetric]
 
 
-def _lines(texts: Texts) -> Sides:
-    """Return the lines of a test set as they are."""
-    return Sides(texts.hypotheses, texts.references)
+def unchanged_lines(test_set: TranslatedSet) -> ComparedLines:
+    """Return the translations and references of a test set as they are."""
+    return ComparedLines(test_set.hypotheses, test_set.references)
 
 
-def _documents(texts: Texts) -> Sides | None:
-    """Return each document as one line; None if the test set has no documents."""
-    if not texts.documents:
+def _documents(test_set: TranslatedSet) -> ComparedLines | None:
+    """Return the translations and references of a test set, with one line for each document.
+
+    Returns:
+        None if the test set has no documents.
+    """
+    if not test_set.documents:
         return None
-    return Sides(
-        hypotheses=_join_documents(texts.hypotheses, texts.documents),
-        references=_join_documents(texts.references, texts.documents),
+    return ComparedLines(
+        hypotheses=_join_documents(test_set.hypotheses, test_set.documents),
+        references=_join_documents(test_set.references, test_set.documents),
     )
 
 
 def _join_documents(lines: Sequence[str], documents: Sequence[Sequence[int]]) -> list[str]:
-    """Return each document as one line, its sentences separated by spaces."""
-    joined = []
-    for rows in documents:
-        joined.append(" ".join([lines[row] for row in rows]))
-    return joined
+    """Join the lines of each document to one line, separated by spaces.
+
+    Args:
+        lines: The lines of a test set.
+        documents: For each document the indices of its lines.
+    """
+    joined_documents = []
+    for line_indices in documents:
+        document_lines = [lines[index] for index in line_indices]
+        joined_documents.append(" ".join(document_lines))
+    return joined_documents
 
 
 def sacrebleu_metric(
     key: str,
     label: str,
     make: Maker,
-    sides: Callable[[Texts], Sides | None] = _lines,
+    choose_lines: Callable[[TranslatedSet], ComparedLines | None] = unchanged_lines,
     is_resampled: bool = True,
     **options: Any,
 ) -> Metric:
-    """Return a metric that sacreBLEU computes.
+    """Create a metric whose counts, values and signature are those of sacreBLEU.
 
     Args:
-        key: Its name in results.
-        label: Its name in tables.
-        make: Creates sacreBLEU's metric for references in a target language.
-        sides: Returns what is compared; None if the metric does not apply to a test set.
-        is_resampled: Whether the signature names the resamples of the interval.
+        key: Its name in results, such as `bleu`.
+        label: Its name in tables, such as `BLEU`.
+        make: Creates sacreBLEU's object for references in a target language.
+        choose_lines: Returns the lines to compare, or None if the metric does not apply to a test
+            set.
+        is_resampled: Whether the metric has an interval by the bootstrap, whose number of samples
+            its signature names.
         options: Other attributes of `Metric`.
     """
     # The value of sums does not depend on references or language.
     value_scorer = make([""], "en")
 
-    def signature(texts: Texts) -> str:
-        """Return sacreBLEU's signature, with the number and the seed of the resamples."""
-        scorer = make(texts.references[:1], texts.language)
+    def signature(test_set: TranslatedSet) -> str:
+        """Return sacreBLEU's signature, which says how the score was computed.
+
+        It contains the number and the seed of the bootstrap's samples, if the metric has any.
+        """
+        scorer = make(test_set.references[:1], test_set.language)
         if is_resampled:
             scorer.n_bootstrap = RESAMPLES
             scorer.seed = str(SEED)
         return str(scorer.get_signature().format())
 
     @lru_cache(maxsize=1)  # BLEU and the length ratio share BLEU's counts.
-    def statistics(texts: Texts) -> Any:
+    def statistics(test_set: TranslatedSet) -> Any:
         """Return sacreBLEU's counts of each line; None if the metric does not apply."""
-        compared = sides(texts)
-        if compared is None:
+        compared_lines = choose_lines(test_set)
+        if compared_lines is None:
             return None
-        scorer = make(compared.references, texts.language)
-        return scorer._extract_corpus_statistics(compared.hypotheses, None)
+        scorer = make(compared_lines.references, test_set.language)
+        return scorer._extract_corpus_statistics(compared_lines.hypotheses, None)
 
     def value(sums: Floats) -> list[float]:
-        """Return the scores of rows of sums; of resamples in float32, as in sacreBLEU."""
+        """Return the score of each row of sums of counts.
+
+        The sums of the bootstrap's samples are float32, as in sacreBLEU; others are whole numbers.
+        """
         rows: Any = sums if sums.dtype == np.float32 else sums.astype(np.int64).tolist()
         return [value_scorer._compute_score_from_stats(row).score for row in rows]
 
     return Metric(
-        key,
-        label,
-        statistics,
-        value,
+        key=key,
+        label=label,
+        statistics=statistics,
+        value=value,
         signature=signature,
         has_float32_sums=True,
         **options,
@@ -119,9 +137,13 @@ def _make_ter(references: Sequence[str], _: str) -> TER:
 
 
 def _length_ratio(sums: Floats) -> Floats:
-    """Return the tokens of the translations per token of the references, for rows of BLEU's sums.
+    """Divide the length of the translations in tokens by the length of the references.
 
-    BLEU's first two counts are these tokens.
+    Args:
+        sums: Rows of sums of BLEU's counts, of which the first two are these lengths.
+
+    Returns:
+        A ratio for each row.
     """
     hypothesis_tokens = sums[:, 0]
     reference_tokens = sums[:, 1]
@@ -167,7 +189,7 @@ DBLEU = sacrebleu_metric(
     key="dbleu",
     label="d-BLEU",
     make=bleu_metric,
-    sides=_documents,
+    choose_lines=_documents,
     group="document",
 )
 LENGTH_RATIO = Metric(
@@ -184,14 +206,18 @@ LENGTH_RATIO = Metric(
 def sentence_bleu(
     translations: Sequence[str], references: Sequence[str], language: str
 ) -> list[float]:
-    """Return BLEU of each line, 0 to 100, to find examples; systems are compared by corpus BLEU.
+    """Compute BLEU of each line, to find sentences that are translated well or badly.
 
-    The order is effective: n-grams that are longer than the line do not count.
+    Systems are not compared by it, but by BLEU of all lines together. N-grams that are longer than
+    a line do not count (sacreBLEU's "effective order").
 
     Args:
         translations: The translations.
         references: The references, parallel to them.
-        language: The target language, which chooses the tokenizer.
+        language: The target language, which decides the tokenizer.
+
+    Returns:
+        The score of each line, 0 to 100.
     """
     scorer = bleu_metric([], language, effective_order=True)
     scores = []

@@ -17,7 +17,7 @@ from bleuprint.runtime.files import RERUN, sha256_of, write_json
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.floor import below_floor
-from bleuprint.scoring.metric import Floats, Metric, MetricValue, Texts
+from bleuprint.scoring.metric import Floats, Metric, MetricValue, TranslatedSet
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.scoring.reference_loss import loss_metrics
@@ -28,17 +28,19 @@ from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 def score_run(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a run's translations of all its test sets and write scores.json.
+    """Score the translations of one system in all metrics, and write scores.json.
+
+    All test sets are scored that it has translated.
 
     Args:
         settings: The settings of the experiment.
-        system: The system of the run.
-        corpus: The corpus of the run.
-        seed: The seed of the run.
+        system: The name of the system.
+        corpus: The name of the corpus that it was trained on.
+        seed: The seed of the training.
         root: The project's folder.
 
     Returns:
-        What is written, by test set.
+        What is written, by the name of the test set.
 
     Raises:
         UserError: Translations are missing, damaged, or not parallel to the test set.
@@ -48,8 +50,10 @@ def score_run(
     split_folder = corpus_folder(corpus, "split", root)
     texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
     results = root / Run(system, corpus, seed).results_folder
+    # For each test set the loss of the references, and the lines whose translations were cut off.
     losses: Mapping[str, ReferenceLoss | None] = {}
     cut_lines: Mapping[str, list[int]] = {}
+    # The translations of other systems are copied from files, without such a record.
     if settings.is_trained(system):
         record = TranslationRecord.read(results / TRANSLATION)
         losses = record.losses
@@ -82,7 +86,10 @@ def score_files(
     cut: Collection[int] = (),
     copied_file: str | None = None,
 ) -> SetScores:
-    """Score one file of translations.
+    """Score one file of translations in all metrics.
+
+    A copied file is checked for problems, such as empty lines or subwords; each becomes a note and
+    is recorded next to the scores. For other files, there is a note if they equal the references.
 
     Args:
         sources: The sources of the test set.
@@ -90,13 +97,16 @@ def score_files(
         hypotheses: The translations.
         corpus: The settings of its corpus.
         description: Its lengths, word frequencies and documents.
-        loss: The loss of the references, where a model computed it.
-        cut: The lines that the maximum length cut, from 1.
-        copied_file: The file of an external system that was copied, which is checked for problems
-            that make its scores wrong; None for translations of a system that was trained here.
+        loss: The loss of the references under the model; None if no model was trained here.
+        cut: The lines, from 1, whose translations ended at the maximum length of an output.
+        copied_file: The file that the translations were copied from; None for a system that was
+            trained here.
+
+    Returns:
+        The values of all metrics, with the hashes of the files.
 
     Raises:
-        UserError: The translations are not parallel to the references.
+        UserError: Sources, references and translations differ in their number of lines.
     """
     reference_lines = []
     translations = []
@@ -112,13 +122,21 @@ def score_files(
     if len(source_lines) != len(reference_lines):
         counts = f"has {len(source_lines)} lines and {references} has {len(reference_lines)}"
         raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
-    texts = Texts(source_lines, reference_lines, translations, corpus, description, frozenset(cut))
-    metrics = score_texts(texts, loss)
+    test_set = TranslatedSet(
+        sources=source_lines,
+        references=reference_lines,
+        hypotheses=translations,
+        corpus=corpus,
+        description=description,
+        cut=frozenset(cut),
+    )
+    metrics = score_test_set(test_set, loss)
     if copied_file is not None:
         for warning in file_warnings(translations, source_lines, reference_lines, corpus):
             print_message(f"{copied_file}: {warning['group']}", "note")
             metrics.append(warning)
-    elif sha256_of(hypotheses) == sha256_of(references):  # This is rarely intended.
+    elif sha256_of(hypotheses) == sha256_of(references):
+        # This is rarely intended.
         print_message(f"{hypotheses}: all translations are identical to the references", "note")
     return {
         "lines": len(reference_lines),
@@ -130,45 +148,58 @@ def score_files(
     }
 
 
-def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[MetricValue]:
-    """Compute every metric of a test set: over its lines, by document, and by bucket.
+def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -> list[MetricValue]:
+    """Compute all metrics of the translations of a test set.
+
+    Each metric is computed over all lines, and scores also by document. BLEU is computed by source
+    length, too; and the accuracy of words by their frequency in the training text.
 
     Args:
-        texts: The test set with its translations.
-        loss: The loss of the references, where a model computed it.
+        test_set: The test set with its translations.
+        loss: The loss of the references under the model; None if no model was trained here.
     """
     values: list[MetricValue] = []
     for metric in METRICS.values():
-        statistics = metric.count(texts)
+        statistics = metric.count(test_set)
         if statistics is None:
+            # The metric does not apply to this test set.
             continue
-        values.append(evaluate_metric(metric, statistics, metric.signature(texts)))
-        values += by_document(metric, statistics, texts)
+        values.append(evaluate_metric(metric, statistics, metric.signature(test_set)))
+        values += by_document(metric, statistics, test_set)
         if metric.key == "bleu":
-            values += by_length(metric, statistics, texts.description.source_tokens)
+            values += by_length(metric, statistics, test_set.description.source_tokens)
             values += below_floor(statistics)
-    values += by_count(texts)
+    values += by_count(test_set)
     if loss is not None:
-        values += loss_metrics(loss, texts.references)
+        values += loss_metrics(loss, test_set.references)
     return values
 
 
-def by_document(metric: Metric, statistics: Floats, texts: Texts) -> Iterator[MetricValue]:
-    """Yield a score with the interval of whole documents, whose lines are alike.
+def by_document(
+    metric: Metric, statistics: Floats, test_set: TranslatedSet
+) -> Iterator[MetricValue]:
+    """Yield a score whose interval and tests treat each document as one unit.
 
-    It is about other documents of the same kind, where the interval by line is about other lines. A
-    single document yields nothing: all its resamples are equal, and the interval would have no
-    width.
+    The lines of a document are alike, so an interval over lines is too narrow for new documents.
+    Nothing is yielded for figures that are not scores, and for fewer than two documents: all
+    samples of a single document are equal, and the interval would have no width.
 
     Args:
-        metric: The metric; only scores are computed by document.
-        statistics: Its counts, (lines, counts).
-        texts: The test set, for its documents.
+        metric: The metric.
+        statistics: What it counts on each line, (lines, counts).
+        test_set: The test set, for its documents.
     """
-    if metric.kind != "score" or metric.group or len(texts.documents) < 2:
+    is_score_of_lines = metric.kind == "score" and not metric.group
+    if not is_score_of_lines or len(test_set.documents) < 2:
         return
-    document_sums = np.stack([statistics[rows].sum(0) for rows in texts.documents])
-    # The sums of a document exceed 0 and 1.
+    sums_by_document = []
+    for line_indices in test_set.documents:
+        sums_by_document.append(statistics[line_indices].sum(0))
+    # The counts of a line may be 0 or 1 only, which has an interval of its own; sums may be larger.
     metric_of_documents = replace(metric, is_share=False)
-    signature = metric.signature(texts)
-    yield evaluate_metric(metric_of_documents, document_sums, signature, "document")
+    yield evaluate_metric(
+        metric_of_documents,
+        np.stack(sums_by_document),
+        metric.signature(test_set),
+        group="document",
+    )
