@@ -61,10 +61,18 @@ LineCounts = list[tuple[int, int]]
 
 
 def _output_error(name: str) -> Metric:
-    """Return the metric of an error, whose value is the number of lines that have it."""
+    """Create the metric of one kind of error: the number of translations that have it.
+
+    Args:
+        name: The name of the error in results and in tables, such as `empty`.
+    """
 
     def statistics(test_set: TranslatedSet) -> LineCounts | None:
-        """Return the counts of each line; None if the error is not looked for."""
+        """Return for each line 1 or 0 for the error, and 1 or 0 for whether the line counts.
+
+        Returns:
+            None if this error is not looked for in the test set.
+        """
         return _count_errors(test_set).get(name)
 
     return Metric(
@@ -82,12 +90,17 @@ def _output_error(name: str) -> Metric:
 
 @lru_cache(maxsize=1)  # Each error's metric takes its own part.
 def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
-    """Count all errors on each line.
+    """Look for all kinds of errors in the translations of a test set.
 
-    A line counts unless the reference has the error, too; for ANY_ERROR all lines count.
-    WRONG_LANGUAGE is missing if LanguageId does not know the target language, and CUT_OFF if no
-    translation was cut. Unprintable characters, such as a mark of direction after a number, make no
-    difference.
+    If the reference of a line has an error of a kind, too, the line does not count for this kind:
+    the text or the check is the cause. Unprintable characters, such as a mark of direction after a
+    number, make no difference.
+
+    Returns:
+        For each kind of error, a pair of numbers per line: 1 if the translation has the error, and
+        1 if the line counts. ANY_ERROR says whether a translation has an error of any kind; all
+        lines count. WRONG_LANGUAGE is missing if the target language cannot be identified, and
+        CUT_OFF if no translation ended at the maximum length.
     """
     source_language = test_set.corpus.source
     target_language = test_set.corpus.target
@@ -97,31 +110,35 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
     references = [replace_unprintable(line) for line in test_set.references]
     hypotheses = []
     for source, line in zip(sources, test_set.hypotheses, strict=True):
-        hypotheses.append(_restore_copied(source, replace_unprintable(line), target_tokenizer))
-    names = [EMPTY_OUTPUT, *_CHECKS]
+        hypothesis = replace_unprintable(line)
+        hypotheses.append(_restore_copied_words(hypothesis, source, target_tokenizer))
+    error_names = [EMPTY_OUTPUT, *_CHECKS]
     foreign_sentences: set[str] = set()
     if target_language in LanguageId.known_languages:
-        names.append(WRONG_LANGUAGE)
+        error_names.append(WRONG_LANGUAGE)
         foreign_sentences = _foreign_sentences({*references, *hypotheses}, target_language)
     if test_set.cut:
-        names.append(CUT_OFF)
+        error_names.append(CUT_OFF)
     finder = _ErrorFinder(
         languages=(source_language, target_language),
         tokenizers=(source_tokenizer.tokenize, target_tokenizer.tokenize),
         foreign_sentences=foreign_sentences,
     )
     counts: dict[str, LineCounts] = {ANY_ERROR: []}
-    for name in names:
-        counts[name] = []
+    for error_name in error_names:
+        counts[error_name] = []
     lines = zip(sources, references, hypotheses, strict=True)
     for number, (source, reference, hypothesis) in enumerate(lines, 1):
         reference_errors = finder.find(Pair(source, reference))
         output_errors = finder.find(Pair(source, hypothesis)) - reference_errors
         if number in test_set.cut:
             output_errors.add(CUT_OFF)
-        for name in names:
-            counts[name].append((int(name in output_errors), int(name not in reference_errors)))
-        counts[ANY_ERROR].append((int(bool(output_errors)), 1))
+        for error_name in error_names:
+            has_error = error_name in output_errors
+            is_counted = error_name not in reference_errors
+            counts[error_name].append((int(has_error), int(is_counted)))
+        has_any_error = bool(output_errors)
+        counts[ANY_ERROR].append((int(has_any_error), 1))
     return counts
 
 
@@ -140,9 +157,17 @@ class _ErrorFinder:
     foreign_sentences: set[str]
 
     def find(self, pair: Pair) -> set[str]:
-        """Return the errors of a translation; an empty one has no others."""
-        if not replace_white_space(pair.target).strip():
+        """Return the names of the errors of a translation.
+
+        No other error is looked for in an empty translation.
+
+        Args:
+            pair: A source sentence and its translation.
+        """
+        is_empty = not replace_white_space(pair.target).strip()
+        if is_empty:
             return {EMPTY_OUTPUT}
+        # What the checks get: they are rules that also clean training text.
         candidate = Candidate(pair, self.languages, self.tokenizers)
         errors = {name for name, has_error in _CHECKS.items() if has_error(candidate)}
         if pair.target in self.foreign_sentences:
@@ -150,30 +175,47 @@ class _ErrorFinder:
         return errors
 
 
-def _restore_copied(source: str, hypothesis: str, tokenizer: Tokenizer) -> str:
-    """Return a translation with addresses and numbers written as in its source.
+def _restore_copied_words(hypothesis: str, source: str, tokenizer: Tokenizer) -> str:
+    """Write addresses and numbers in a translation as they are written in its source.
 
-    The tokenizer changes some of them on the way there and back: plain Moses prints name@host as
-    name @ host.
+    Some tokenizers change them when they split and join a sentence: plain Moses prints name@host as
+    name @ host. That is not an error of the translation.
+
+    Args:
+        hypothesis: The translation.
+        source: Its source.
+        tokenizer: The tokenizer of the target language.
     """
-    for copied in _COPIED.findall(source):
-        changed = tokenizer.detokenize(tokenizer.tokenize(copied))
-        if changed:
-            hypothesis = hypothesis.replace(changed, copied)
+    for copied_word in _COPIED.findall(source):
+        changed_word = tokenizer.detokenize(tokenizer.tokenize(copied_word))
+        if changed_word:
+            hypothesis = hypothesis.replace(changed_word, copied_word)
     return hypothesis
 
 
 def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
-    """Return the sentences that are in another language."""
+    """Return those sentences that are not in a language.
+
+    The rule that cleans training text identifies the language. It gets many sentences at once,
+    which is faster.
+
+    Args:
+        sentences: The sentences.
+        language: The code of the language that they should be in.
+    """
     foreign = set()
     # Sentences of similar length together, for speed.
     remaining = iter(sorted(sentences, key=len))
     while block := list(islice(remaining, _SENTENCES_AT_ONCE)):
         candidates = []
         for sentence in block:
-            # The check reads the target alone, if its source is empty.
-            pair = Pair("", sentence)
-            candidates.append(Candidate(pair, (language, language), (str.split, str.split)))
+            # The rule is for sentence pairs. With an empty source, it looks at the target only.
+            candidate = Candidate(
+                Pair(source="", target=sentence),
+                (language, language),
+                (str.split, str.split),
+            )
+            candidates.append(candidate)
         for sentence, is_kept in zip(block, _LANGUAGE.keeps_each(candidates), strict=True):
             if not is_kept:
                 foreign.add(sentence)
@@ -181,17 +223,18 @@ def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
 
 
 def has_loop(tokens: Sequence[str]) -> bool:
-    """Return whether a translation repeats tokens in a row: more often than once, or a phrase once.
+    """Whether a translation repeats the same tokens in a row.
 
-    A loop contains a letter or a digit: rows of dots are not counted.
+    Up to three tokens must occur three times in a row, or four and more tokens twice: "the cat sat
+    on the cat sat on". A loop contains a letter or a digit: rows of dots are not counted.
 
     Args:
         tokens: The tokens of the translation.
     """
     max_size = min(_MAX_LOOP_TOKENS, len(tokens) // 2)
     for size in range(1, max_size + 1):
-        # So many tokens in a row equal those `size` before them: a phrase occurs twice, fewer
-        # tokens three times.
+        # In a loop of this size, each token equals the one `size` places before it. This must be so
+        # for as many tokens in a row as are repeated.
         needed_matches = size if size >= _PHRASE_TOKENS else 2 * size
         matches = 0
         for position in range(size, len(tokens)):
@@ -201,66 +244,74 @@ def has_loop(tokens: Sequence[str]) -> bool:
             matches += 1
             if matches < needed_matches:
                 continue
-            repeated = "".join(tokens[position - size + 1 : position + 1])
-            if any(map(str.isalnum, repeated)):
+            repeated_text = "".join(tokens[position - size + 1 : position + 1])
+            if any(map(str.isalnum, repeated_text)):
                 return True
     return False
 
 
 def is_balanced(sentence: str) -> bool:
-    """Return whether each bracket is closed by its own kind, those opened last first."""
-    expected: list[str] = []
+    """Whether each opening bracket has its closing one, and those opened last are closed first."""
+    # The closing brackets that are still missing; the last one must come next.
+    missing: list[str] = []
     for character in sentence:
         if character in _CLOSING_BRACKETS:
-            expected.append(_CLOSING_BRACKETS[character])
-        elif character in _ALL_CLOSING and (not expected or expected.pop() != character):
-            return False
-    return not expected
+            missing.append(_CLOSING_BRACKETS[character])
+        elif character in _ALL_CLOSING:
+            expected = missing.pop() if missing else None
+            if character != expected:
+                return False
+    return not missing
 
 
 def _is_too_short(candidate: Candidate) -> bool:
-    """Return whether a translation is shorter than its source, beyond the length ratio."""
+    """Whether a translation is so much shorter than its source that a cleaning rule removes it."""
     source_tokens, target_tokens = candidate.tokens
-    return len(target_tokens) < len(source_tokens) and not _LENGTH_RATIO.keeps(candidate)
+    is_shorter = len(target_tokens) < len(source_tokens)
+    return is_shorter and not _LENGTH_RATIO.keeps(candidate)
 
 
 def _is_too_long(candidate: Candidate) -> bool:
-    """Return whether a translation is longer than its source, beyond the length ratio."""
+    """Whether a translation is so much longer than its source that a cleaning rule removes it."""
     source_tokens, target_tokens = candidate.tokens
-    return len(target_tokens) > len(source_tokens) and not _LENGTH_RATIO.keeps(candidate)
+    is_longer = len(target_tokens) > len(source_tokens)
+    return is_longer and not _LENGTH_RATIO.keeps(candidate)
 
 
 def _is_untranslated(candidate: Candidate) -> bool:
-    """Return whether a translation is a copy of its source."""
+    """Whether a translation is a copy of its source."""
     return not _IDENTICAL.keeps(candidate)
 
 
 def _has_other_numbers(candidate: Candidate) -> bool:
-    """Return whether source and translation have different numbers."""
+    """Whether source and translation contain different numbers."""
     return not _NUMERALS.keeps(candidate)
 
 
 def _has_other_placeholders(candidate: Candidate) -> bool:
-    """Return whether source and translation have different addresses or placeholders."""
-    source = _PLACEHOLDER.findall(candidate.pair.source)
-    target = _PLACEHOLDER.findall(candidate.pair.target)
-    return sorted(source) != sorted(target)
+    """Whether a translation lacks a web address or placeholder of its source, or adds one.
+
+    A placeholder is what a program fills in, such as {name} or %s.
+    """
+    in_source = _PLACEHOLDER.findall(candidate.pair.source)
+    in_translation = _PLACEHOLDER.findall(candidate.pair.target)
+    return sorted(in_source) != sorted(in_translation)
 
 
 def _adds_loop(candidate: Candidate) -> bool:
-    """Return whether a translation has a loop and its source has none."""
+    """Whether a translation repeats tokens in a row, and its source does not."""
     source_tokens, target_tokens = candidate.tokens
     return has_loop(target_tokens) and not has_loop(source_tokens)
 
 
 def _adds_unknown_token(candidate: Candidate) -> bool:
-    """Return whether a translation has more unknown tokens than its source."""
+    """Whether a translation contains `<unk>`, for an unknown word, more often than its source."""
     unknown = SPECIALS[UNK]
     return candidate.pair.target.count(unknown) > candidate.pair.source.count(unknown)
 
 
 def _breaks_brackets(candidate: Candidate) -> bool:
-    """Return whether a translation has unbalanced brackets and its source has balanced ones."""
+    """Whether brackets do not match in a translation, although they do in its source."""
     return not is_balanced(candidate.pair.target) and is_balanced(candidate.pair.source)
 
 
