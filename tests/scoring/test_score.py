@@ -147,7 +147,7 @@ class TestTargetLanguage:
         scored_texts = TranslatedSet(
             self.translations, self.references, self.translations, french, description
         )
-        self.entries = by_metric_and_group(score.score_texts(scored_texts))
+        self.entries = by_metric_and_group(score.score_test_set(scored_texts))
 
     def test_bleu_is_computed_in_the_target_language(self):
         assert self.entries["bleu", ""] == measure("bleu", self.texts)

@@ -39,14 +39,15 @@ def bleu_metric(
     lowercase: bool = False,
     effective_order: bool = False,
 ) -> BLEU:
-    """Return sacreBLEU's BLEU with the tokenizer of the target language, which its signature names.
+    """Create sacreBLEU's BLEU for references in a language, with the tokenizer of that language.
 
-    sacreBLEU's warning of lines that seem to be tokenized is off (`force`), since it names neither
-    file nor line; text/text_form.py warns instead.
+    sacreBLEU has tokenizers for a few languages that are written without spaces between words; its
+    default is 13a. `force` turns off its warning of lines that seem to be tokenized, which names
+    neither file nor line; text/text_form.py warns instead.
 
     Args:
-        references: The references.
-        language: The target language.
+        references: The reference lines.
+        language: The code of the target language.
         lowercase: Whether text is lower-cased.
         effective_order: Whether n-grams that are longer than a line do not count.
 
@@ -54,7 +55,8 @@ def bleu_metric(
         UserError: The tokenizer of the language is not installed.
     """
     code = "zh" if is_chinese(language) else _TWO_LETTER_CODES.get(language, language)
-    # None: sacreBLEU chooses by the language.
+    # sacreBLEU has no tokenizer for some languages: there each character is a token. With None, it
+    # chooses the tokenizer by the language.
     tokenize = "char" if language in _BY_CHARACTERS else None
     try:
         return BLEU(

@@ -11,7 +11,7 @@ _MILLIONTHS = 10**6
 
 
 def _model_of(signature: str) -> str:
-    """Return the name of the model in a signature of COMET.
+    """Return the name of the model in a signature of COMET: Python3.11|Comet2.2.7|fp32|NAME|r1.
 
     Raises:
         ValueError: The signature is not one of COMET.
@@ -23,14 +23,19 @@ def _model_of(signature: str) -> str:
 
 
 def _mean_score(sums: Floats) -> Floats:
-    """Return the mean score multiplied by 100, as in papers; COMET's own best is about 1.
+    """Compute the mean of COMET's scores of the lines.
+
+    COMET's best score is about 1. Papers show it multiplied by 100, as this function does.
 
     Args:
-        sums: Rows of sums: scores in millionths, and lines.
+        sums: Rows of two sums: of the scores of lines in millionths, and of the lines.
+
+    Returns:
+        The mean for each row.
     """
-    millionths = sums[:, 0]
+    score_millionths = sums[:, 0]
     lines = sums[:, 1]
-    means: Floats = millionths / lines / (_MILLIONTHS // 100)
+    means: Floats = score_millionths / lines / (_MILLIONTHS // 100)
     return means
 
 

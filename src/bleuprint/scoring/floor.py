@@ -27,7 +27,9 @@ _MATCHED_4_GRAMS_COLUMN = 5
 
 
 def below_floor(statistics: Floats) -> Iterator[MetricValue]:
-    """Yield the number of matched 4-grams if it is too small for a test.
+    """Yield how many 4-grams of the translations match the references, if these are few.
+
+    BLEU with so few matches depends on chance, and is not compared with other scores.
 
     Args:
         statistics: sacreBLEU's BLEU statistics, one row per line; shape (lines, 10).

@@ -59,17 +59,21 @@ class PairedTest:
 def evaluate_metric(
     metric: Metric, statistics: Floats, signature: str, group: str = ""
 ) -> MetricValue:
-    """Return the value of a metric; if it is tested, with its interval and the counts for tests.
+    """Compute a metric over all lines or documents, as scores.json records it.
+
+    Scores and errors also get a 95% interval, and keep their counts, with which systems are
+    compared later. Other figures get a value only.
 
     Args:
         metric: The metric.
-        statistics: Its counts, (units, counts).
-        signature: How it was computed.
-        group: The lines that it is about; empty for the metric's own group.
+        statistics: What it counts on each line or document, (units, counts).
+        signature: How it was computed, such as sacreBLEU's signature.
+        group: What the units have in common, such as `document`; empty for what the metric says.
     """
     units = len(statistics)
     if metric.is_share:
-        units = int(statistics[:, 1].sum())  # The lines that count.
+        # The second count of a line is 1 if the line counts.
+        units = int(statistics[:, 1].sum())
     value = metric.overall_value(statistics)
     metric_value = untested_value(metric.key, value, units, group or metric.group)
     metric_value["signature"] = signature
@@ -82,14 +86,18 @@ def evaluate_metric(
 
 
 def confidence_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """Return the 95% interval of a value.
+    """Compute the 95% confidence interval of a metric's value.
 
-    For shares it is Wilson's (1927), since all resamples of lines without an error are equal; for
-    other metrics the bootstrap's, as in sacreBLEU.
+    The bootstrap draws the lines of the test set again and again, as sacreBLEU does. For a share of
+    lines, such as those with an error, the interval is Wilson's (1927): if no line has the error,
+    all samples of the bootstrap are equal, and its interval would have no width.
 
     Args:
         metric: The metric.
-        statistics: Its counts, (units, counts).
+        statistics: What it counts on each line or document, (units, counts).
+
+    Returns:
+        The lower and the upper end.
     """
     if metric.is_share:
         return _wilson_interval(metric, statistics)
@@ -97,32 +105,53 @@ def confidence_interval(metric: Metric, statistics: Floats) -> tuple[float, floa
 
 
 def _wilson_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """Return the 95% interval of a share by Wilson (1927)."""
-    from scipy.stats import binomtest  # Takes half a second to load.
+    """Compute the 95% interval of a share of lines by Wilson (1927).
 
-    successes, trials = statistics.sum(0)[:2].astype(int)
-    ends = binomtest(successes, max(trials, 1)).proportion_ci(method="wilson")
-    # The value of the sums that the ends stand for, such as a percentage.
-    sums = np.array([(ends.low * trials, trials), (ends.high * trials, trials)])
-    low, high = metric.values(sums).tolist()
+    Args:
+        metric: The metric, such as the number of lines with an error.
+        statistics: For each line 1 or 0 for the property, and 1 or 0 for whether the line counts.
+    """
+    # Imported here, since it takes half a second.
+    from scipy.stats import binomtest
+
+    lines_with_property = int(statistics[:, 0].sum())
+    counted_lines = int(statistics[:, 1].sum())
+    # At least 1, which the test needs.
+    test = binomtest(lines_with_property, max(counted_lines, 1))
+    share = test.proportion_ci(method="wilson")
+    # The metric computes its value, such as a percentage, from numbers of lines.
+    sums_at_ends = np.array(
+        [
+            (share.low * counted_lines, counted_lines),
+            (share.high * counted_lines, counted_lines),
+        ]
+    )
+    low, high = metric.values(sums_at_ends).tolist()
     return round(low, DIGITS), round(high, DIGITS)
 
 
 def _bootstrap_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """Return the 95% interval of a value by resampling units, computed as in sacreBLEU.
+    """Compute the 95% interval of a value by the bootstrap, exactly as in sacreBLEU.
 
-    It is the mean of the resamples plus and minus half the distance of their percentiles, cut at
-    the ends of the scale.
+    A sample draws as many lines or documents as there are, some of them several times. The interval
+    is the mean of the samples' values plus and minus half the distance of their percentiles 2.5 and
+    97.5, cut at the ends of the scale.
+
+    Args:
+        metric: The metric.
+        statistics: What it counts on each line or document, (units, counts).
     """
-    counts = _resampled_counts(len(statistics), RESAMPLES)
-    values = list(_resampled_values(metric, statistics, counts))
+    unit_counts = _resampled_counts(len(statistics), RESAMPLES)
+    values = list(_resampled_values(metric, statistics, unit_counts))
     if any(isinstance(value, np.float32) for value in values):
         # sacreBLEU returns Python's 0.0 and 100.0 at the ends of the scale, float32 between them.
         values = [np.float32(value) for value in values]
-    ranked = sorted(values)
-    beyond = len(ranked) // _RESAMPLES_PER_ONE_BEYOND
-    center = float(mean(ranked))
-    half_width = float(0.5 * (ranked[-1 - beyond] - ranked[beyond]))
+    sorted_values = sorted(values)
+    values_beyond_end = len(sorted_values) // _RESAMPLES_PER_ONE_BEYOND
+    lower_percentile = sorted_values[values_beyond_end]
+    upper_percentile = sorted_values[-1 - values_beyond_end]
+    center = float(mean(sorted_values))
+    half_width = float(0.5 * (upper_percentile - lower_percentile))
     if metric.has_float32_sums:
         center = round(center, DIGITS)
         half_width = round(half_width, DIGITS)
@@ -134,45 +163,48 @@ def _bootstrap_interval(metric: Metric, statistics: Floats) -> tuple[float, floa
 
 
 def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
-    """Test the second system's difference from the first.
+    """Test whether two systems differ in a metric, by two paired tests.
 
-    p is 1 where no resample has a difference: two outputs are equal, or both score 0. sacreBLEU,
-    which counts resamples with a difference above 0, would find a significant difference there. p
-    is also 1 for a single line, whose resamples are all equal.
+    The paired bootstrap draws lines of the test set again and again; approximate randomization
+    swaps lines between the systems. p is 1 if no sample has a difference: the outputs are equal, or
+    both score 0. There sacreBLEU, which counts samples with a difference above 0, would find a
+    significant difference. p is also 1 for a single line, whose samples are all equal.
 
     Args:
         metric: The metric.
-        first: The first system's counts, (units, counts).
-        second: The second system's counts, (units, counts).
+        first: What it counts on each line or document of the first system, (units, counts).
+        second: The same for the second system.
     """
-    counts = _resampled_counts(len(first), RESAMPLES)
-    first_values = np.array(_resampled_values(metric, first, counts))
-    second_values = np.array(_resampled_values(metric, second, counts))
+    unit_counts = _resampled_counts(len(first), RESAMPLES)
+    first_values = np.array(_resampled_values(metric, first, unit_counts))
+    second_values = np.array(_resampled_values(metric, second, unit_counts))
     differences = second_values - first_values
     standard_error = round(float(differences.std(ddof=1)), DIGITS)
     if len(first) == 1 or not differences.any():
-        return PairedTest(1.0, 1.0, standard_error)
+        return PairedTest(bootstrap=1.0, randomization=1.0, standard_error=standard_error)
     difference = abs(metric.overall_value(first) - metric.overall_value(second))
-    # The bootstrap's null hypothesis: no difference. So sizes are less their mean.
+    # The null hypothesis of the bootstrap is that there is no difference. So the mean of the sizes
+    # is subtracted, as in sacreBLEU.
     sizes = np.abs(differences)
     bootstrap = _p_value(sizes - sizes.mean() > difference)
-    swapped_sizes = _swapped_differences(metric, first, second)
+    sizes_after_swaps = _swapped_differences(metric, first, second)
     if metric.is_share:
-        randomization = _p_value(swapped_sizes >= difference)
+        # With 0 or 1 per line, most trials have equal sizes, which must count.
+        randomization = _p_value(sizes_after_swaps >= difference)
     else:
-        randomization = _p_value(swapped_sizes > difference)
+        randomization = _p_value(sizes_after_swaps > difference)
     return PairedTest(bootstrap, randomization, standard_error)
 
 
-def _resampled_values(metric: Metric, statistics: Floats, counts: Floats) -> Iterable[Any]:
-    """Return the value of each resample.
+def _resampled_values(metric: Metric, statistics: Floats, unit_counts: Floats) -> Iterable[Any]:
+    """Compute a metric for each sample of the bootstrap.
 
     Args:
         metric: The metric.
-        statistics: Its counts, (units, counts).
-        counts: How often each resample has each unit, (resamples, units).
+        statistics: What it counts on each line or document, (units, counts).
+        unit_counts: How often each sample contains each unit, (samples, units).
     """
-    sums = counts @ statistics
+    sums = unit_counts @ statistics
     if metric.has_float32_sums:
         return metric.value(sums.astype(np.float32))
     return metric.value(sums)
@@ -180,24 +212,53 @@ def _resampled_values(metric: Metric, statistics: Floats, counts: Floats) -> Ite
 
 @lru_cache(maxsize=2)
 def _resampled_counts(units: int, resamples: int) -> Floats:
-    """Return how often each resample has each unit, (resamples, units), with sacreBLEU's seed."""
+    """Draw the samples of the bootstrap, with sacreBLEU's seed and so its samples.
+
+    A sample draws as many units, that is, lines or documents, as the test set has. A unit may be
+    drawn several times, or not at all.
+
+    Args:
+        units: The number of units of the test set.
+        resamples: The number of samples.
+
+    Returns:
+        How often each sample contains each unit, (samples, units).
+    """
     generator = np.random.default_rng(SEED)
-    drawn_units = generator.choice(units, size=(resamples, units), replace=True)
-    counts = [np.bincount(resample, minlength=units) for resample in drawn_units]
-    return np.stack(counts).astype(np.float64)
+    samples = generator.choice(units, size=(resamples, units), replace=True)
+    unit_counts = [np.bincount(sample, minlength=units) for sample in samples]
+    return np.stack(unit_counts).astype(np.float64)
 
 
 @lru_cache(maxsize=2)
 def _trials(units: int, trials: int) -> Floats:
-    """Return which units stay with their system, 1, or are swapped, 0: (trials, units)."""
+    """Draw which lines or documents are swapped between two systems, in each trial.
+
+    Args:
+        units: The number of lines or documents.
+        trials: The number of trials of approximate randomization.
+
+    Returns:
+        For each unit 0 if it is swapped, and 1 if it stays, (trials, units).
+    """
     generator = np.random.default_rng(SEED)
     return generator.integers(2, size=(trials, units), dtype=bool).astype(np.float64)
 
 
 def _swapped_differences(metric: Metric, first: Floats, second: Floats) -> Floats:
-    """Return the size of the difference in each trial of randomization, (trials,)."""
-    # If all units are swapped, the first sums are the second system's. Each unit that stays changes
-    # them by its own difference, and the second sums by as much in the other direction.
+    """Compute how much two systems differ after some of their lines were swapped, at random.
+
+    Args:
+        metric: The metric.
+        first: What it counts on each line or document of the first system, (units, counts).
+        second: The same for the second system.
+
+    Returns:
+        The size of the difference in each trial, (trials,).
+    """
+    # If all lines were swapped, the sums of the first system would be those of the second. Each
+    # line that stays changes them by its own difference, and the sums of the second system by as
+    # much in the other direction.
     changes = _trials(len(first), TRIALS) @ (first - second)
     first_sums = second.sum(0) + changes
     second_sums = first.sum(0) - changes
@@ -205,6 +266,13 @@ def _swapped_differences(metric: Metric, first: Floats, second: Floats) -> Float
 
 
 def _p_value(is_more_extreme: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """Return p: (samples that are more extreme + 1) / (samples + 1), which is never 0."""
+    """Return the p-value: the share of samples with a larger difference than the observed one.
+
+    1 is added to both numbers, as in sacreBLEU, so that p is never 0.
+
+    Args:
+        is_more_extreme: For each sample whether its difference is larger.
+    """
     extreme_samples = int(is_more_extreme.sum())
-    return round((extreme_samples + 1) / (len(is_more_extreme) + 1), DIGITS)
+    samples = len(is_more_extreme)
+    return round((extreme_samples + 1) / (samples + 1), DIGITS)
