@@ -18,7 +18,7 @@ from bleuprint.corpus import phrasebook
 from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.insert_corpus import Example, insert_corpus
 from bleuprint.corpus.new_corpus import NewCorpus
-from bleuprint.pipeline.resolve import input_files
+from bleuprint.pipeline.resolve import md5_of_input_files
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_likelihoods import LanguageLikelihoods
 from bleuprint.training import fitted_systems
@@ -759,7 +759,7 @@ def test_a_file_is_found_in_both_forms_of_unicode(project, capsys, on_disk, type
     run_command("bleuprint inspect Ubung-en-de")
     assert "clean: 500 pairs in, 500 out" in capsys.readouterr().out
     Repo.init(no_scm=True)
-    assert len(input_files(load_settings(), project)["Ubung-en-de"]) == 2
+    assert len(md5_of_input_files(load_settings(), project)["Ubung-en-de"]) == 2
 
 
 class TestTable:

@@ -104,7 +104,7 @@ def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterat
             lock.acquire(timeout=0)
         except Timeout:
             _note_waiting_or_refuse(_holder_of(lock, description_file), wait)
-            lock.acquire()
+            lock.acquire()  # Without a timeout, so this waits.
         stack.callback(lock.release)
         this_process = Runner(program, os.getpid(), node(), time.time())
         description_file.write_text(format_json(asdict(this_process)), encoding="utf-8")

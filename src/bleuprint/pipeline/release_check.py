@@ -46,7 +46,7 @@ def check_release(folder: Path) -> None:
             raise UserError(f"{checksum_file}: no such file, although {card} names it: {REMEDY}")
         return
     checksums = read_checksums(checksum_file)
-    _check_list(checksum_file, checksums, sha256_of_list)
+    _check_checksum_list(checksum_file, checksums, sha256_of_list)
     _check_nothing_added(folder, checksums)
     for name, sha256 in checksums.items():
         path = folder / name
@@ -54,7 +54,9 @@ def check_release(folder: Path) -> None:
             raise UserError(f"{path}: not the file that {CHECKSUM_FILE} names: {REMEDY}")
 
 
-def _check_list(checksum_file: Path, checksums: dict[str, str], sha256_of_list: str | None) -> None:
+def _check_checksum_list(
+    checksum_file: Path, checksums: dict[str, str], sha256_of_list: str | None
+) -> None:
     """Check that the list of checksums is the one that the model card names.
 
     Args:

@@ -85,7 +85,7 @@ def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """
     code = code_fingerprints(root)
     content = resolved_settings(settings, root)
-    content["inputs"] = input_files(settings, root)
+    content["inputs"] = md5_of_input_files(settings, root)
     content["code"] = code
     return content
 
@@ -109,7 +109,7 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
     return content
 
 
-def input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:
+def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:
     """Return the MD5 of each text file of the user, by corpus and by the path in params.yaml.
 
     Files that do not exist are omitted. An example of the result is
