@@ -73,15 +73,16 @@ def _run_row(results: Results, test: str) -> RunRow:
     """
     run = results.run
     settings = results.settings
-    corpus = settings.corpus(run.corpus).language_pair_of_test(test)
+    # A corpus may have several language pairs; a test set has one of them.
+    language_pair = settings.corpus(run.corpus).language_pair_of_test(test)
     scores = results.scores_of(test)
     row: RunRow = {
         "system": run.system,
         "corpus": run.corpus,
         "seed": run.seed,
         "test": test,
-        "source": corpus.source,
-        "target": corpus.target,
+        "source": language_pair.source,
+        "target": language_pair.target,
         "about": settings.about_system(run.system, run.corpus),
         "lines": scores["lines"],
         "parameters": None,
@@ -122,6 +123,7 @@ def _add_training(row: RunRow, results: Results) -> None:
     row["target_tokens"] = training.target_tokens
     row["training_flops"] = training.flops
     row["models"] = translation.models
+    # Reports of version 1.0 may name another engine.
     row["engine"] = "pytorch"
     row["precision"] = translation.decode["precision"]
     row["training_sha256"] = training.fingerprint

@@ -136,9 +136,9 @@ def tables_by_test_set(
 
 
 def wide_bleu_table(scores: pd.DataFrame) -> Table:
-    """Return one table with the BLEU of all test sets side by side, for LaTeX.
+    """Return one table with the BLEU and the training FLOPs of all test sets side by side.
 
-    The columns of a test set form a group, with the name of the test set above them.
+    It is meant for LaTeX. The columns of a test set form a group, with its name above them.
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
@@ -183,8 +183,8 @@ def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) 
     untested_names = set(systems.row_name[is_untested])
     is_compared = systems.baseline.isin(systems.row_name)
     compared_names = set(systems.row_name[is_compared])
-    is_no_difference_tested = bool(compared_names) and compared_names <= untested_names
-    if is_no_difference_tested:
+    are_all_untested = compared_names.issubset(untested_names)
+    if compared_names and are_all_untested:
         return set()
     lower_is_better = METRICS[ordered_as or metric].lower_is_better
     best_value = rows.value.min() if lower_is_better else rows.value.max()
