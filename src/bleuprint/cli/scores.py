@@ -94,7 +94,7 @@ def _weak_points(settings: Settings, records: "Records") -> list[str]:
 def _read_results() -> tuple[Settings, "Records"]:
     """Read the settings and the results of the last run; write the HTML report if it is outdated.
 
-    A run writes only its results; the HTML report is written when somebody looks at them.
+    `dvc pull` downloads the results, but not the HTML report, which DVC does not track.
 
     Returns:
         The settings in params.yaml, and the records in reports/results.json.

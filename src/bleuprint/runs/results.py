@@ -82,7 +82,7 @@ class Results:
         """
         results = cls(settings, run, root)
         if not results.is_trained:
-            return results
+            return results  # An external system.
         if not (results.path / "training.json").exists():
             return None
         system = settings.system_on(run.system, run.corpus)
@@ -94,7 +94,7 @@ class Results:
 
     @property
     def is_trained(self) -> bool:
-        """Whether the system is trained here; otherwise its translations are files."""
+        """Whether the system is trained here; the translations of an external system are files."""
         return self.settings.is_trained(self.run.system)
 
     @property
@@ -182,6 +182,7 @@ class Results:
         """
         record_file = self.path / TRANSLATION
         if not self.is_trained:
+            # The translations of an external system were copied from files that the user gives.
             CopiedTranslations.read(record_file).check(record_file, self.settings, self.run)
         for test, scores in self.scores.items():
             self._check_scored_files(test, scores)

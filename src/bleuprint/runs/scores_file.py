@@ -64,16 +64,18 @@ def _add_model_scores(
     scores_of_model = _read_file(path)
     for test, set_scores in scores.items():
         model_scores = scores_of_model.get(test)
-        differing_field = _first_difference(model_scores, set_scores, model_sha256)
-        if model_scores is None or differing_field:
+        differing_hash = _first_differing_hash(model_scores, set_scores, model_sha256)
+        if model_scores is None or differing_hash:
             raise UserError(
-                f"{path}: {test} has other {differing_field} than {SCORES_FILE} or params.yaml; "
+                f"{path}: {test} has other {differing_hash} than {SCORES_FILE} or params.yaml; "
                 f"run: dvc repro --force --single-item {stage}"
             )
         set_scores["metrics"] += model_scores["metrics"]
 
 
-def _first_difference(model_scores: SetScores | None, scores: SetScores, model_sha256: str) -> str:
+def _first_differing_hash(
+    model_scores: SetScores | None, scores: SetScores, model_sha256: str
+) -> str:
     """Find out whether a model has scored the same translations as the other metrics.
 
     Both records have hashes of the sources, references and translations (hypotheses). The model's
@@ -88,13 +90,13 @@ def _first_difference(model_scores: SetScores | None, scores: SetScores, model_s
         The name of the first hash that differs, such as `references`; an empty text if all are the
         same.
     """
-    expected_fields: dict[str, Any] = {**scores, "scored_with": model_sha256}
-    actual_fields: dict[str, Any] = {}
+    expected_hashes: dict[str, Any] = {**scores, "scored_with": model_sha256}
+    model_hashes: dict[str, Any] = {}
     if model_scores is not None:
-        actual_fields = {**model_scores}
-    for field in ("sources", "references", "hypotheses", "scored_with"):
-        if actual_fields.get(field) != expected_fields[field]:
-            return field
+        model_hashes = {**model_scores}
+    for name in ("sources", "references", "hypotheses", "scored_with"):
+        if model_hashes.get(name) != expected_hashes[name]:
+            return name
     return ""
 
 
@@ -108,41 +110,42 @@ def _read_file(path: Path) -> dict[str, SetScores]:
     scores = read_record(dict[str, SetScores], path)
     for test, set_scores in scores.items():
         for position, value in enumerate(set_scores["metrics"]):
-            problem = _problem_of_statistics(value)
+            problem = _describe_wrong_statistics(value)
             if problem:
                 field = f"{test}.metrics.{position}.statistics"
                 raise DamagedFile(path, f"field {field}: {problem}")
     return scores
 
 
-def _problem_of_statistics(value: MetricValue) -> str:
+def _describe_wrong_statistics(value: MetricValue) -> str:
     """Check the statistics from which the value of a metric was computed.
 
-    For each line of the test set, a metric such as BLEU has some whole numbers, such as counts of
-    n-grams. The value is computed from their sums. A test whether two systems differ needs the
-    numbers of each line.
+    For each line of the test set, there is a row of whole numbers; for BLEU these are counts of
+    n-grams. The value of the metric is computed from the sums over all rows. The rows are kept,
+    because a test whether two systems differ needs them.
 
     Returns:
         What is wrong with the statistics; an empty text if nothing is wrong.
     """
-    lines = value["statistics"]
-    if not lines:
+    rows = value["statistics"]
+    if not rows:
         return ""
     if value["metric"] not in METRICS:
         return f"{value['metric']!r} is a metric without statistics"
-    for number, line in enumerate(lines):
-        if not _WHOLE_NUMBERS.fullmatch(line):
+    # A row is a text such as "12 7 3 1", whose numbers are separated by single spaces.
+    row_length = rows[0].count(" ") + 1
+    for number, row in enumerate(rows):
+        if not _WHOLE_NUMBERS.fullmatch(row):
             return f"row {number} is not a list of whole numbers"
-        if line.count(" ") != lines[0].count(" "):
+        if row.count(" ") + 1 != row_length:
             return f"row {number} has another length than row 0"
     metric = METRICS[value["metric"]]
-    # Try to compute the value of the first line, which fails if the metric has other numbers.
-    first_line: MetricValue = {**value, "statistics": lines[:1]}
+    # Try to compute a value from the first row, which fails if this metric has other numbers.
+    first_row: MetricValue = {**value, "statistics": rows[:1]}
     try:
         # A single line may have a count of 0, by which the metric divides.
         with np.errstate(all="ignore"):
-            metric.overall_value(parse_statistics(first_line))
+            metric.overall_value(parse_statistics(first_row))
     except (ValueError, LookupError):
-        length = lines[0].count(" ") + 1
-        return f"rows of {length} numbers are not those of {value['metric']}"
+        return f"rows of {row_length} numbers are not those of {value['metric']}"
     return ""

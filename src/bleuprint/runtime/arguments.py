@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-_EMPTY = "is empty: is a variable not set?"
+_EMPTY_PROBLEM = "is empty: is a variable not set?"
 
 
 def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
@@ -22,15 +22,15 @@ def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
     """
     for position, argument in enumerate(arguments):
         option, equals_sign, value = argument.partition("=")
-        if argument.startswith("--") and equals_sign:
+        if argument.startswith("--") and equals_sign:  # In the form `--name=value`.
             if not value.strip():
-                return f"{option} {_EMPTY}"
+                return f"{option} {_EMPTY_PROBLEM}"
         elif not argument.strip():
             previous_argument = arguments[position - 1] if position > 0 else ""
-            if previous_argument.startswith("--"):
-                return f"{previous_argument} {_EMPTY}"
+            if previous_argument.startswith("--"):  # In the form `--name value`.
+                return f"{previous_argument} {_EMPTY_PROBLEM}"
             message = f"argument {position + 1}"
             if command:
                 message += f" of {command} {shlex.join(arguments)}"
-            return f"{message} {_EMPTY}"
+            return f"{message} {_EMPTY_PROBLEM}"
     return ""

@@ -38,7 +38,7 @@ PROBE_DIGESTS = {
 
 
 def library_variables(environment: Mapping[str, str]) -> set[str]:
-    """Return the environment variables that control libraries of arithmetic, such as MKL's.
+    """Return the names of environment variables that control libraries of arithmetic, such as MKL.
 
     Args:
         environment: Environment variables and their values, such as `os.environ`.
@@ -137,7 +137,7 @@ def probe_digest() -> str:
         torch.manual_seed(1)
         for result in _probe_results():
             digest.update(result.detach().contiguous().numpy().tobytes())
-    # Python's own powers, which learning rates use.
+    # Learning rates are computed by Python, with powers.
     digest.update(repr([step**-0.5 for step in range(1, 400)]).encode())
     return digest.hexdigest()
 
@@ -158,17 +158,17 @@ def _probe_results() -> Iterator["Tensor"]:
     sentence_length = 40
     x = torch.randn(rows, width, requires_grad=True)
     weight = torch.randn(inner_width, width)
-    # A product by oneDNN, where this build of torch has it.
+    # A product of matrices by the library oneDNN, if this build of torch has it.
     if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         yield torch.ops.mkldnn._linear_pointwise(x.detach(), weight, None, "none", [], "")
 
-    # A feed-forward layer, and the functions that layers apply to each number.
+    # A feed-forward layer, and functions that are applied to each number.
     hidden = functional.linear(x, weight)
     hidden_values = hidden.detach()
     for function in (torch.relu, functional.gelu, functional.silu, torch.sigmoid):
         yield function(hidden)
     yield torch.exp(hidden_values.clamp(-80, 80))
-    # Not torch.sqrt, which nothing here uses: MKL's starts from an estimate of the processor's own.
+    # torch.sqrt is left out: its result may differ between processors, and no model uses it.
     yield torch.rsqrt(hidden_values.abs() + 0.5)
     yield torch.sin(hidden_values)
     yield torch.cos(hidden_values)
@@ -185,8 +185,8 @@ def _probe_results() -> Iterator["Tensor"]:
     sentences = x.view(rows // sentence_length, sentence_length, heads, -1).transpose(1, 2)
     query, key, value = sentences.unbind(0)[:3]
     attended = functional.scaled_dot_product_attention(query[None], key[None], value[None])
-    # Each operand is a view of its own. With a shared view, the parts of the gradient of x would be
-    # summed in another order, and the known bytes would change.
+    # The same view of x is written three times. If one view were shared, torch would sum the parts
+    # of the gradient of x in another order, and the known hash would change.
     logits = torch.bmm(x.view(heads, -1, width), x.view(heads, -1, width).transpose(1, 2))
     weights = logits.mul(width**-0.5).softmax(-1)
     mixed = torch.bmm(weights, x.view(heads, -1, width))

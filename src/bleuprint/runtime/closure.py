@@ -25,15 +25,22 @@ from bleuprint.runtime.schema import read_record
 # them exists: a module that was renamed would leave the fingerprints without a message.
 #
 # Packages that decide how things are found, run, shown or written, but no result.
-UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
+PACKAGES_WITHOUT_RESULTS = (
+    "runtime",
+    "config",
+    "tracking",
+    "serving",
+    "cli",
+    "pipeline/stage_args.py",
+)
 # Modules of these packages that decide a result all the same: they translate a training text.
-DECIDING = ("serving/back_translate.py", "serving/translator.py")
+MODULES_WITH_RESULTS = ("serving/back_translate.py", "serving/translator.py")
 # The report shows what all other packages write; only these packages decide nothing of it.
-NOT_REPORTED = ("cli",)
+PACKAGES_WITHOUT_REPORT = ("cli",)
 # This package searches its folder for rules: where one module decides, all of them do.
-RULES = "rules"
+RULES_PACKAGE = "rules"
 # The modules of this package decide nothing themselves, but the modules that they import do.
-GRAPH = "pipeline"
+PIPELINE_PACKAGE = "pipeline"
 RESOLVE_SCRIPT = "resolve"
 REPORT_SCRIPT = "report"
 
@@ -159,7 +166,7 @@ class SourceTree:
         if not is_report:
             # The modules of this package run stages. They decide nothing of what a stage writes,
             # but the search had to pass through them to find modules that do.
-            modules = {path for path in modules if not path.startswith(f"{GRAPH}/")}
+            modules = {path for path in modules if not path.startswith(f"{PIPELINE_PACKAGE}/")}
         # The folder of the package itself has data files that no module reads.
         folders = {Path(path).parent for path in modules} - {Path()}
         if is_report:
@@ -185,7 +192,7 @@ class SourceTree:
         files_to_read = [_script_path(script)]
         while files_to_read:
             imported = self.imports_of(files_to_read.pop())
-            if any(path.startswith(f"{RULES}/") for path in imported):
+            if any(path.startswith(f"{RULES_PACKAGE}/") for path in imported):
                 imported |= self._rule_modules()
             for path in imported & self._files:
                 if path not in modules and _decides_result(path, is_report):
@@ -195,7 +202,7 @@ class SourceTree:
 
     def _rule_modules(self) -> set[str]:
         """Return the modules directly in the package of the cleaning rules."""
-        return {path for path in self._files if re.fullmatch(rf"{RULES}/\w+\.py", path)}
+        return {path for path in self._files if re.fullmatch(rf"{RULES_PACKAGE}/\w+\.py", path)}
 
     def imports_of(self, path: str) -> set[str]:
         """Return the modules of the package that a file imports, also inside functions."""
@@ -263,10 +270,10 @@ def _decides_result(path: str, is_report: bool) -> bool:
         path: The module, relative to the package.
         is_report: Whether the stage is the report.
     """
-    if path in DECIDING:
+    if path in MODULES_WITH_RESULTS:
         return True
-    undeciding = NOT_REPORTED if is_report else UNDECIDING
-    for file_or_folder in undeciding:
+    excepted_paths = PACKAGES_WITHOUT_REPORT if is_report else PACKAGES_WITHOUT_RESULTS
+    for file_or_folder in excepted_paths:
         if path == file_or_folder or path.startswith(f"{file_or_folder}/"):
             return False
     return True

@@ -234,6 +234,7 @@ def check_record(
         return cast(T, strict_validator(cast(Any, record_type)).validate_python(content))
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
+    # The dotted key of the field in the whole file, such as `train.seed`.
     field_key = ".".join(str(key) for key in [*keys, *_keys_of(detail)])
     field = f"field {field_key}" if field_key else "the whole file"
     cause = _cause_of(detail)

@@ -200,12 +200,12 @@ def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list
             # The process has written its message and status to a file (`errors.run_main`).
             ends.append(_read_end(failure.error_file_data))
             continue
-        # When one process fails, torch's launcher ends the other processes by SIGTERM. A signal is
-        # a negative exit code.
+        # When one process fails, torch's launcher ends the other processes by SIGTERM.
         is_ended_by_launcher = failure.exitcode == -signal.SIGTERM and len(failures) > 1
         if is_ended_by_launcher:
             continue
         end = ProcessEnd(
+            # A process that a signal ended has a negative exit code, which is no exit status.
             status=max(1, failure.exitcode),
             timestamp=failure.timestamp,
             message=f"process {rank} of {count} {_describe_exit_code(failure.exitcode)}",
