@@ -1,15 +1,18 @@
-# The graph of dvc.yaml, run in parallel or on a cluster: `snakemake -c2`. Nothing is defined here.
+# Runs the stages of dvc.yaml in parallel or on a cluster: `snakemake -c2`. The stages themselves are
+# defined only in dvc.yaml.
 #
 # DVC decides what has changed, by contents: after `dvc repro`, `dvc checkout` or `dvc pull` nothing
-# is run again. Finished stages are recorded in DVC when the run ends, also if it fails.
+# runs again. Finished stages are recorded in DVC when the run ends, even if it fails.
 #
-# `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
+# `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs per stage. The outputs have
+# the same bytes.
 #
 # After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
 # has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
 import sys
 
-# the code of this project, as in dvc.yaml: a .venv that is shared has that of another
+# The code of this project, as in dvc.yaml. A .venv that several projects share may contain the code of
+# another one.
 sys.path.insert(0, f"{workflow.basedir}/src")
 
 from bleuprint.config.experiment import load_settings
@@ -66,7 +69,7 @@ RULES = make_rules(STAGES, len(SHARDS))
 
 
 def shown(path):
-    """An output; if it is a table or the page, also in the file of `snakemake --report`."""
+    """Return an output; a table or the page is marked for the file that `snakemake --report` writes."""
     return report(path, category="Results") if path in SHOWN else path
 
 
@@ -106,7 +109,8 @@ for each in RULES:
         output:
             [directory(path) for path in each.folders],
             each.files,
-            # not removed if the stage fails, since they are in git; the page is no output for DVC
+            # `update`: Snakemake does not remove these if the stage fails, since they are in Git. The
+            # page is not an output for DVC.
             [update(shown(path)) for path in each.git_outputs],
             [update(shown(PAGE))] if each.name == "report" else [],
         log:
@@ -121,7 +125,7 @@ for each in RULES:
         params:
             begin=each.begin,
             command=each.command,
-        # instead of all input and output files
+        # By default, Snakemake would print all input and output files.
         message:
             each.message
         shell:

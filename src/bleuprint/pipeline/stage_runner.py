@@ -104,11 +104,16 @@ class _StageRunner:
         self._announce = announce
         with self._dvc_lock():
             graph = repo.index.graph
+        # For each stage that waits for others, the unfinished stages before it.
         self._pending = _predecessors(graph, list(stages))
         _queue_equal_trainings(self._pending, stages)
+        # The stages that are out of date and only wait for free cores.
         self._changed: list[Any] = []
+        # The running stages, by the future exit status of their command.
         self._running: dict[Future[int], _RunningStage] = {}
+        # The finished stages that are not in dvc.lock yet.
         self._unrecorded: list[Any] = []
+        # The highest exit status so far.
         self._status = 0
 
     def run(self) -> int:
@@ -184,14 +189,14 @@ class _StageRunner:
                     self._running[future] = _RunningStage(dvc_stage, cores, time.monotonic())
 
     def _collect_ready(self) -> None:
-        """Find the stages that could start now: out of date, and with no unfinished stage before.
+        """Find the stages that no longer wait for others, and collect those that are out of date.
 
-        They are added to `_changed`, and the list is sorted so that the most expensive training
-        comes first. A stage that is up to date is finished already. This may make stages after it
-        ready, so the search is repeated until it finds no more.
+        They are added to `_changed`, the list of stages that wait for free cores, and the list is
+        sorted so that the most expensive training comes first. A stage that is up to date need not
+        run, so the stages after it may be ready, too: the search is repeated until it finds none.
         """
         while True:
-            # `_pending` maps each waiting stage to the unfinished stages that it depends on.
+            # `_pending` maps each waiting stage to the unfinished stages before it.
             ready = [stage for stage, unfinished in self._pending.items() if not unfinished]
             if not ready:
                 break
@@ -201,7 +206,7 @@ class _StageRunner:
                     self._changed.append(dvc_stage)
                 else:
                     self._unblock(dvc_stage)
-        # Stages other than trainings have no cost and keep the order in which they became ready.
+        # Stages other than trainings have the cost 0 and keep the order in which they became ready.
         self._changed.sort(
             key=lambda dvc_stage: _training_cost(self._stages[dvc_stage.name]), reverse=True
         )

@@ -51,7 +51,8 @@ def train_run(run: Run) -> None:
         UserError: The settings or the data do not allow the training.
         Interrupted: SIGTERM arrived; the training has saved a checkpoint.
     """
-    # Mistakes are reported here, before there are several processes that would each report them.
+    # These calls raise UserError at a mistake of the user, before there are several processes that
+    # would each report it. Their results are not needed here.
     environment.timeout_seconds()
     if not is_launched():
         job_for_run(run, load_resolved_settings())
@@ -61,6 +62,7 @@ def train_run(run: Run) -> None:
     with group.raise_together():
         settings = load_resolved_settings()
         job = job_for_run(run, settings)
+        # Hashes of the settings, the data and the code. They name the folder of the training.
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _lock_work_folder(work_folder(job, fingerprints), group):

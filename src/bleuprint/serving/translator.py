@@ -362,7 +362,7 @@ class Translator:
             return [[EOS]]
         segmentation = self.corpus.segmentation(self.corpus.source)
         ends_word = segmentation.ends_word(np.array([*ids, EOS]))
-        max_tokens = self._max_source_length - len(self._tag_ids) - 1
+        max_tokens = self._max_source_length - len(self._tag_ids) - 1  # EOS is added, too.
         pieces = []
         start = 0
         while len(ids) - start > max_tokens:
