@@ -64,13 +64,13 @@ def test_each_direction_is_the_corpus_of_its_pair(tmp_path):
         ("      en-fr: {}\n", "      en-de: {}\n", 23, 'duplicate key "en-de"'),
         ("en-fr: {}", "en-en: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
         ("en-fr: {}", "fr: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
-        ("en-fr: {}", "en-fr:", 23, "not a mapping; {} for the files of the corpus"),
+        ("en-fr: {}", "en-fr:", 23, "is not a mapping; write {} to use the texts"),
         ("en-fr: {}", "en-cs: {}", 23, "has no text in 'cs'"),
         ("en-fr: {}", "en-fr: {license_and_citation: MIT}", 23, "'MIT' is not a mapping"),
         ("en-fr: {}", "en-fr: {zero_shot: true}", 23, "no direction of the training text has 'fr'"),
         (": true}", ": true, files: {tests: {phrasebook: null}}}", 24, "has no test set: needs"),
         ("en-fr: {}", "en-fr: {files: {valid: {phrasebook: null}}}", 23, "has no validation set"),
-        ("    directions", "    source: en\n    directions", 20, "beside directions, which name"),
+        ("    directions", "    source: en\n    directions", 20, "remove it: the directions name"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
@@ -86,7 +86,7 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
 @pytest.mark.parametrize(
     ("directions", "message"),
     [
-        ("{en-de: {zero_shot: true}, de-en: {zero_shot: true}}", "one that is not zero_shot"),
+        ("{en-de: {zero_shot: true}, de-en: {zero_shot: true}}", "add one that is not"),
         ("{en-de: {}}", "directions: {'en-de': {}} needs at least 2"),
     ],
 )

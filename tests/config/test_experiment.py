@@ -73,7 +73,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "is not a mapping",
         ),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
-        ("test: 0.05", "test: 0", "15: corpora.own.split.test: 0: files names no test text, so"),
+        ("test: 0.05", "test: 0", "15: corpora.own.split.test: 0, but files has no test text"),
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",

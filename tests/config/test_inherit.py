@@ -155,7 +155,7 @@ def test_a_corpus_is_described_once_by_language(tmp_path):
         ("target: de", r"back\.from: needs source, a language"),
         ("source: no, target: null", r"back\.from: needs target, a language"),
         ("source: no, target: [de]", r"back\.from: needs target, a language"),
-        ("source: no, target: no", r"back\.target: 'no' is the source, too"),
+        ("source: no, target: no", r"back\.target: 'no' is the source language, too"),
     ):
         with pytest.raises(UserError, match=message):
             read(tmp_path, text.replace("source: no, target: de", given))

@@ -79,7 +79,7 @@ def test_a_text_with_one_side(tmp_path):
         ),
         ("corpus: own}", "corpus: own, sampling: {}, noise: {}}", "noise is for outputs of beam"),
         ("corpus: own}", "corpus: own, noise: {drop: 1.0}}", "1.0 is out of range: below 1"),
-        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for synthetic sources, and "),
+        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for synthetic sources, but "),
         ("corpus: own}", "corpus: more}", "each needs the next: more -> base on more -> more"),
     ],
 )

@@ -296,13 +296,18 @@ def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
 
 def test_a_direction_is_chosen(corpus):
     assert corpus.language_pair("many", "de-fr").languages == ("de", "fr")
-    with pytest.raises(UserError, match="many: --direction is en-de, de-en, en-fr, de-fr"):
+    with pytest.raises(
+        UserError,
+        match="choose one by --direction: en-de, de-en, en-fr, de-fr",
+    ):
         corpus.language_pair("many", None)
-    with pytest.raises(UserError, match="--direction fr-de: many has en-de, de-en, en-fr, de-fr"):
+    with pytest.raises(
+        UserError, match="--direction fr-de: many has only en-de, de-en, en-fr, de-fr"
+    ):
         corpus.language_pair("many", "fr-de")
     single = corpus.language_pair("many", "en-de")
     assert single.language_pair("one", None) is single
-    with pytest.raises(UserError, match="--direction en-de: one has en-de alone, without it"):
+    with pytest.raises(UserError, match="one has one language pair, en-de; remove --direction"):
         single.language_pair("one", "en-de")
 
 

@@ -269,10 +269,10 @@ class Corpus:
         has_training_text = bool(self.files.train)
         is_valid_drawn = bool(self.split.valid or self.split.every)
         if has_training_text and not self.files.valid and not is_valid_drawn:
-            message = "0: files names no valid text, so that pairs must be drawn"
+            message = "0, but files has no validation text: set a share to draw, such as 0.05"
             raise SettingError(["split", "valid"], message)
         if has_training_text and not self.files.tests and not self.split.test:
-            message = "0: files names no test text, so that pairs must be drawn"
+            message = "0, but files has no test text: set a share to draw, such as 0.05"
             raise SettingError(["split", "test"], message)
 
     @property

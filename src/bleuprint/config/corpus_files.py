@@ -364,10 +364,10 @@ def settings_key(corpus: str, text: str) -> str:
     `corpora.multi30k.files.tests.test2016.all`.
 
     Args:
-        corpus: The name of the corpus; or of a language pair, if the corpus has several: CORPUS/
-            DIRECTION. In params.yaml, its texts are then called DIRECTION-NAME.
-        text: What to find: a set (train, valid or test.NAME), a text of it (train.TEXT), or one
-            side of the text (train.TEXT.source).
+        corpus: The name of the corpus, such as `multi30k`. If it has several language pairs, also
+            the name of one of them: `many/en-de`, whose texts params.yaml calls en-de-NAME.
+        text: A set (`train`, `valid` or `test.NAME`), a text of a set (`train.NAME`), or one side
+            of a text (`train.NAME.source`).
     """
     pair_name = PairName.parse(corpus)
     set_name, *names = text.split(".")

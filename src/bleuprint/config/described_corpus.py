@@ -26,7 +26,8 @@ def with_described_texts(entry: Any, root: Path) -> Any:
     """Add to a corpus of params.yaml the texts that a file in corpora/ describes.
 
     A corpus with `from: NAME` takes its texts from corpora/NAME.yaml. Settings that the corpus has
-    itself change or complete those of the file.
+    itself change or complete those of the file. Each mapping knows the line of its values in the
+    file (`locations`), so that errors can name it.
 
     Args:
         entry: The corpus as params.yaml writes it: one language pair.
@@ -43,9 +44,9 @@ def with_described_texts(entry: Any, root: Path) -> Any:
     description = _load_description(entry["from"], entry.locations["from"], root)
     for side in ("source", "target"):
         if not isinstance(entry.get(side), str):
-            raise entry.locations["from"].error(f"needs {side}, a language, beside it")
+            raise entry.locations["from"].error(f"needs a language, such as en, under {side}")
     if entry["source"] == entry["target"]:
-        raise entry.locations["target"].error(f"{entry['target']!r} is the source, too")
+        raise entry.locations["target"].error(f"{entry['target']!r} is the source language, too")
     corpus = merge_mappings(description, entry.without("from"))
     return _with_texts_by_side(corpus)
 
@@ -102,7 +103,8 @@ def _text_by_side(
     """Return a text with a `source` and a `target` file instead of one file per language.
 
     Files in languages that the corpus does not translate are left out. params.yaml may change a
-    file by writing settings under `source` or `target`; these are merged into it.
+    file by writing settings under `source` or `target`; these are merged into it. Each value keeps
+    its line in the file (`locations`), so that errors can name it.
 
     Args:
         text: The text by language: `{en: FILE, de: FILE, fr: FILE}`. A text that already has files
@@ -180,7 +182,8 @@ def _change_set(
 ) -> Any:
     """Apply a function to each text of one set.
 
-    A value that should be a mapping, but is not, stays as it is; validation refuses it later.
+    A value that should be a mapping, but is not, stays as it is; validation refuses it later. Each
+    text keeps its line in the file (`locations`), so that errors can name it.
 
     Args:
         texts: The texts by name.

@@ -97,6 +97,9 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
     target language. Each direction inherits the texts of the corpus, and may change or add some.
     In the result, a text `news` of en-de is called `en-de-news`.
 
+    A LocatedMapping is a dict that knows the line of each of its values in the file (`locations`),
+    so that errors can name it.
+
     Args:
         entry: The corpus as params.yaml writes it. Without `directions` it has one language pair,
             and only its described texts are added.
@@ -115,7 +118,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
     directions_location: Location = entry.locations["directions"]
     for side in ("source", "target"):
         if side in entry:
-            raise entry.locations[side].error("beside directions, which name languages: remove it")
+            raise entry.locations[side].error("remove it: the directions name the languages")
     sets = {set_name: LocatedMapping({}, {}) for set_name in _SETS}
     licenses = LocatedMapping({}, {})
     directions_without_texts = {}
@@ -127,7 +130,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         _add_licenses(licenses, pair, location)
         directions_without_texts[name] = direction.without(*_TEXT_KEYS)
     if not sets["train"]:
-        message = "needs one that is not zero_shot: no text to train on"
+        message = "all are zero_shot, so there is no text to train on; add one that is not"
         raise directions_location.error(message)
     joined_settings = {
         "source": SOURCE,
@@ -147,7 +150,8 @@ def _pair_of_direction(
 ) -> LocatedMapping:
     """Return one direction of a corpus as a corpus with a source and a target language.
 
-    It has the texts of the corpus, changed by the settings that the direction has itself.
+    It has the texts of the corpus, changed by the settings that the direction has itself. Each
+    mapping knows the line of its values in the file (`locations`), so that errors can name it.
 
     Args:
         entry: The corpus as params.yaml writes it.
@@ -163,7 +167,7 @@ def _pair_of_direction(
         raise location.error("a direction is SOURCE-TARGET, two languages such as en-de")
     direction = directions[name]
     if not isinstance(direction, LocatedMapping):
-        raise location.error("not a mapping; {} for the files of the corpus")
+        raise location.error("is not a mapping; write {} to use the texts of the corpus")
     pair = entry.only(_TEXT_KEYS)
     pair = pair.with_value("source", match[1], location)
     pair = pair.with_value("target", match[2], location)
@@ -179,7 +183,8 @@ def _add_texts(
 ) -> None:
     """Add the texts of a direction to the sets of the whole corpus.
 
-    A text `news` of the direction en-de is called `en-de-news` there.
+    A text `news` of the direction en-de is called `en-de-news` there. Each text comes with its
+    line in the file (`locations`), so that errors can name it.
 
     Args:
         sets: The texts of the corpus in `train`, `valid` and `tests`; changed in place.
@@ -206,6 +211,8 @@ def _add_texts(
 def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Location) -> None:
     """Add the licenses of a direction's texts to the licenses of the whole corpus.
 
+    Each license comes with its line in the file (`locations`), so that errors can name it.
+
     Args:
         licenses: The licenses by name, as far as earlier directions have them; changed in place.
         pair: The direction, as a corpus of one language pair.
@@ -219,7 +226,9 @@ def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Loca
         raise pair.locations[_LICENSE].error(f"{pair_licenses!r} is not a mapping")
     for name, license_and_citation in pair_licenses.items():
         if name in licenses and licenses[name] != license_and_citation:
-            raise location.error(f"another {_LICENSE}.{name} than of a direction before")
+            raise location.error(
+                f"its {_LICENSE}.{name} differs from that of an earlier direction; use another name"
+            )
         licenses[name] = license_and_citation
         licenses.locations[name] = pair_licenses.locations[name]
 
@@ -274,7 +283,8 @@ def check_directions(corpus: AnyCorpus) -> None:
             source, target = name.split("-")
             trained_sources.add(source)
             trained_targets.add(target)
-    # `language_pairs` makes a corpus of each direction, and a corpus checks its own settings.
+    # `language_pairs` makes a corpus of each direction, and a corpus checks its own settings. The
+    # name of the whole corpus, here empty, is not needed.
     for pair_name, pair in language_pairs(corpus, "").items():
         direction_name = PairName.parse(pair_name).direction
         _check_trained(direction_name, "source", pair.source, trained_sources)
@@ -331,13 +341,15 @@ def chosen_pair(corpus: C, name: str, direction: str | None) -> C:
     pairs = language_pairs(corpus, name)
     if pair_name in pairs:
         return pairs[pair_name]
-    if corpus.directions:
-        known_directions = ", ".join(corpus.directions)
-    else:
-        known_directions = f"{corpus.source}-{corpus.target} alone, without it"
+    if not corpus.directions:
+        raise UserError(
+            f"--direction {direction}: {name} has one language pair, {corpus.source}-"
+            f"{corpus.target}; remove --direction"
+        )
+    known_directions = ", ".join(corpus.directions)
     if direction:
-        raise UserError(f"--direction {direction}: {name} has {known_directions}")
-    raise UserError(f"{name}: --direction is {known_directions}")
+        raise UserError(f"--direction {direction}: {name} has only {known_directions}")
+    raise UserError(f"{name} has several directions; choose one by --direction: {known_directions}")
 
 
 def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:
@@ -369,6 +381,7 @@ def pair_of_test(corpus: C, test: str) -> C:
     """
     if corpus.directions is None:
         return corpus
+    # The name of the corpus is not needed: only the direction is read from the name of the pair.
     pair_name, _ = origin_of_test(corpus, "", test)
     return _corpus_of_direction(corpus, PairName.parse(pair_name).direction)
 

@@ -331,6 +331,7 @@ class Settings:
                 file = getattr(text, side)
                 if file is not None:
                     yield TextSide(name, side, file.name, file.sha256 or "")
+            # Only training texts, called train.NAME, can be synthetic.
             origin = origins.get(name.removeprefix("train."))
             if origin is not None and text.synthetic_side is not None:
                 yield TextSide(name, text.synthetic_side, origin.description)
@@ -407,7 +408,7 @@ class Settings:
         DVC compares them to decide what to run again, so an unused setting is at its default.
         """
         document: dict[str, Any] = to_json_value(self)
-        del document["external"]
+        del document["external"]  # External systems are among the runs.
         document["runs"] = runs_to_json(self.all_systems, self.corpora, self.seeds[0])
         for name, corpus in self.corpora.items():
             document["corpora"][name]["split"] = to_json_value(corpus.effective_split())

@@ -163,6 +163,7 @@ def _two_kinds_error(name: str, translations: Location, training: Location) -> U
         training: Where params.yaml has a setting of its training. The system may write it itself,
             or a top-level key such as `init_from` may set it.
     """
+    # The key is, for example, systems.small.train or init_from.small.
     section, *keys = training.key.split(".")
     is_set_by_system = section == "systems"
     if not is_set_by_system:

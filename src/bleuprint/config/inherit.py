@@ -118,7 +118,8 @@ def _with_inherited_settings(
 ) -> Any:
     """Return an entry of params.yaml, merged into the entry that its `like` names.
 
-    The other entry may have a `like` itself, so the function calls itself for it.
+    The other entry may have a `like` itself, so the function calls itself for it. Each mapping
+    knows the line of its values in the file (`locations`), so that errors can name it.
 
     Args:
         entries: All corpora, or all systems, as params.yaml writes them.
@@ -151,7 +152,8 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     """Return the settings of a system on each corpus of the experiment.
 
     By default a system is trained on all corpora, with the same settings. It may list some corpora
-    instead, with the settings that differ there: `corpora: {news: {}, talks: {train: {...}}}`.
+    instead, with the settings that differ there: `corpora: {news: {}, talks: {train: {...}}}`. Each
+    mapping knows the line of its values in the file (`locations`), so that errors can name it.
 
     Args:
         system: The settings of the system.
@@ -173,7 +175,7 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     overrides_by_corpus = system["corpora"]
     if not isinstance(overrides_by_corpus, LocatedMapping) or not overrides_by_corpus:
         raise system.locations["corpora"].error(
-            "names no corpora: leave it out for all, or give a mapping by name"
+            "names no corpora: remove it to train on all, or list some, as in {NAME: {}}"
         )
     for corpus_name, overrides in overrides_by_corpus.items():
         overrides_location = overrides_by_corpus.locations[corpus_name]
@@ -181,7 +183,7 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
             known_names = list_known_names(corpus_name, corpus_names)
             raise overrides_location.error(f"no such corpus; {known_names}")
         if overrides is not None and not isinstance(overrides, LocatedMapping):
-            raise overrides_location.error("not a mapping; {} for the same settings")
+            raise overrides_location.error("is not a mapping; write {} to use the same settings")
     runs: dict[str, LocatedMapping | None] = {}
     for corpus_name in corpus_names:
         overrides = overrides_by_corpus.get(corpus_name)

@@ -69,7 +69,7 @@ def parents_folder(system: str) -> Path:
 
 
 def fresh_start_file(system: str, seed: int) -> Path:
-    """Return a file that exists for every training, whether it is fine-tuned or not.
+    """Return the path of a file that is written for every training, fine-tuned or not.
 
     DVC has one rule for all trainings: each depends on the folder data/starts/SYSTEM/SEED. If a
     training starts from random weights, this file is all that the folder contains.
@@ -122,6 +122,9 @@ def with_parents(
 
 def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMapping) -> Any:
     """Return the settings of a system by corpus, with its parent if it is fine-tuned.
+
+    The parent is the system from whose weights it starts. Each mapping knows the line of its values
+    in the file (`locations`), so that errors can name it.
 
     Args:
         name: The name of the system.

@@ -13,7 +13,8 @@ def merge_mappings(base: LocatedMapping, overrides: LocatedMapping) -> LocatedMa
     """Merge settings into other settings, mapping by mapping, as `like` in params.yaml does.
 
     `{beam: 8}` merged into `{beam: 4, length_penalty: {alpha: 1}}` changes the beam only. Under a
-    key where both have a mapping, the two mappings are merged in the same way.
+    key where both have a mapping, the two mappings are merged in the same way. Each value keeps its
+    line in the file (`locations`), so that errors can name it.
 
     Args:
         base: The settings to start from; not changed.

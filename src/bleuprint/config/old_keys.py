@@ -12,9 +12,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import describe_unknown_key
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping, load_located_yaml
 
-_OLD = "a key of bleuprint 1.0"
+_OLD_KEY = "a key of bleuprint 1.0"
 # What to write in place of an old top-level key.
-_TOP_LEVEL = {
+_TOP_LEVEL_ADVICE = {
     "made_texts": "it is called synthetic now",
     "outside": (
         "write each of its systems under systems, with about, corpora and translations, and move "
@@ -26,8 +26,8 @@ _TOP_LEVEL = {
     ),
 }
 # The new names of old keys; each constant is named after the section that contains the keys.
-_CLEAN = {"tags": "html_tags"}
-_FILTER = {
+_NEW_CLEAN_NAMES = {"tags": "html_tags"}
+_NEW_FILTER_NAMES = {
     "ratio": "length_ratio",
     "longest_word": "long_word",
     "alphabetic": "alphabet_ratio",
@@ -36,11 +36,11 @@ _FILTER = {
     "sentence_marks": "terminal_punctuation",
     "alignment_score": "word_alignment",
 }
-_LANGUAGE_ID = {"likelier": "min_odds"}
-_SENTENCEPIECE = {"model": "model_type", "size": "vocab_size"}
-_TRAIN = {"validate_every": "validate_interval", "checkpoint_every": "save_interval"}
-_KEEP = {"last": "keep_last", "best": "keep_best", "every": "keep_interval"}
-_DECODE = {"no_repeat_ngram": "no_repeat_ngram_size", "min_length": "min_len"}
+_NEW_LANGUAGE_ID_NAMES = {"likelier": "min_odds"}
+_NEW_SENTENCEPIECE_NAMES = {"model": "model_type", "size": "vocab_size"}
+_NEW_TRAIN_NAMES = {"validate_every": "validate_interval", "checkpoint_every": "save_interval"}
+_NEW_KEEP_NAMES = {"last": "keep_last", "best": "keep_best", "every": "keep_interval"}
+_NEW_DECODE_NAMES = {"no_repeat_ngram": "no_repeat_ngram_size", "min_length": "min_len"}
 
 
 def check_not_of_1_0(content: Container[str], path: Path) -> None:
@@ -69,8 +69,8 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
         corpora_folder: The folder corpora/. Only those of its files that params.yaml uses are read.
     """
     for key in document:
-        if key in _TOP_LEVEL:
-            yield document.locations[key].error(f"{_OLD}: {_TOP_LEVEL[key]}")
+        if key in _TOP_LEVEL_ADVICE:
+            yield document.locations[key].error(f"{_OLD_KEY}: {_TOP_LEVEL_ADVICE[key]}")
         if key == "corpora":
             yield from _old_keys_of_corpora(as_mapping(document[key]), corpora_folder)
         if key in ("systems", "tuned"):
@@ -81,7 +81,7 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
                 yield from _old_keys_of_published(as_mapping(number))
 
 
-def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
+def _renamed_key_errors(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
     """Yield an error for each key of a section that has a new name since version 2.
 
     Args:
@@ -92,7 +92,7 @@ def _renamed(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
     section = as_mapping(section)
     for key in section:
         if key in new_names:
-            yield section.locations[key].error(f"{_OLD}: it is called {new_names[key]} now")
+            yield section.locations[key].error(f"{_OLD_KEY}: it is called {new_names[key]} now")
 
 
 def _old_keys_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
@@ -144,10 +144,10 @@ def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the rules and the vocabulary of a corpus."""
     rules = as_mapping(corpus.get("filter"))
     vocabulary = as_mapping(corpus.get("vocabulary"))
-    yield from _renamed(corpus.get("clean"), _CLEAN)
-    yield from _renamed(rules, _FILTER)
-    yield from _renamed(rules.get("language_id"), _LANGUAGE_ID)
-    yield from _renamed(vocabulary.get("sentencepiece"), _SENTENCEPIECE)
+    yield from _renamed_key_errors(corpus.get("clean"), _NEW_CLEAN_NAMES)
+    yield from _renamed_key_errors(rules, _NEW_FILTER_NAMES)
+    yield from _renamed_key_errors(rules.get("language_id"), _NEW_LANGUAGE_ID_NAMES)
+    yield from _renamed_key_errors(vocabulary.get("sentencepiece"), _NEW_SENTENCEPIECE_NAMES)
 
 
 def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
@@ -157,7 +157,7 @@ def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
     """
     for key in ("over", "random"):
         if key in system:
-            yield system.locations[key].error(f"{_OLD}: write one system for each value")
+            yield system.locations[key].error(f"{_OLD_KEY}: write one system for each value")
     all_settings = [system]
     for settings_on_corpus in as_mapping(system.get("corpora")).values():
         all_settings.append(as_mapping(settings_on_corpus))
@@ -168,22 +168,22 @@ def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
 
 def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the section `decode` of a system."""
-    yield from _renamed(decode, _DECODE)
+    yield from _renamed_key_errors(decode, _NEW_DECODE_NAMES)
     if "engine" in decode:
         yield decode.locations["engine"].error(
-            f"{_OLD}: remove it; PyTorch translates, and bleuprint export writes a model for "
+            f"{_OLD_KEY}: remove it; PyTorch translates, and bleuprint export writes a model for "
             "CTranslate2"
         )
 
 
 def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the section `train` of a system."""
-    yield from _renamed(train, _TRAIN)
+    yield from _renamed_key_errors(train, _NEW_TRAIN_NAMES)
     if "keep" in train:
         yield _keep_error(train)
     if "from" in train:
         yield train.locations["from"].error(
-            f"{_OLD}: to start from a system, name it at the top level: init_from: "
+            f"{_OLD_KEY}: to start from a system, name it at the top level: init_from: "
             "{NAME: {system: ..., corpus: ...}}; to start from a folder, write "
             "init_from: {folder: ...} here"
         )
@@ -202,13 +202,13 @@ def _keep_error(train: LocatedMapping) -> UserError:
     new_settings = []
     unknown_key_problems = []
     for key, value in kept_checkpoints.items():
-        if key in _KEEP:
-            new_settings.append(f"{_KEEP[key]}: {value}")
+        if key in _NEW_KEEP_NAMES:
+            new_settings.append(f"{_NEW_KEEP_NAMES[key]}: {value}")
         else:
-            unknown_key_problems.append(f"{key}: {describe_unknown_key(key, _KEEP)}")
+            unknown_key_problems.append(f"{key}: {describe_unknown_key(key, _NEW_KEEP_NAMES)}")
     # If `keep` has no known key, the names of all three settings are listed.
-    settings_text = ", ".join(new_settings or _KEEP.values())
-    problems = [f"{_OLD}: write in its place: {settings_text}", *unknown_key_problems]
+    settings_text = ", ".join(new_settings or _NEW_KEEP_NAMES.values())
+    problems = [f"{_OLD_KEY}: write in its place: {settings_text}", *unknown_key_problems]
     location: Location = train.locations["keep"]
     return location.error("; ".join(problems))
 
@@ -225,4 +225,4 @@ def _old_keys_of_published(number: LocatedMapping) -> Iterator[UserError]:
     if "scored" in number and not number.locations["scored"].is_merged:
         old_value = number["scored"]
         metric = "unknown" if old_value == "otherwise" else old_value
-        yield number.locations["scored"].error(f"{_OLD}: write metric: {metric}")
+        yield number.locations["scored"].error(f"{_OLD_KEY}: write metric: {metric}")

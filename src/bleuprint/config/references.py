@@ -330,6 +330,7 @@ def link_corpora(
         out.
     """
     vocabularies = as_mapping(document.get("vocabularies"))
+    # All corpora of the file: those with an error are missing in `corpora`.
     written_corpora = as_mapping(document.get("corpora"))
     errors = []
     linked_corpora = {}
@@ -353,6 +354,8 @@ def _with_shared_vocabulary(
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> Any:
     """Return a corpus with the vocabulary settings of another corpus, if it uses that vocabulary.
+
+    Each mapping knows the line of its values in the file (`locations`), so that errors can name it.
 
     Args:
         corpora: The settings of the corpora by name.

@@ -193,9 +193,13 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
     for corpus_name, corpus in corpora.items():
         for text_name, text in corpus.files.synthetic_texts().items():
             keys = ["corpora", corpus_name, "files", "train", text_name]
+            # A corpus with one language pair is its own only pair.
             has_directions = list(corpus.language_pairs(corpus_name)) != [corpus_name]
             if has_directions:
-                raise SettingError(keys, "made by a system: not in a corpus with directions")
+                message = (
+                    "a system translates this text; a corpus with directions cannot have such texts"
+                )
+                raise SettingError(keys, message)
             _check_tag(text, corpus, [*keys, "tag"])
             texts_by_key[f"{corpus_name}.files.train.{text_name}"] = text
     return texts_by_key
@@ -215,7 +219,7 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
     if text.tag is None:
         return
     if corpus.vocabulary.sentencepiece is not None:
-        message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
+        message = f"{text.tag!r}: SentencePiece splits tags; remove tag or vocabulary.sentencepiece"
         raise SettingError(keys, message)
     word = apply_edits(text.tag, corpus.source, corpus.clean)
     tokens = tokenizer_for(corpus.source, corpus.tokenize).tokenize(word)
@@ -250,5 +254,5 @@ def _check_entry(
         )
         raise SettingError(["synthetic", name, "corpus"], message)
     if entry.noise is not None and text.synthetic_side != "source":
-        message = f"is for synthetic sources, and {name} has a synthetic {text.synthetic_side}"
+        message = f"is for synthetic sources, but {name} has a synthetic {text.synthetic_side}"
         raise SettingError(["synthetic", name, "noise"], message)

@@ -64,6 +64,7 @@ def _languages_of(corpus: Corpus) -> list[str]:
     A corpus has several language pairs if one model is trained on several translation directions.
     """
     languages = list[str]()
+    # The names of the pairs, which would begin with the name of the corpus, are not needed.
     for pair in corpus.language_pairs("").values():
         languages += pair.languages
     # A dict keeps the first of equal keys, in the order in which they come.
