@@ -21,15 +21,15 @@ def dotted_settings(settings: Settings, name: str) -> dict[str, str]:
     settings_by_corpus = {}
     for corpus, system in settings.settings_by_corpus(name).items():
         settings_by_corpus[corpus] = flatten_settings(system)
-    dotted_settings = _equal_entries(list(settings_by_corpus.values()))
-    shared_keys = set(dotted_settings)
+    value_by_key = _equal_entries(list(settings_by_corpus.values()))
+    shared_keys = set(value_by_key)
     if len(settings_by_corpus) < len(settings.corpora):
-        dotted_settings["corpora"] = ", ".join(settings_by_corpus)
+        value_by_key["corpora"] = ", ".join(settings_by_corpus)
     for corpus, settings_on_corpus in settings_by_corpus.items():
         for key, value in settings_on_corpus.items():
             if key not in shared_keys:
-                dotted_settings[f"{corpus}.{key}"] = value
-    return dotted_settings
+                value_by_key[f"{corpus}.{key}"] = value
+    return value_by_key
 
 
 def _equal_entries(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:

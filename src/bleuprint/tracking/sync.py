@@ -346,6 +346,7 @@ def _is_project_gone(run: "MlflowRun") -> bool:
     is_local = address.scheme in ("", "file")
     if not is_local:
         return False
+    # The innermost first: RUN, EXPERIMENT, mlruns, PROJECT.
     outer_folders = Path(unquote(address.path)).parents
     if len(outer_folders) <= _PROJECT_INDEX:
         return False

@@ -126,7 +126,7 @@ def stage_seconds_file(command: Sequence[str]) -> Path:
 
 
 def last_training_seconds(run: Run) -> float | None:
-    """Return the duration of the training of a run that was last measured on this machine.
+    """Return how long the last training of a system on a corpus with a seed took on this machine.
 
     Args:
         run: The system, the corpus and the seed.

@@ -64,6 +64,7 @@ class TrainingLog(Observer):
         description = RunDescription.for_run(
             settings=self._settings,
             run=run,
+            # One hash of the settings, the data, the code and all else that decides the result.
             fingerprint=self._fingerprints.combined,
             parameters=state.parameters,
             datasets=describe_datasets(run.corpus, self._fingerprints.data),
