@@ -115,7 +115,7 @@ class Punctuation(Edit):
     def edit(self, sentence: str, language: str) -> str:
         """Normalize the punctuation of a sentence by the rules of Moses for its language.
 
-        Few sentences need these rules, which are slow, so a quick test comes first.
+        The rules are slow, so a quick test finds the sentences that they would not change.
         """
         text = replace_unprintable(sentence)
         if not _needs_normalizer(text):
@@ -185,6 +185,7 @@ def _normalizer(language: str) -> Any:
     from sacremoses import MosesPunctNormalizer
 
     normalizer = MosesPunctNormalizer(language)
+    # The slow rule moves a quotation mark before dots, in quadratic time.
     substitutions = []
     for substitution in normalizer.substitutions:
         if substitution == _SLOW_DOTS_RULE:

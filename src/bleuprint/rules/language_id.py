@@ -68,8 +68,8 @@ class LanguageId(SideCheck):
         """
         if not sentences:
             return []
-        # The likelihood of the sentence's language, divided by that of its likeliest language: the
-        # latter is 1 / ratio times as likely.
+        # The likelihood of each sentence's language divided by that of its likeliest language. A
+        # sentence fails if the likeliest language is at least `min_odds` times as likely.
         ratios = _likelihoods(sentences, languages)
         passed: list[bool] = (self.min_odds * ratios > 1).tolist()
         return passed
