@@ -128,5 +128,5 @@ def test_a_tag_with_sentencepiece_is_refused(tmp_path):
     settings = "model_type: bpe, vocab_size: 90, joint: true, byte_fallback: true"
     new = f"{{sentencepiece: {{{settings}}}}}\nsynthetic"
     assert TEXT.count(old) == 1
-    with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):
+    with pytest.raises(UserError, match=r"german\.tag: '☀': SentencePiece splits tags"):
         read(tmp_path, TEXT.replace(old, new))
