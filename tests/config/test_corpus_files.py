@@ -129,7 +129,7 @@ def test_files_that_are_accepted(settings):
             "mirrors is 'ftp://example.org/b': not http, https or file",
         ),
         ({"url": "file:///a"}, "url is 'file:///a': needs sha256"),
-        ({"url": "phrasebook:trian.en"}, "url is 'phrasebook:trian.en': one of phrasebook:"),
+        ({"url": "phrasebook:trian.en"}, "url is 'phrasebook:trian.en': write one of phrasebook:"),
         ({"url": "https://me:word@example.org/a"}, "a URL with a user name, password or key"),
         (
             {"url": "https://example.org/a", "mirrors": ("https://me:word@example.org/a",)},

@@ -125,7 +125,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "{url: http://x/a, mirrors: [ftp://x/a]}",
             "mirrors is 'ftp://x/a'",
         ),
-        ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': a space or non-printing"),
+        ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': it contains a space or"),
         ("{path: inputs/a.de}", "{url: http://x/a, sha256: aa}", "source.sha256: a SHA-256 is 64"),
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
         ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names"),

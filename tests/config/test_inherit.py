@@ -153,8 +153,8 @@ def test_a_corpus_is_described_once_by_language(tmp_path):
     for given, message in (
         ("source: en, target: de", r"mine\.yaml:6: .*first\.a: has no text in 'en' \(.*\.source\)"),
         ("target: de", r"back\.from: needs a language, such as en, under source"),
-        ("source: no, target: null", r"back\.from: needs target, a language"),
-        ("source: no, target: [de]", r"back\.from: needs target, a language"),
+        ("source: no, target: null", r"back\.from: needs a language, such as en, under target"),
+        ("source: no, target: [de]", r"back\.from: needs a language, such as en, under target"),
         ("source: no, target: no", r"back\.target: 'no' is the source language, too"),
     ):
         with pytest.raises(UserError, match=message):

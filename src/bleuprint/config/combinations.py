@@ -21,7 +21,7 @@ def check_systems_of_corpus(
         SettingError: There is no system, or one does not fit the vocabulary of the corpus.
     """
     if not systems:
-        message = "no system is trained on it (systems.*.corpora)"
+        message = "no system is trained on it (systems.*.corpora): add it to one, or remove it"
         raise SettingError(["corpora", corpus_name], message)
     for system_name, system in systems.items():
         problem = _why_untrainable(system, corpus_name, corpus)

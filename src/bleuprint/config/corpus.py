@@ -258,7 +258,7 @@ class Corpus:
             if not drops_duplicates:
                 continue
             for name, repeat in repeat_by_text.items():
-                message = f"{repeat}: dedup.{key} would drop the copies"
+                message = f"{repeat}: dedup.{key} would drop the copies; set it to false"
                 raise SettingError(["files", "train", name, "repeat"], message)
 
     def _check_missing_sets(self) -> None:

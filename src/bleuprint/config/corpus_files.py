@@ -103,7 +103,7 @@ class File:
         texts_with_prefix = [name for name in EMBEDDED if name.startswith(f"{prefix}:")]
         if texts_with_prefix:
             if url not in texts_with_prefix:
-                raise ValueError(f"url is {url!r}: one of {', '.join(texts_with_prefix)}")
+                raise ValueError(f"url is {url!r}: write one of {', '.join(texts_with_prefix)}")
             return
         if _valid_scheme("url", url) == "file" and self.sha256 is None:
             raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
@@ -172,7 +172,7 @@ class Text:
                 f"format is {self.format}: remove languages, or set format: tmx"
             )
         if self.tag is not None and self.synthetic_side is None:
-            raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
+            raise ValueError(f"tag {self.tag!r} is for a text that a system translates: remove it")
 
     def _check_one_file(self) -> None:
         """Raise ValueError unless the text has one file with both sides."""
@@ -289,7 +289,7 @@ class Files:
                 )
             # The sentences of documents are aligned, which leaves some of them out.
             if text.format == "documents":
-                raise ValueError(f"{name}: format documents is for training texts")
+                raise ValueError(f"{name}: format documents is for training texts: use plain")
 
     def sets(self) -> dict[str, Parts]:
         """Return the texts of each set: `train`, `valid`, and one set per test set, `test.NAME`.
@@ -394,7 +394,7 @@ def _valid_scheme(key: str, url: str) -> str:
     except ValueError as error:
         raise ValueError(f"{key} is {url!r}: not a valid URL: {error}") from None
     if " " in url or not url.isprintable():
-        raise ValueError(f"{key} is {url!r}: a space or non-printing character in it")
+        raise ValueError(f"{key} is {url!r}: it contains a space or non-printing character")
     is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname)
     if not is_web_address and parts.scheme != "file":
         raise ValueError(f"{key} is {url!r}: not http, https or file (files in inputs/: path)")

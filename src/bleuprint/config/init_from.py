@@ -178,7 +178,7 @@ def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: Loca
         raise location.error("needs system and corpus: the training to start from")
     is_trained = any(isinstance(run, LocatedMapping) for run in settings_by_corpus.values())
     if not is_trained:
-        raise location.error(f"{name} is trained on no corpus")
+        raise location.error(f"{name} is trained on no corpus: remove this entry")
 
 
 def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:

@@ -72,7 +72,7 @@ class SyntheticText:
     def __post_init__(self) -> None:
         """Raise ValueError if outputs are both sampled and noised; each is random enough alone."""
         if self.sampling and self.noise:
-            raise ValueError("sampling and noise: noise is for outputs of beam search")
+            raise ValueError("sampling and noise: noise is for outputs of beam search; remove one")
 
     @property
     def method(self) -> str:
@@ -224,7 +224,7 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
     word = apply_edits(text.tag, corpus.source, corpus.clean)
     tokens = tokenizer_for(corpus.source, corpus.tokenize).tokenize(word)
     if tokens != [text.tag]:
-        message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
+        message = f"clean and tokenize turn {text.tag!r} into {tokens}, not one token: change it"
         raise SettingError(keys, message)
 
 
