@@ -73,7 +73,10 @@ class Rule:
 
     @property
     def files(self) -> list[str]:
-        """The outputs that are files and that DVC keeps in its cache; not those in Git."""
+        """The outputs that are files, without those in Git.
+
+        The Snakefile marks folders, and outputs in Git, in a different way.
+        """
         files = []
         for path in self.outputs:
             if not _is_folder(path) and path not in self.git_outputs:
