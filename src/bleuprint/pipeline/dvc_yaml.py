@@ -154,7 +154,7 @@ def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
 
 
 def _read_loops(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the setting over which each loop variable of an entry runs.
+    """Return which setting gives the values of each loop variable in an entry of dvc.yaml.
 
     Args:
         body: The keys and values of the entry. `matrix: {system: ${systems}}` makes a stage for
@@ -189,7 +189,7 @@ def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
 
 
 def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
-    """Return the files whose keys a stage depends on.
+    """Return the settings files that a stage of dvc.yaml depends on.
 
     Args:
         stage: The keys and values of the stage in dvc.yaml. Each item of its list `params` is a

@@ -164,11 +164,11 @@ def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[s
 
 
 def _group_by_folder(outputs: Iterable[str]) -> dict[str, list[str]]:
-    """Return, for each output and each folder above an output, the outputs that are at or in it.
+    """Return the outputs in each folder, and in all folders below it, by the folder's path.
 
     Args:
-        outputs: The paths of all outputs, such as `models/small/own/1/averaged`, which is at its
-            own path, and in the folders `models`, `models/small` and so on.
+        outputs: The paths of all outputs. `models/small/own/1/averaged`, for example, is in the
+            folders `models`, `models/small` and so on. It is also listed at its own path.
     """
     outputs_by_path: dict[str, list[str]] = defaultdict(list)
     for output in outputs:

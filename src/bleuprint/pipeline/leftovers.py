@@ -149,7 +149,7 @@ def _belongs_to_removed_run(folder: Path, settings: Settings) -> bool:
 
 
 def _leftovers_in_shared_folders(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield what no stage writes in the folders that several stages write into.
+    """Yield files and folders that no stage writes, in folders into which several stages write.
 
     An example is data/raw/CORPUS: the stage download writes the folder `given` into it, and each
     synthetic text of params.yaml has a stage that adds another folder.

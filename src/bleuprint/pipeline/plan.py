@@ -220,7 +220,7 @@ def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, Plann
 
 
 def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -> str | None:
-    """Return the reason of a stage whose training has already run, under another system's name.
+    """Return the reason for a stage whose training has run before, for a system with another name.
 
     The folder of a training in work/ is found by a hash of its settings and data, so that a
     training is not repeated when the user renames a system. The stage then only copies the results.

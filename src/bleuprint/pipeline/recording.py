@@ -45,7 +45,7 @@ def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()
 
 
 def record_finished(root: Path = Path()) -> None:
-    """Record the stages that Snakemake has finished in DVC, and remove their marks.
+    """Let DVC record the stages that Snakemake has finished, and remove their marks.
 
     Snakemake's job leaves a file, the mark, for each stage that it has finished. DVC records the
     stage unless its inputs have changed after the start. A message says how many stages DVC has

@@ -43,7 +43,7 @@ RESULTS = Path("reports", "results.json")
 
 
 def record_or_print_error() -> None:
-    """Record the stages that Snakemake has finished in DVC's file dvc.lock, at the end of a run.
+    """At the end of a Snakemake run, let DVC record the finished stages in its file dvc.lock.
 
     An error of DVC is only printed: it must not hide whether the Snakemake run itself has failed.
     """

@@ -196,11 +196,12 @@ def _check_equal_inputs(job: Job, fingerprints: Fingerprints, group: Group) -> N
 
 
 def _list_file_hashes(job: Job, name: str) -> str:
-    """Return a text with a line `HASH FILE` for each file of which a part of a training consists.
+    """Return a text with a line `HASH FILE` for each file that a training reads.
 
     Args:
         job: The settings and data of the training.
-        name: The part, such as `data`. A part without files, such as the settings, has no lines.
+        name: Which files: `data` for the corpus, or `start` for the weights to start from. For any
+            other name, the text is empty.
     """
     lines = []
     for file_name, sha256 in job.file_hashes(name).items():

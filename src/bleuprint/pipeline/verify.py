@@ -61,7 +61,7 @@ def open_own_report() -> Report:
 
 
 def open_report(name: str) -> Report:
-    """Read the results to compare this project's results with.
+    """Read the results of another project or commit, to compare this project's results with them.
 
     If they are in a release, a folder whose files are listed with their checksums, all files of the
     release are checked, too.

@@ -150,8 +150,8 @@ def translate_side(
         raise UserError(f"{name}: all {pair_count:,} translations are empty")
     if empty_count:
         print_message(
-            f"{name}: {empty_count:,} of {pair_count:,} translations are empty. The stage clean drops "
-            "these sentence pairs",
+            f"{name}: {empty_count:,} of {pair_count:,} translations are empty. The stage clean "
+            "drops these sentence pairs",
             "note",
         )
 

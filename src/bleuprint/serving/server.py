@@ -249,7 +249,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
 def _describe_line(
     translator: Translator, translated: Translated, maps: Sequence[AttentionMap] | None
 ) -> dict[str, Any]:
-    """Return the object for one line of an answer; `answer` describes its keys.
+    """Return the part of an answer for one line: translations, attention, unknown words, warnings.
 
     Args:
         translator: The translator.
