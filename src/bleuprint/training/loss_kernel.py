@@ -20,8 +20,8 @@ def fused_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy of logits, and its gradient, by a Triton kernel on a GPU.
 
-    `bleuprint.training.loss.plain_loss` computes the same with torch. The kernel runs as many
-    programs in parallel, each of which computes the loss and the gradient of one row of logits.
+    `plain_loss` in loss.py computes the same with torch. The kernel runs a program for each row of
+    logits, which computes the loss and the gradient of this row.
 
     Args:
         logits: The logits, one row for each label. They may have more columns than there are tokens
@@ -37,7 +37,7 @@ def fused_loss(
     """
     losses = logits.new_empty(len(logits), dtype=torch.float32)
     other_probability, label_probability, pad_probability = distribution
-    programs = (len(logits),)
+    programs = (len(logits),)  # One for each row.
     _cross_entropy[programs](
         logits,
         labels,

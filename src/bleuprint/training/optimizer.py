@@ -233,7 +233,10 @@ class FlatOptimizer:
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
-        """Restore a state that `state_dict` returned; load the weights of the model before.
+        """Restore a state that `state_dict` returned.
+
+        The weights of the model must have been loaded before. If the model computes in 16 bits, the
+        copy of its weights is renewed.
 
         Args:
             tensors: The state, by name. Tensors that it does not contain stay as they are.

@@ -63,17 +63,21 @@ def export_checkpoints(
 def _export_moving_average(
     path: Path, decay: float, fingerprints: Fingerprints, output: Path
 ) -> None:
-    """Write the moving average of the weights in a checkpoint as UPDATE.ema.safetensors.
+    """Write the moving average of the weights that a checkpoint contains.
+
+    It is part of the optimizer's state. The file is named by the number of updates, such as
+    0012000.ema.safetensors, and its header contains the fingerprint that identifies the training.
 
     Args:
-        path: The checkpoint.
-        decay: The setting `train.ema`.
-        fingerprints: The fingerprints of the training, for the header of the file.
+        path: The folder of the checkpoint.
+        decay: The setting `train.ema`, such as 0.999.
+        fingerprints: The fingerprints of the training.
         output: The folder to write into.
     """
-    last = checkpoint.load(path)
-    weights = ema_weights(last.optimizer, decay, last.update)
-    file = output / f"{last.update:07d}.ema.safetensors"
+    last_checkpoint = checkpoint.load(path)
+    update = last_checkpoint.update
+    weights = ema_weights(last_checkpoint.optimizer, decay, update)
+    file = output / f"{update:07d}.ema.safetensors"
     checkpoint.save_tensors(weights, file, {"fingerprint": fingerprints.combined})
 
 

@@ -135,12 +135,12 @@ def _cosine_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
             f"{setting} is below {limit.description}: the last {remaining_updates:,} updates "
             f"{effect}. Set both to one number"
         )
-    else:
-        final_lr = learning_rate(system.train.lr_schedule, limit.updates, system.model.d_model)
-        yield (
-            f"{setting} is above {limit.description}: training ends at learning rate "
-            f"{final_lr:.2g}, before the cosine reaches {cosine.min_lr:g}. Set both to one number"
-        )
+        return
+    final_lr = learning_rate(system.train.lr_schedule, limit.updates, system.model.d_model)
+    yield (
+        f"{setting} is above {limit.description}: training ends at learning rate {final_lr:.2g}, "
+        f"before the cosine reaches {cosine.min_lr:g}. Set both to one number"
+    )
 
 
 def _interval_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:

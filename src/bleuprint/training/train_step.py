@@ -210,10 +210,10 @@ class TrainStep:
         return copy, arrived
 
     def free(self) -> None:
-        """Free memory after a batch did not fit into it: gradients, CUDA graphs and unused blocks.
+        """Free GPU memory and set the gradient to 0, after a batch did not fit into the memory.
 
-        torch keeps freed blocks of GPU memory for itself. They are given back, so that libraries
-        can allocate.
+        CUDA graphs are dropped; they can be recorded again. torch gives back the memory that it
+        keeps for later tensors, so that other libraries can allocate.
         """
         self.optimizer.zero_grad()
         self._graphs.clear()

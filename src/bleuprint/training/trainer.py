@@ -217,7 +217,7 @@ class Trainer:
         return self.state.early_end(self._settings, self._expected_updates)
 
     def _report_early_end(self) -> None:
-        """Tell the observer if early stopping ended the training, with a warning if too early."""
+        """Tell the observer if early stopping ended the training, and if that may be too early."""
         early_end = self.early_end
         if early_end is None:
             return
