@@ -386,7 +386,7 @@ class _FinishedOutputs:
         self.best: NBest = [[] for _ in range(sentences)]
         # How many outputs of each sentence have ended, whether they are among the best or not.
         self._ended = [0] * sentences
-        self._kept = best
+        self._kept = best  # How many outputs to keep.
         self._settings = settings
 
     def add(

@@ -1,5 +1,6 @@
 """Translating test sets: binarized sources to detokenized lines."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -64,35 +65,30 @@ def translate_tests(
     engine = create_engine(model, decode)
     newest_model = models_of(model)[-1]
     aligner = WordAligner(newest_model, corpus, decode)
-    attention: dict[str, list[SentenceAttention]] = {}
-    cut_lines: dict[str, list[int]] = {}
+    system, corpus_name, seed = results.parts[-3:]
+    translations: dict[str, list[Hypothesis]] = {}
     with atomic_folder(results / "hypotheses") as unfinished:
         for set_name in set_names:
-            system, corpus_name, seed = results.parts[-3:]
             title = f"translate {system} {corpus_name} {seed} {set_name}"
             best = best_translations(engine, corpus, set_name, progress=title)
-            outputs = [hypothesis.tokens for hypothesis in best]
-            cut_lines_of_set = _cut_lines(best)
-            if cut_lines_of_set:
-                cut_lines[_test_name(set_name)] = cut_lines_of_set
+            translations[set_name] = best
             source_file = tokens / f"{set_name}.{corpus.source}"
-            lines = _detokenize(corpus, aligner, set_name, outputs, source_file)
+            lines = _detokenize(corpus, aligner, set_name, best, source_file)
             _write_lines(unfinished / f"{set_name}.{corpus.target}", lines)
-            if decode.attention:
-                maps = _map_few_sentences(newest_model, corpus, set_name, outputs)
-                attention[_test_name(set_name)] = maps
-        # Before attention.json is written, which has no hash.
+        # Before attention.json is written, whose hash is not recorded.
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
         if decode.attention:
+            attention = _attention_by_test(newest_model, corpus, translations)
             write_attention(unfinished / ATTENTION_FILE, attention)
-    TranslationRecord(
+    record = TranslationRecord(
         model=fingerprint,
         averaged=averaged,
         decode=to_json_value(decode),
         hypotheses=hashes,
         losses=losses,
-        cut=cut_lines,
-    ).write(results / TRANSLATION)
+        cut=_cut_lines_by_test(translations),
+    )
+    record.write(results / TRANSLATION)
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:
@@ -101,13 +97,21 @@ def _write_lines(path: Path, lines: list[str]) -> None:
     path.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
-def _cut_lines(translations: list[Hypothesis]) -> list[int]:
-    """Return the lines, from 1, whose translations were cut at their maximum length."""
-    lines = []
-    for line, hypothesis in enumerate(translations, 1):
-        if hypothesis.is_cut:
-            lines.append(line)
-    return lines
+def _cut_lines_by_test(translations: Mapping[str, list[Hypothesis]]) -> dict[str, list[int]]:
+    """Return the lines, from 1, whose translations were cut at their maximum length.
+
+    Args:
+        translations: The translations of each test set, by its name in the corpus.
+
+    Returns:
+        The lines by the names of the test sets in params.yaml; without test sets that have none.
+    """
+    cut_lines: dict[str, list[int]] = {}
+    for set_name, hypotheses in translations.items():
+        for line, hypothesis in enumerate(hypotheses, 1):
+            if hypothesis.is_cut:
+                cut_lines.setdefault(_test_name(set_name), []).append(line)
+    return cut_lines
 
 
 def _reference_losses(
@@ -160,7 +164,7 @@ def _detokenize(
     corpus: BinaryCorpus,
     aligner: WordAligner,
     set_name: str,
-    outputs: list[list[int]],
+    translations: list[Hypothesis],
     source_file: Path,
 ) -> list[str]:
     """Turn the token ids of translations into text.
@@ -170,7 +174,7 @@ def _detokenize(
         aligner: Turns token ids into words. With the setting `replace_unk`, it replaces UNK by a
             word of the source.
         set_name: The name of the test set, such as `test.news`.
-        outputs: The token ids of each translation.
+        translations: The translation of each sentence.
         source_file: The tokenized source sentences.
 
     Raises:
@@ -186,30 +190,37 @@ def _detokenize(
     for row, line in enumerate(read_lines(source_file)):
         ids = source[row]
         source_words = corpus.source_words(line)
-        output_words = aligner.output_words(ids.tolist(), source_words, outputs[row])
+        tokens = translations[row].tokens
+        output_words = aligner.output_words(ids.tolist(), source_words, tokens)
         # The target language may differ from sentence to sentence: a tag in the source names it.
         detokenize = corpus.detokenizer(ids)
         lines.append(detokenize(output_words))
     return lines
 
 
-def _map_few_sentences(
-    model: Transformer, corpus: BinaryCorpus, set_name: str, outputs: list[list[int]]
-) -> list[SentenceAttention]:
-    """Compute the attention maps of the few sentences of a test set that the report shows.
+def _attention_by_test(
+    model: Transformer, corpus: BinaryCorpus, translations: Mapping[str, list[Hypothesis]]
+) -> dict[str, list[SentenceAttention]]:
+    """Compute the attention maps of the few sentences of each test set that the report shows.
 
     Args:
         model: The model.
         corpus: The binarized corpus.
-        set_name: The name of the test set, such as `test.news`.
-        outputs: The token ids of each translation.
+        translations: The translations of each test set, by its name in the corpus.
+
+    Returns:
+        The maps by the names of the test sets in params.yaml.
     """
-    source = corpus.side(set_name, corpus.source)
-    sentences = []
-    for row in select_sentences(source.lengths):
-        maps = compute_attention_maps(model, corpus, source[row].tolist(), outputs[row])
-        sentences.append(SentenceAttention(line=row + 1, maps=maps))
-    return sentences
+    attention = {}
+    for set_name, hypotheses in translations.items():
+        source = corpus.side(set_name, corpus.source)
+        sentences = []
+        for row in select_sentences(source.lengths):
+            tokens = hypotheses[row].tokens
+            maps = compute_attention_maps(model, corpus, source[row].tolist(), tokens)
+            sentences.append(SentenceAttention(line=row + 1, maps=maps))
+        attention[_test_name(set_name)] = sentences
+    return attention
 
 
 def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None) -> Engine:
