@@ -219,14 +219,27 @@ def words_of_source_tokens(
         for word, token_count in enumerate(token_counts):
             word_of_token += [word] * token_count
         return word_of_token
-    # SentencePiece may split a word in a sentence differently than the word alone. Then a token's
-    # word is found by counting the words that ended before the token. EOS is added for a moment,
-    # since `ends_word` looks at the token after each token.
+    # SentencePiece may split a word in a sentence into other tokens than the word alone.
+    return _words_by_their_ends(segmentation, ids, word_count=len(token_counts))
+
+
+def _words_by_their_ends(segmentation: Segmentation, ids: list[int], word_count: int) -> list[int]:
+    """Find the word of each token by counting the words that end before the token.
+
+    Args:
+        segmentation: Tells which tokens end a word.
+        ids: The token ids of the sentence, without EOS.
+        word_count: The number of words of the sentence.
+
+    Returns:
+        For each token, the number of its word, from 0.
+    """
+    # EOS is added for a moment, since `ends_word` looks at the token after each token.
     is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
+    # `cumsum` also counts a word that ends with the token itself.
     ended_before = is_word_end.cumsum() - is_word_end
-    last_word = len(token_counts) - 1
-    word_of_token_by_ends: list[int] = np.minimum(ended_before, last_word).tolist()
-    return word_of_token_by_ends
+    word_of_token: list[int] = np.minimum(ended_before, word_count - 1).tolist()
+    return word_of_token
 
 
 def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> OutputWords:

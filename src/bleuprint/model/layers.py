@@ -94,7 +94,7 @@ class LayerNorm(nn.LayerNorm):
     def forward(self, input: Tensor) -> Tensor:
         """Normalize each row; the result has the shape and the type of the input."""
         if input.device.type == "cpu":
-            # torch's kernel for CPUs computes in float32 by itself.
+            # torch's kernel for CPUs computes in float32 by itself, whatever the type of the input.
             return super().forward(input)
         return super().forward(input.float()).to(input.dtype)
 

@@ -94,7 +94,7 @@ def _largest_batches(
 def _uniform_batch(
     max_tokens: int, max_pairs: int, source_length: int, target_length: int
 ) -> PairIds:
-    """Return a batch with as many sentence pairs of the same lengths as it may have.
+    """Return the largest allowed batch in which all sentence pairs have the same lengths.
 
     All tokens are EOS: the memory that a batch needs does not depend on them.
 

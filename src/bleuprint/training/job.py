@@ -105,7 +105,9 @@ class Job:
 
 
 def job_for_run(run: Run, settings: Settings) -> Job:
-    """Find everything that the training of a system on a corpus with a seed reads.
+    """Return everything that the training of a run reads: its settings and its files.
+
+    A run is one system that is trained on one corpus with one seed.
 
     Args:
         run: The names of the system and the corpus, and the seed.
