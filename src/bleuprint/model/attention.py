@@ -147,15 +147,16 @@ class MultiHeadAttention(nn.Module):
             layout: Knows which rows belong to a sentence.
         """
         query_size, *key_value_sizes = self.qkv_sizes
-        projected = self._project_part(memory, slice(query_size, None))
+        keys_and_values = slice(query_size, None)  # Queries are the first outputs of `in_proj`.
+        projected = self._project_part(memory, keys_and_values)
         key, value = torch.split(projected, key_value_sizes, dim=-1)
         return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
 
     def _project_query(self, x: Tensor) -> Tensor:
         """Return the queries of tokens (rows, d_model), as (rows, heads x key_dim)."""
         query_size = self.qkv_sizes[0]
-        query = self._project_part(x, slice(query_size))
-        return self._scale_query(query)
+        queries = slice(query_size)  # Queries are the first outputs of `in_proj`.
+        return self._scale_query(self._project_part(x, queries))
 
     def _project_part(self, x: Tensor, outputs: slice) -> Tensor:
         """Compute some of the outputs of `in_proj`, such as the queries alone.

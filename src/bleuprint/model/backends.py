@@ -121,7 +121,8 @@ def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
 
     Returns:
         The library of native/search.cpp. None if torch must compute attention: C++ takes float32 on
-        CPUs, and sizes of keys and values that are multiples of 8.
+        CPUs, and sizes of keys and values that are multiples of 8. With portable arithmetic it is
+        not used, since its bits depend on the processor.
     """
     if IS_PORTABLE or key.device.type != "cpu" or key.dtype != torch.float32:
         return None

@@ -175,7 +175,7 @@ def check_room(
 def _check_free_bytes(
     folder: Path, least_bytes: int, most_bytes: int, settings: Train
 ) -> Iterator[str]:
-    """Compare the space that checkpoints need with the free space on a disk.
+    """Warn, or raise an error, if a disk has too little free space for the checkpoints.
 
     Args:
         folder: An existing folder on the disk.

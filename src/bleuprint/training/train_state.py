@@ -91,7 +91,7 @@ class TrainState:
             return None
         metric = settings.validation_metric
         best_update = self.ranking(metric)[0]
-        best = self._validation_at(best_update)
+        best_validation = self._validation_at(best_update)
         *earlier, last = self.validations
         # The training may have been stopped because BLEU did not improve, while the loss did.
         is_loss_falling = last["loss"] < min(validation["loss"] for validation in earlier)
@@ -102,9 +102,9 @@ class TrainState:
             most_updates=most_updates,
             metric=metric,
             validations=self._validations_after(best_update),
-            best=best[metric],
+            best=best_validation[metric],
             best_update=best_update,
-            loss_before=best["loss"] if is_loss_falling else None,
+            loss_before=best_validation["loss"] if is_loss_falling else None,
             loss=last["loss"] if is_loss_falling else None,
             warmup_updates=None if is_warmup_over else warmup_updates,
         )
