@@ -211,7 +211,7 @@ def _key_value_gradients(  # type: ignore[no-untyped-def]
         scores = tl.dot(key_tile, tl.trans(query_tile)) * base_2_scale
         weights = tl.where(is_visible, tl.exp2(scores - log_sum[None, :]), 0.0)
         by_values += tl.dot(weights.to(gradient_tile.dtype), gradient_tile)
-        # The softmax's gradient is the weights times (gradient by the weights less its mean).
+        # The gradient of a softmax: weights x (gradient of the weights - its weighted mean).
         mean = tl.sum(mixed_tile.to(tl.float32) * gradient_tile.to(tl.float32), 1)
         by_scores = weights * (tl.dot(value_tile, tl.trans(gradient_tile)) - mean[None, :])
         by_keys += tl.dot(by_scores.to(query_tile.dtype), query_tile)
@@ -257,7 +257,7 @@ def _query_gradients(  # type: ignore[no-untyped-def]
     gradient_tile = _load(gradient, query_rows, end, stride, size)
     mixed_tile = _load(mixed, query_rows, end, stride, size)
     log_sum = tl.load(log_sums + query_rows, mask=query_rows < end, other=0.0)
-    # The softmax's gradient is the weights times (gradient by the weights less its mean).
+    # The gradient of a softmax: weights x (gradient of the weights - its weighted mean).
     mean = tl.sum(mixed_tile.to(tl.float32) * gradient_tile.to(tl.float32), 1)
     by_queries = tl.zeros([tile, size], tl.float32)
     visible_end = key_end

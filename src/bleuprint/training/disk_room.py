@@ -1,9 +1,11 @@
 """The disk space that the checkpoints of a training need, checked before its first update."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from torch import Tensor
 
 from bleuprint.config.system import Train
 from bleuprint.runtime.errors import UserError
@@ -42,6 +44,11 @@ class KeptCheckpoints:
 
     at_least: int
     at_most: int
+
+
+def size_in_bytes(tensors: Mapping[str, Tensor]) -> int:
+    """Return the size of all tensors together, in bytes."""
+    return sum(tensor.numel() * tensor.itemsize for tensor in tensors.values())
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:

@@ -7,7 +7,7 @@ processes train together, each with its own `Trainer`.
 import math
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -25,7 +25,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
-from bleuprint.training.disk_room import CheckpointSize, check_room
+from bleuprint.training.disk_room import CheckpointSize, check_room, size_in_bytes
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.history import EarlyEnd
@@ -118,7 +118,10 @@ class Trainer:
         return model.to(self._group.device)
 
     def run(self) -> None:
-        """Train until a stopping condition is met.
+        """Train until the last update or epoch, or until early stopping ends the training.
+
+        Before the first update, this checks that the largest batches fit into memory, and that the
+        checkpoints fit on the disk.
 
         Raises:
             Interrupted: The process received SIGTERM; a checkpoint is saved.
@@ -138,7 +141,7 @@ class Trainer:
             self._run_updates(signals)
 
     def _run_updates(self, signals: Sequence[int]) -> None:
-        """Train from the last checkpoint on, until a stopping condition is met.
+        """Train from the last checkpoint on, until the training ends or a process gets SIGTERM.
 
         Args:
             signals: The SIGTERM signals that the process has received. The list grows while this
@@ -382,8 +385,8 @@ class Trainer:
             if not self._group.is_main:
                 return
             checkpoint_size = CheckpointSize(
-                weights=_size_in_bytes(named_weights(self.model)),
-                optimizer=_size_in_bytes(self._train_step.optimizer.state_dict()),
+                weights=size_in_bytes(named_weights(self.model)),
+                optimizer=size_in_bytes(self._train_step.optimizer.state_dict()),
             )
             warnings = check_room(
                 self._folder,
@@ -492,8 +495,3 @@ class Trainer:
             raise
         finally:
             self._observer.ended(self.state, status)
-
-
-def _size_in_bytes(tensors: Mapping[str, torch.Tensor]) -> int:
-    """Return the size of all tensors together, in bytes."""
-    return sum(tensor.numel() * tensor.itemsize for tensor in tensors.values())
