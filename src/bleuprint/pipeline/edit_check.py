@@ -91,12 +91,12 @@ def _setting_keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str
     """
     for key_with_variables in entry.parameters:
         key = fill_variables(key_with_variables, values)
-        known_part, start_of_variable, _ = key.partition("${")
+        known_prefix, start_of_variable, _ = key.partition("${")
         has_unknown_variable = start_of_variable != ""
         if has_unknown_variable:
             # The variable may be only the end of a name, so the name is cut off as a whole.
-            known_part = known_part.rpartition(".")[0]
-        yield tuple(name for name in known_part.split(".") if name)
+            known_prefix = known_prefix.rpartition(".")[0]
+        yield tuple(name for name in known_prefix.split(".") if name)
 
 
 def _read_resolved() -> Mapping[str, Any]:
