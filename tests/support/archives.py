@@ -13,25 +13,33 @@ import pytest
 from bleuprint.corpus.download.archive import open_member
 from bleuprint.runtime.errors import UserError
 
-LINES = [b"Guten Tag.\n", "Bis\u2028bald!\x0b\x1c\r\n".encode(), b"\n", b"without an end"]
-TEXT = b"".join(LINES)
+# Text with characters that end lines elsewhere, an empty line, and a last line without newline.
+TEXT_LINES = [
+    b"Guten Tag.\n",
+    "Bis\u2028bald!\x0b\x1c\r\n".encode(),
+    b"\n",
+    b"without an end",
+]
+TEXT = b"".join(TEXT_LINES)
 # Hard to compress, and more than a reader takes at once.
-LONG = random.Random(1).randbytes(400_000)
-# How tarfile writes each of these archives.
-MODES = {
+RANDOM_BYTES = random.Random(1).randbytes(400_000)
+# The mode in which tarfile writes an archive of this name.
+TAR_MODES = {
     "a.tar": "w",
     "a.tar.gz": "w:gz",
     "a.tgz": "w:gz",
     "a.tar.bz2": "w:bz2",
     "a.tar.xz": "w:xz",
 }
+# A name for each kind of archive.
+ARCHIVE_NAMES = [*TAR_MODES, "a.zip"]
 
 
-def entry(name, size=0, **other):
+def tar_entry(name, size=0, **attributes):
     """Return the header of a file in a tar archive, with other attributes of TarInfo."""
     info = tarfile.TarInfo(name)
     info.size = size
-    for key, value in other.items():
+    for key, value in attributes.items():
         setattr(info, key, value)
     return info
 
@@ -41,7 +49,7 @@ def tar(files, mode="w"):
     output = io.BytesIO()
     with tarfile.open(fileobj=output, mode=mode) as archive:
         for name, content in files:
-            info = entry(name, len(content)) if isinstance(name, str) else name
+            info = tar_entry(name, len(content)) if isinstance(name, str) else name
             archive.addfile(info, io.BytesIO(content))
     return output.getvalue()
 
@@ -51,48 +59,49 @@ def tgz(files):
     return tar(files, "w:gz")
 
 
-def zipped(files, how=zipfile.ZIP_DEFLATED):
+def zip_archive(files, compression=zipfile.ZIP_DEFLATED):
     """Return a zip archive of files: pairs of a name and the content."""
     output = io.BytesIO()
-    with zipfile.ZipFile(output, "w", how) as archive:
+    with zipfile.ZipFile(output, "w", compression) as archive:
         for name, content in files:
             archive.writestr(name, content)
     return output.getvalue()
 
 
-def pack(name, files):
+def pack(archive_name, files):
     """Return an archive of files, of the kind that the ending of its name says."""
-    return zipped(files) if name.endswith(".zip") else tar(files, MODES[name])
+    if archive_name.endswith(".zip"):
+        return zip_archive(files)
+    return tar(files, TAR_MODES[archive_name])
 
 
-FILES = [("b/other.en", LONG), ("b/text.de", TEXT), ("b/last.fr", LONG)]
-ARCHIVES = [*MODES, "a.zip"]
+FILES = [("b/other.en", RANDOM_BYTES), ("b/text.de", TEXT), ("b/last.fr", RANDOM_BYTES)]
 
 
 @functools.cache
-def packed(name):
-    """The archive with FILES that is called `name`, compressed at the first call."""
-    return pack(name, FILES)
+def archive_of_files(archive_name):
+    """Return an archive of FILES, of the kind that its name says; compressed at the first call."""
+    return pack(archive_name, FILES)
 
 
-def read(name, data, *member):
-    """Return what is unpacked from a file.
+def read_member(name, content, *members):
+    """Return what the stage download reads from a file.
 
     Args:
         name: The name of the file, whose ending says what kind of archive it is.
-        data: The content of the file.
-        member: The file in the archive; further ones are in archives inside it.
+        content: The content of the file.
+        members: The file in the archive; further ones are in archives inside it.
     """
     with NamedTemporaryFile() as file:
-        file.write(data)
+        file.write(content)
         file.flush()
-        with open_member(Path(file.name), name, member) as stream:
+        with open_member(Path(file.name), name, members) as stream:
             return stream.read()
 
 
-def refused(*arguments):
-    """Return the error, in one line, with which `read` refuses these arguments."""
+def read_error(name, content, *members):
+    """Return the error message, one line, with which `read_member` refuses these arguments."""
     with pytest.raises(UserError) as error:
-        read(*arguments)
+        read_member(name, content, *members)
     assert "\n" not in str(error.value)
     return str(error.value)

@@ -1,6 +1,8 @@
-"""The documents of test sets, from the files to the description that scoring reads."""
+"""The documents of test sets, from the downloaded files to the description that scoring reads."""
 
 from pathlib import Path
+
+import pytest
 
 import result_trees as trees
 from bleuprint.config.corpus_files import File, Files, Text
@@ -11,75 +13,135 @@ from bleuprint.corpus.test_sets import read_set_description
 from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
 
-
-def sgml(documents, root):
-    docs = "".join(
-        f'<doc docid="{id}">{"".join(f"<seg id={n}>{id} {n}</seg>" for n in range(lines))}</doc>\n'
-        for id, lines in documents.items()
-    )
-    return f"<{root}>\n{docs}</{root}>\n"
+# An id with characters at which other programs would end a line.
+ODD_ID = "".join(SEPARATORS) + "\0"
 
 
-def text(folder, name, documents):
-    """A text in the folder inputs/ of the working directory."""
-    files = []
-    for side in ("srcset", "refset"):
-        path = Path("inputs") / f"{name}.{side}"
-        (folder / path).parent.mkdir(exist_ok=True)
-        (folder / path).write_bytes(sgml(documents, side).encode())
-        files.append(File(path=str(path)))
-    return Text("x", "sgml", source=files[0], target=files[1])
+def sgml(root_element, line_counts):
+    """Return an SGML file.
+
+    Args:
+        root_element: The name of the element that contains all documents.
+        line_counts: The number of sentences of each document, by its id.
+    """
+    documents = []
+    for document_id, line_count in line_counts.items():
+        sentences = [f"<seg id={n}>{document_id} {n}</seg>" for n in range(line_count)]
+        documents.append(f'<doc docid="{document_id}">{"".join(sentences)}</doc>\n')
+    return f"<{root_element}>\n{''.join(documents)}</{root_element}>\n"
 
 
-def download(root, tests, monkeypatch):
-    monkeypatch.chdir(root)
+def write_sgml_text(name, line_counts):
+    """Write a text to inputs/ of the current folder, and return its settings.
+
+    Args:
+        name: The name of the files.
+        line_counts: The number of sentences of each document, by its id.
+    """
+    source_path = Path("inputs") / f"{name}.srcset"
+    target_path = Path("inputs") / f"{name}.refset"
+    source_path.parent.mkdir(exist_ok=True)
+    source_path.write_bytes(sgml("srcset", line_counts).encode())
+    target_path.write_bytes(sgml("refset", line_counts).encode())
+    return Text("x", "sgml", source=File(path=str(source_path)), target=File(path=str(target_path)))
+
+
+def download_test_sets(root, tests):
+    """Download an English-German corpus with these test sets, and return the folder of its text."""
     raw = TextFolder(download_folder("c-en-de", root), "en", "de")
-    train = text(root, "train", {"t": 2})
+    train = write_sgml_text("train", {"t": 2})
     source = Downloads(None, root / "store", root / "downloads.lock")
-    download_corpus("c", Files({"a": train}, {"a": train}, tests), raw, root / "l.json", source)
+    files = Files({"a": train}, {"a": train}, tests)
+    download_corpus("c", files, raw, root / "filter_stats.json", source)
     return raw.path
 
 
-def test_ids_are_beside_the_test_sets_that_say_them(tmp_path, monkeypatch, capsys):
-    odd = "".join(SEPARATORS) + "\0"
-    one, two = (
-        text(tmp_path, name, ids) for name, ids in (("1", {"a": 2, odd: 1}), ("2", {"a": 1}))
-    )
-    unsaid = text(tmp_path, "3", {"": 2})
-    tests = {"single": {"one": one}, "both": {"one": one, "two": two}}
-    tests |= {"part": {"one": one, "no": unsaid}, "none": {"no": unsaid}}
-    raw = download(tmp_path, tests, monkeypatch)
-    # no text of a corpus without documents changes, and nothing is written for train and valid
+@pytest.fixture
+def raw(tmp_path, monkeypatch):
+    """The folder of a downloaded corpus with four test sets.
+
+    single: three sentences of two documents.
+    both: these, and a sentence of another file, whose document has the same id.
+    part: these, and two sentences without a document.
+    none: two sentences without a document.
+    """
+    monkeypatch.chdir(tmp_path)
+    first = write_sgml_text("1", {"a": 2, ODD_ID: 1})
+    second = write_sgml_text("2", {"a": 1})
+    without_ids = write_sgml_text("3", {"": 2})
+    tests = {
+        "single": {"one": first},
+        "both": {"one": first, "two": second},
+        "part": {"one": first, "no": without_ids},
+        "none": {"no": without_ids},
+    }
+    return download_test_sets(tmp_path, tests)
+
+
+def test_only_test_sets_whose_files_name_all_documents_get_a_file_of_ids(raw):
     assert sorted(path.name for path in raw.glob("*.documents")) == [
         "test.both.documents",
         "test.single.documents",
     ]
-    assert (raw / "test.single.documents").read_bytes() == f"a\na\n{odd}\n".encode()
-    assert (raw / "test.both.documents").read_bytes().decode() == (
-        f"one/a\none/a\none/{odd}\ntwo/a\n"
-    )
-    assert "test.part: 2 of 5 lines are of no document: none is used" in capsys.readouterr().err
+
+
+def test_the_file_of_ids_contains_the_document_of_each_sentence(raw):
+    ids = (raw / "test.single.documents").read_bytes()
+
+    assert ids == f"a\na\n{ODD_ID}\n".encode()
+
+
+def test_ids_of_a_test_set_in_two_files_begin_with_the_name_of_the_file(raw):
+    ids = (raw / "test.both.documents").read_bytes().decode()
+
+    assert ids == f"one/a\none/a\none/{ODD_ID}\ntwo/a\n"
+
+
+def test_a_test_set_with_sentences_of_no_document_is_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text_with_ids = write_sgml_text("1", {"a": 2, "b": 1})
+    text_without_ids = write_sgml_text("2", {"": 2})
+
+    download_test_sets(tmp_path, {"part": {"one": text_with_ids, "no": text_without_ids}})
+
+    message = "test.part: 2 of 5 lines are of no document: none is used"
+    assert message in capsys.readouterr().err
+
+
+def test_files_of_ids_are_no_sets(raw):
     assert TextFolder(raw, "en", "de").set_names() == [
         "train",
         "valid",
-        *("test.both", "test.none", "test.part", "test.single"),
+        "test.both",
+        "test.none",
+        "test.part",
+        "test.single",
     ]
 
 
-def test_a_description_has_the_documents_if_they_are_known(tmp_path, monkeypatch):
-    settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("said", "unsaid")})
-    raw = download(
-        tmp_path, {"said": {"p": text(tmp_path, "s", {"a": 2, "b\n c": 1})}}, monkeypatch
-    )
-    split, tokens, tests = (
-        corpus_folder("c-en-de", s, tmp_path) for s in ("split", "tokens", "test_stats")
-    )
-    for test in ("said", "unsaid"):
-        for language in ("en", "de"):
-            lines = (raw / f"test.said.{language}").read_text("utf-8").split("\n")[:-1]
-            for place in (split, tokens):
-                trees.write_lines(place / f"test.{test}.{language}", lines)
-                trees.write_lines(place / f"train.{language}", lines)
+@pytest.mark.parametrize(
+    ("test_set", "documents"),
+    [
+        # The newline in the id of the second document is a space here.
+        pytest.param("known", ["a", "a", "b  c"], id="test set with documents"),
+        pytest.param("unknown", None, id="test set without documents"),
+    ],
+)
+def test_the_description_of_a_test_set_contains_its_documents(
+    tmp_path, monkeypatch, test_set, documents
+):
+    monkeypatch.chdir(tmp_path)
+    settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("known", "unknown")})
+    text = write_sgml_text("s", {"a": 2, "b\n c": 1})
+    raw = download_test_sets(tmp_path, {"known": {"p": text}})
+    for language in ("en", "de"):
+        lines = (raw / f"test.known.{language}").read_text("utf-8").split("\n")[:-1]
+        for stage in ("split", "tokens"):
+            folder = corpus_folder("c-en-de", stage, tmp_path)
+            for set_name in ("train", "test.known", "test.unknown"):
+                trees.write_lines(folder / f"{set_name}.{language}", lines)
+
     trees.describe(tmp_path, settings, "c-en-de")
-    assert read_set_description(tests, "said").documents == ["a", "a", "b  c"]
-    assert read_set_description(tests, "unsaid").documents is None
+
+    descriptions = corpus_folder("c-en-de", "test_stats", tmp_path)
+    assert read_set_description(descriptions, test_set).documents == documents

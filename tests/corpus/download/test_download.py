@@ -1,3 +1,5 @@
+"""The stage download joins the texts of a corpus, and takes or samples the pairs that it needs."""
+
 import gzip
 import json
 from collections import Counter
@@ -19,78 +21,161 @@ pytestmark = pytest.mark.usefixtures("no_proxies")
 
 
 def download(folder, files, sample=None):
+    """Download a German-English corpus.
+
+    Args:
+        folder: The folder for all outputs.
+        files: The texts of the corpus.
+        sample: How many training pairs to draw, as `bleuprint inspect` does; None takes all.
+
+    Returns:
+        The downloaded text, and the filtering statistics by set.
+    """
     raw = TextFolder(folder / "raw", "de", "en")
-    place = Downloads(None, folder / "store", folder / "downloads.lock")
-    download_corpus("c", files, raw, folder / "filter_stats.json", place, sample)
+    source = Downloads(None, folder / "store", folder / "downloads.lock")
+    download_corpus("c", files, raw, folder / "filter_stats.json", source, sample)
     return raw, json.loads((folder / "filter_stats.json").read_text())["sets"]
 
 
-def alone(text):
-    return Files({"a": text}, {}, {})
+def training_files(**texts):
+    """Return the files of a corpus with training texts only."""
+    return Files(texts, {}, {})
 
 
-def plain(source, target, **of_source):
-    return Text("x", source=File(url=source, **of_source), target=File(url=target))
+def plain_text(source_url, target_url):
+    """Return the settings of a text in two files of sentences."""
+    return Text("x", source=File(url=source_url), target=File(url=target_url))
 
 
-def refused(tmp_path, text):
-    """The message; and nothing is left that looks finished."""
-    with pytest.raises(UserError) as error:
-        download(tmp_path, alone(text))
-    assert not (tmp_path / "raw").exists() and not (tmp_path / "filter_stats.json").exists()
-    assert "\n" not in str(error.value)
-    return str(error.value)
+def test_the_texts_of_a_set_are_joined_in_the_order_of_the_settings(tmp_path, host):
+    german_url = host.put("/x.de", GERMAN)
+    english_url = host.put("/x.en", ENGLISH)
+    text = plain_text(german_url, english_url)
+    swapped_text = plain_text(english_url, german_url)
+    files = Files(
+        train={"b": text, "a": swapped_text},
+        valid={"v": text},
+        tests={"t": {"p": swapped_text, "o": text}},
+    )
 
+    raw, _ = download(tmp_path, files)
 
-def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_path, host):
-    german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
-    b, a = plain(german, english), plain(english, german)
-    raw, sets = download(tmp_path, Files({"b": b, "a": a}, {"v": b}, {"t": {"p": a, "o": b}}))
-    assert list(sets) == ["train.b", "train.a", "valid.v", "test.t.p", "test.t.o"]
-    assert all(counts["pairs_in"] == counts["pairs_out"] == 2 for counts in sets.values())
-    contents = {name: [path.read_bytes() for path in raw.files(name)] for name in raw.set_names()}
+    contents = {}
+    for name in raw.set_names():
+        source_path, target_path = raw.files(name)
+        contents[name] = (source_path.read_bytes(), target_path.read_bytes())
     assert contents == {
-        "train": [GERMAN + ENGLISH, ENGLISH + GERMAN],
-        "valid": [GERMAN, ENGLISH],
-        "test.t": [ENGLISH + GERMAN, GERMAN + ENGLISH],
+        "train": (GERMAN + ENGLISH, ENGLISH + GERMAN),
+        "valid": (GERMAN, ENGLISH),
+        "test.t": (ENGLISH + GERMAN, GERMAN + ENGLISH),
     }
+
+
+def test_the_statistics_count_each_text_of_a_set(tmp_path, host):
+    text = plain_text(host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH))
+    files = Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text, "o": text}})
+
+    _, sets = download(tmp_path, files)
+
+    assert list(sets) == ["train.b", "train.a", "valid.v", "test.t.p", "test.t.o"]
+    for counts in sets.values():
+        assert counts["pairs_in"] == 2
+        assert counts["pairs_out"] == 2
+
+
+def test_a_file_of_several_texts_is_downloaded_and_locked_once(tmp_path, host):
+    german_url = host.put("/x.de", GERMAN)
+    english_url = host.put("/x.en", ENGLISH)
+    text = plain_text(german_url, english_url)
+
+    download(tmp_path, Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text}}))
+
     assert len(host.asked("/x.de")) == 1
-    assert set(json.loads((tmp_path / "downloads.lock").read_text())) == {german, english}
+    lock = json.loads((tmp_path / "downloads.lock").read_text())
+    assert set(lock) == {german_url, english_url}
 
 
-def numbered(host, count):
-    """A text whose source lines are their numbers, and its target lines their doubles."""
-    sides = [range(count), range(0, 2 * count, 2)]
-    pages = ["".join(f"{number}\n" for number in side).encode() for side in sides]
-    return [File(url=host.put(f"/{count}.{i}", page)) for i, page in enumerate(pages)]
+def download_numbers(tmp_path, host, pair_count, **amount):
+    """Download a text whose sources are the numbers from 0, and whose targets are their doubles.
+
+    Args:
+        tmp_path: The folder for all outputs.
+        host: The server.
+        pair_count: The number of pairs of the text.
+        **amount: How many of them to take: the settings pairs and pairs_seed.
+
+    Returns:
+        The sources that were taken, and the text's filtering statistics.
+    """
+    sources = "".join(f"{number}\n" for number in range(pair_count))
+    targets = "".join(f"{2 * number}\n" for number in range(pair_count))
+    source = File(url=host.put(f"/{pair_count}.source", sources.encode()))
+    target = File(url=host.put(f"/{pair_count}.target", targets.encode()))
+    text = Text("x", source=source, target=target, **amount)
+    raw, sets = download(tmp_path, training_files(a=text))
+    taken_sources = []
+    for source, target in raw.pairs("train"):
+        assert int(target) == 2 * int(source)
+        taken_sources.append(int(source))
+    return taken_sources, sets["train.a"]
 
 
-def taken(tmp_path, host, count, **amount):
-    source, target = numbered(host, count)
-    raw, sets = download(tmp_path, alone(Text("x", source=source, target=target, **amount)))
-    pairs = [(int(source), int(target)) for source, target in raw.pairs("train")]
-    assert all(target == 2 * source for source, target in pairs)
-    counts = sets["train.a"]
-    assert (counts["pairs_in"], counts["pairs_out"]) == (count, len(pairs))
-    assert counts["dropped"] == ({"pairs": count - len(pairs)} if len(pairs) < count else {})
-    return [source for source, _ in pairs]
+@pytest.mark.parametrize("pair_count", [2500, 1200])
+def test_without_pairs_seed_the_first_pairs_of_a_text_are_taken(tmp_path, host, pair_count):
+    taken, _ = download_numbers(tmp_path, host, pair_count, pairs=1200)
+
+    assert taken == list(range(1200))
 
 
-def test_the_first_pairs_of_a_text_are_taken(tmp_path, host):
-    assert taken(tmp_path, host, 2500, pairs=1200) == list(range(1200))
-    assert taken(tmp_path, host, 3, pairs=3) == [0, 1, 2]
+def test_pairs_that_are_not_taken_count_as_dropped(tmp_path, host):
+    _, counts = download_numbers(tmp_path, host, 2500, pairs=1200)
+
+    assert counts["pairs_in"] == 2500
+    assert counts["pairs_out"] == 1200
+    assert counts["dropped"] == {"pairs": 1300}
 
 
-def test_pairs_are_drawn_by_seed_each_as_often_as_the_others(tmp_path, host):
-    draws = [taken(tmp_path, host, 10, pairs=4, pairs_seed=seed) for seed in range(200)]
-    assert all(len(set(draw)) == 4 and draw == sorted(draw) for draw in draws)
-    assert draws[0] == taken(tmp_path, host, 10, pairs=4, pairs_seed=0)
-    often = [sum(number in draw for draw in draws) for number in range(10)]
-    assert sum(often) == 800
-    assert all(abs(count - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5 for count in often)
-    assert taken(tmp_path, host, 10, pairs=10, pairs_seed=1) == list(range(10))
+def test_if_all_pairs_are_taken_none_counts_as_dropped(tmp_path, host):
+    taken, counts = download_numbers(tmp_path, host, 3, pairs=3)
+
+    assert taken == [0, 1, 2]
+    assert counts["pairs_in"] == 3
+    assert counts["pairs_out"] == 3
+    assert counts["dropped"] == {}
 
 
+def test_with_pairs_seed_a_random_sample_in_the_order_of_the_text_is_taken(tmp_path, host):
+    taken, counts = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=0)
+    taken_again, _ = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=0)
+
+    assert len(set(taken)) == 4
+    assert taken == sorted(taken)
+    assert taken_again == taken
+    assert counts["dropped"] == {"pairs": 6}
+
+
+def test_with_pairs_seed_each_pair_is_taken_equally_often(tmp_path, host):
+    pair_counts = Counter()
+    for seed in range(200):
+        taken, _ = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=seed)
+        assert len(set(taken)) == 4
+        assert taken == sorted(taken)
+        pair_counts.update(taken)
+
+    assert pair_counts.total() == 800
+    # Each of 10 pairs is in 0.4 of 200 samples, give or take four standard deviations.
+    standard_deviation = (200 * 0.4 * 0.6) ** 0.5
+    for number in range(10):
+        assert abs(pair_counts[number] - 80) < 4 * standard_deviation
+
+
+def test_a_sample_of_all_pairs_is_the_text(tmp_path, host):
+    taken, _ = download_numbers(tmp_path, host, 10, pairs=10, pairs_seed=1)
+
+    assert taken == list(range(10))
+
+
+# Two units with both languages, and one without German.
 TMX = (
     b"<tmx><body>"
     b"<tu><tuv xml:lang='en'><seg>one</seg></tuv><tuv xml:lang='de-AT'><seg>eins</seg></tuv></tu>"
@@ -100,81 +185,149 @@ TMX = (
 )
 
 
-def test_pairs_are_taken_of_those_that_the_format_leaves(tmp_path, host):
+def test_the_setting_pairs_counts_only_pairs_with_both_languages(tmp_path, host):
+    """Of the three units of the TMX file, the second one has no German."""
     text = Text("x", "tmx", both=File(url=host.put("/x.tmx", TMX)), pairs=1)
-    raw, sets = download(tmp_path, alone(text))
+
+    raw, sets = download(tmp_path, training_files(a=text))
+
     assert list(raw.pairs("train")) == [("eins", "one")]
     assert sets["train.a"]["dropped"] == {"one_language": 1, "pairs": 1}
-    assert (sets["train.a"]["pairs_in"], sets["train.a"]["pairs_out"]) == (3, 1)
+    assert sets["train.a"]["pairs_in"] == 3
+    assert sets["train.a"]["pairs_out"] == 1
 
 
-def test_members_of_archives_are_read_in_their_formats(tmp_path, host):
-    inner = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
-    rows = b"x\tb\ta\n"
-    url = host.put("/all.tar", tar([("texts/inner.tgz", inner), ("rows", rows)]))
-    tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
-    tsv = File(url=url, archive_member=("rows",))
-    parts = {
-        "m": Text("x", "tmx", both=tmx),
-        "s": Text("x", "tsv", both=tsv, columns=(3, 2)),
-    }
-    raw, _ = download(tmp_path, Files(parts, {}, {}))
+def test_members_of_an_archive_are_read_in_their_formats(tmp_path, host):
+    inner_archive = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
+    table = b"x\tb\ta\n"
+    url = host.put("/all.tar", tar([("texts/inner.tgz", inner_archive), ("rows", table)]))
+    tmx_file = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
+    table_file = File(url=url, archive_member=("rows",))
+    files = training_files(
+        m=Text("x", "tmx", both=tmx_file),
+        s=Text("x", "tsv", both=table_file, columns=(3, 2)),
+    )
+
+    raw, _ = download(tmp_path, files)
+
     assert list(raw.pairs("train")) == [("eins", "one"), ("zwei", "two"), ("a", "b")]
     assert len(host.asked("/all.tar")) == 1
 
 
-@pytest.mark.parametrize("wanted", [None, 1])
-def test_the_filter_stats_counts_a_pair_for_each_bead_of_documents(tmp_path, host, wanted):
+@pytest.mark.parametrize(
+    ("pairs_setting", "taken_count", "dropped"),
+    [
+        pytest.param(None, 2, {"1-0": 1}, id="all pairs"),
+        pytest.param(1, 1, {"1-0": 1, "pairs": 1}, id="one pair"),
+    ],
+)
+def test_the_statistics_count_a_pair_per_bead_of_aligned_documents(
+    tmp_path, host, pairs_setting, taken_count, dropped
+):
+    """A bead is a group of sentences that translate each other, such as two by one: 2-1."""
     german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
     english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
-    files = [File(url=host.put("/x.de", german)), File(url=host.put("/x.en", english))]
-    text = Text("x", "documents", source=files[0], target=files[1], pairs=wanted)
-    raw, sets = download(tmp_path, alone(text))
+    text = Text(
+        "x",
+        "documents",
+        source=File(url=host.put("/x.de", german)),
+        target=File(url=host.put("/x.en", english)),
+        pairs=pairs_setting,
+    )
+
+    raw, sets = download(tmp_path, training_files(a=text))
+
     pairs = [
         ("Guten Tag, Frau Schmidt. Bis bald!", "Good day, Mrs Schmidt. See you soon!"),
         ("Ein Satz.", "A sentence."),
     ]
-    assert list(raw.pairs("train")) == pairs[:wanted]
-    counts = sets["train.a"]
-    assert counts["changed"] == {"2-1": 1}
-    assert counts["dropped"] == ({"1-0": 1, "pairs": 1} if wanted else {"1-0": 1})
-    assert (counts["pairs_in"], counts["pairs_out"]) == (3, wanted or 2)
+    assert list(raw.pairs("train")) == pairs[:taken_count]
+    assert sets["train.a"]["changed"] == {"2-1": 1}
+    assert sets["train.a"]["dropped"] == dropped
+    assert sets["train.a"]["pairs_in"] == 3
+    assert sets["train.a"]["pairs_out"] == taken_count
 
 
-def test_more_pairs_than_a_text_has_are_refused(tmp_path, host):
-    german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
-    text = Text("x", source=File(url=german), target=File(url=english), pairs=3)
-    message = f"corpora.c.files.train.a.pairs is 3, but {german} and {english} have 2 pairs"
-    assert refused(tmp_path, text) == message
+def test_a_text_with_fewer_pairs_than_the_setting_is_refused_and_leaves_no_output(tmp_path, host):
+    german_url = host.put("/x.de", GERMAN)
+    english_url = host.put("/x.en", ENGLISH)
+    text = Text("x", source=File(url=german_url), target=File(url=english_url), pairs=3)
+
+    with pytest.raises(UserError) as error:
+        download(tmp_path, training_files(a=text))
+
+    assert str(error.value) == (
+        f"corpora.c.files.train.a.pairs is 3, but {german_url} and {english_url} have 2 pairs"
+    )
+    assert not (tmp_path / "raw").exists()
+    assert not (tmp_path / "filter_stats.json").exists()
 
 
-def test_sentences_stay_as_they_are_published(tmp_path, host):
-    odd = "".join(f"a{c}b {c}.\n{c}x\n" for c in LINE_ENDS_ELSEWHERE) + "\x00\n\n last"
-    with_mark = b"\xef\xbb\xbf" + odd.replace("\n", "\r\n").encode()
-    text = plain(host.put("/x.de", with_mark), host.put("/x.en", odd.encode()))
-    raw, _ = download(tmp_path, alone(text))
-    lines = [path.read_bytes().split(b"\n") for path in raw.files("train")]
-    assert lines[1] == [*odd.encode().split(b"\n"), b""]
-    assert lines[0] == lines[1]
+def test_sentences_keep_all_characters_except_byte_order_mark_and_carriage_returns(tmp_path, host):
+    lines = "".join(f"a{char}b {char}.\n{char}x\n" for char in LINE_ENDS_ELSEWHERE)
+    lines += "\x00\n\n last"
+    byte_order_mark = b"\xef\xbb\xbf"
+    lines_of_windows = byte_order_mark + lines.replace("\n", "\r\n").encode()
+    text = plain_text(host.put("/x.de", lines_of_windows), host.put("/x.en", lines.encode()))
+
+    raw, _ = download(tmp_path, training_files(a=text))
+
+    # The last line gets a newline.
+    expected = lines.encode() + b"\n"
+    german_path, english_path = raw.files("train")
+    assert german_path.read_bytes() == expected
+    assert english_path.read_bytes() == expected
 
 
-def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, host):
-    lines = [f"{number}\n".encode() for number in range(10)]
-    text = plain(host.put("/x.de", b"".join(lines)), host.put("/x.en", b"".join(lines)))
-    files = Files({"a": text}, {"a": text}, {})
-    draws = []
+def numbers_text(host):
+    """Return the settings of a text of ten pairs; both sides of each are a number from 0 to 9."""
+    lines = b"".join(b"%d\n" % number for number in range(10))
+    return plain_text(host.put("/x.de", lines), host.put("/x.en", lines))
+
+
+def test_only_the_training_text_is_sampled(tmp_path, host):
+    text = numbers_text(host)
+
+    raw, sets = download(tmp_path, Files({"a": text}, {"a": text}, {}), Sample(4, 1))
+
+    assert raw.count("train") == 4
+    assert raw.count("valid") == 10
+    assert sets["train"]["pairs_in"] == 10
+    assert sets["train"]["dropped"] == {"sample": 6}
+
+
+def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_path, host):
+    text = numbers_text(host)
+    counts = Counter()
+    first_counts = Counter()
     for seed in range(200):
-        raw, sets = download(tmp_path, files, sample=Sample(4, seed))
-        assert (sets["train"]["pairs_in"], sets["train"]["dropped"]) == (10, {"sample": 6})
-        assert raw.count("valid") == 10
+        raw, _ = download(tmp_path, training_files(a=text), Sample(4, seed))
         pairs = list(raw.pairs("train"))
-        assert all(source == target for source, target in pairs)
-        draws.append([int(source) for source, _ in pairs])
-    raw, _ = download(tmp_path, Files({"a": text, "b": text, "c": text}, {}, {}), Sample(30, 1))
-    assert Counter(int(source) for source, _ in raw.pairs("train")) == dict.fromkeys(range(10), 3)
-    raw, _ = download(tmp_path, Files({"a": text, "b": text}, {}, {}), Sample(15, 1))
-    assert raw.count("train") == 15  # of both together
-    # of 200 draws, each number is in 80 and first in 20, give or take four standard deviations
+        for source, target in pairs:
+            assert source == target
+        numbers = [int(source) for source, _ in pairs]
+        counts.update(set(numbers))
+        first_counts[numbers[0]] += 1
+
+    # Each of 10 pairs is in 0.4 of 200 samples and the first of 0.1 of them, give or take four
+    # standard deviations.
     for number in range(10):
-        assert abs(sum(number in draw for draw in draws) - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
-        assert abs(sum(number == draw[0] for draw in draws) - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
+        assert abs(counts[number] - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
+        assert abs(first_counts[number] - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
+
+
+def test_a_sample_as_large_as_three_texts_contains_all_their_pairs(tmp_path, host):
+    text = numbers_text(host)
+
+    raw, _ = download(tmp_path, training_files(a=text, b=text, c=text), Sample(30, 1))
+
+    counts = Counter(int(source) for source, _ in raw.pairs("train"))
+    assert counts == dict.fromkeys(range(10), 3)
+
+
+def test_a_sample_is_drawn_from_all_training_texts_together(tmp_path, host):
+    text = numbers_text(host)
+
+    raw, _ = download(tmp_path, training_files(a=text, b=text), Sample(15, 1))
+
+    assert raw.count("train") == 15
