@@ -58,7 +58,11 @@ Scores = Mapping[str, float]
 
 
 def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
-    """Write the scores of all test sets of a binarized corpus as JSON, by test set.
+    """Measure the BLEU ceiling of each test set of a corpus, and write it as JSON.
+
+    The ceiling is the BLEU of the references themselves, after all that happens to the output of a
+    system: cleaning, tokenizing, and the tokens of the vocabulary. It is below 100 if one of these
+    changes a reference for good.
 
     Args:
         corpus: The settings of the corpus.
@@ -83,10 +87,13 @@ def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: 
 
 
 def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
-    """Yield a note for each test set whose BLEU ceiling is low.
+    """Yield a note for each test set whose references score clearly less than 100 BLEU.
+
+    The references were scored after all that happens to the output of a system, such as tokenizing.
 
     Args:
-        statistics: The folder of the corpus's statistics; without their file there are no notes.
+        statistics: The folder of the corpus's statistics, which contains the scores. Before they
+            were computed, there are no notes.
         corpus: The name of the corpus.
         tests: The names of the test sets.
     """
@@ -106,10 +113,11 @@ def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterat
 
 
 def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
-    """Yield a note for each test set whose BLEU ceiling is low, or whose text lacks spaces.
+    """Yield notes on test sets on which even a perfect translation will not score 100 BLEU.
 
-    Only the first lines of text that is on this machine are read: files in inputs/, and text that
-    was downloaded. Without test sets in params.yaml, one will be drawn from the training text,
+    The references are cleaned and tokenized like the output of a system, and scored. Another reason
+    is text without spaces, which BLEU cannot split. Only the first lines of text that is on this
+    machine are read. Without test sets in params.yaml, one will be drawn from the training text,
     which is read instead.
     """
     for name, corpus in settings.language_pairs().items():
@@ -119,12 +127,13 @@ def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
         for test, texts in tests.items():
             try:
                 yield from _notes_on_test(name, corpus, test, texts.values())
-            except UserError as error:  # The stage download refuses the file.
+            except UserError as error:
+                # A file that cannot be read: the stage download will refuse it.
                 yield f"corpora.{name}: {error}"
 
 
 def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> Iterator[str]:
-    """Yield the notes of `ceiling_notes_before_run` on one test set.
+    """Yield a note if the references of a test set score low, and one if they lack spaces.
 
     Args:
         name: The name of the corpus.
@@ -150,7 +159,9 @@ def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]
 def describe_low_ceiling(
     references: Sequence[str], corpus: Corpus, has_test_files: bool
 ) -> str | None:
-    """Return what a perfect translation scores, and which setting raises it.
+    """Describe what a perfect translation scores in BLEU, and which setting raises the score.
+
+    The references themselves are cleaned and tokenized like the output of a system, and scored.
 
     Args:
         references: The reference lines.
@@ -159,13 +170,14 @@ def describe_low_ceiling(
             training text.
 
     Returns:
-        The end of a message; None if the ceiling is not low.
+        The end of a message; None if a perfect translation scores nearly 100.
     """
-    scores = _score_steps(_texts_after_steps(references, corpus, has_test_files), corpus.target)
-    lost = lost_points(scores)
-    if not lost:
+    texts_by_step = _texts_after_steps(references, corpus, has_test_files)
+    scores = _score_steps(texts_by_step, corpus.target)
+    points_by_step = lost_points(scores)
+    if not points_by_step:
         return None
-    step = _costliest_step(lost)
+    step = _costliest_step(points_by_step)
     help_text = _HELP[step]
     if step == TOKENIZE and corpus.tokenize.lowercase:
         help_text = _HELP_CASE
@@ -175,34 +187,43 @@ def describe_low_ceiling(
 
 
 def lost_points(scores: Scores) -> dict[str, float]:
-    """Return the BLEU points that each step loses, in the order of the steps.
+    """Return how many BLEU points each step loses, from 100 on.
 
     Args:
-        scores: BLEU after each step.
+        scores: BLEU of the references after each step, such as `clean`, in the order of the steps.
 
     Returns:
-        The points of steps that lose 0.1 or more; empty if the last score is not low.
+        The points of each step that loses 0.1 or more; empty if the last score is near 100.
     """
-    score_before = 100.0
-    lost = {}
+    previous_score = 100.0
+    points_by_step = {}
     for step, score in scores.items():
-        points = score_before - score
+        points = previous_score - score
         # Rounded: 100.0 - 99.9 is slightly less than 0.1.
         if round(points, 9) >= _MIN_LOST_POINTS:
-            lost[step] = points
-        score_before = score
-    if score_before >= _MIN_UNREPORTED:
+            points_by_step[step] = points
+        previous_score = score
+    last_score = previous_score
+    if last_score >= _MIN_UNREPORTED:
         return {}
-    return lost
+    return points_by_step
 
 
 def _texts_after_steps(
     references: Sequence[str], corpus: Corpus, has_test_files: bool
 ) -> dict[str, Sequence[str]]:
-    """Return the references, and what `clean` and `tokenize` leave of them, by step.
+    """Return the references as they are, after cleaning, and after tokenizing and joining again.
 
-    Published test sets keep their references, while systems learn the cleaned form. References from
-    the training text are clean already.
+    Systems learn from cleaned text, but the references of published test sets are not cleaned. So
+    cleaning also costs points. References drawn from the training text are clean already.
+
+    Args:
+        references: The reference lines.
+        corpus: The settings of the corpus.
+        has_test_files: Whether the references come from a published test set.
+
+    Returns:
+        The lines by step: `line length` for the references as they are, `clean` and `tokenize`.
     """
     edits = corpus.clean if has_test_files else ()
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
@@ -216,18 +237,36 @@ def _texts_after_steps(
 def _decoded_references(
     binary: BinaryCorpus, set_name: str, languages: tuple[str, str]
 ) -> list[str]:
-    """Return the references of a set as a system would print them: from their token ids."""
+    """Return the references of a set as a system would print them: joined from their token ids.
+
+    Characters that the vocabulary lacks are lost.
+
+    Args:
+        binary: The binarized corpus.
+        set_name: The name of the set, such as `test.flickr2016`.
+        languages: The source and the target language.
+    """
     source_language, target_language = languages
     source = binary.side(set_name, source_language)
     target = binary.side(set_name, target_language)
     decoded = []
     for row in range(len(target)):
-        decoded.append(binary.translation(source[row].tolist(), target[row].tolist()))
+        source_ids = source[row].tolist()
+        target_ids = target[row].tolist()
+        decoded.append(binary.translation(source_ids, target_ids))
     return decoded
 
 
 def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> Scores:
-    """Return BLEU of the text after each step against the text after the first one."""
+    """Score the references after each step against the unchanged references.
+
+    Args:
+        texts_by_step: The lines after each step; the first are the unchanged references.
+        language: The target language.
+
+    Returns:
+        BLEU after each step, 0 to 100.
+    """
     references = next(iter(texts_by_step.values()))
     metric = bleu_metric(references, language)
     # Most steps leave the text as it was; equal texts are scored once.
@@ -242,16 +281,22 @@ def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> S
 
 
 def _sampled_references(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
-    """Return the first references of a test set; none if its text is not on this machine.
+    """Return the first references of a test set, from text that is on this machine.
+
+    Files in inputs/ are read first of all, otherwise what the pipeline has downloaded or drawn.
 
     Args:
         name: The name of the corpus.
         corpus: Its settings.
         test: The name of the test set.
         texts: The settings of its texts.
+
+    Returns:
+        Up to 1,000 lines; empty if the text is not on this machine.
     """
     has_tests = bool(corpus.files.tests)
-    if texts and all(map(_is_local, texts)):
+    has_local_files = bool(texts) and all(map(_is_local, texts))
+    if has_local_files:
         # A test set that will be drawn from the training text will be clean.
         edits = () if has_tests else corpus.clean
         references = []
@@ -272,7 +317,7 @@ def _local_pairs(texts: Collection[Text], corpus: Corpus) -> Iterator[Pair]:
 
 
 def _is_local(text: Text) -> bool:
-    """Return whether a text's first lines can be read at once from files in inputs/."""
+    """Whether all files of a text are in the folder inputs/, and can be read from their start."""
     if text.format == "documents":
         return False
     for file in text.files:
@@ -281,13 +326,13 @@ def _is_local(text: Text) -> bool:
     return True
 
 
-def _costliest_step(lost: Mapping[str, float]) -> str:
-    """Return the step that loses most points; the first of equal ones."""
-    return max(lost, key=lost.__getitem__)
+def _costliest_step(points_by_step: Mapping[str, float]) -> str:
+    """Return the step that loses most points; of several such steps, the first."""
+    return max(points_by_step, key=points_by_step.__getitem__)
 
 
 def _help(scores: Scores) -> str:
-    """Return the settings that restore what the costliest step loses."""
+    """Return an advice for a note: which settings restore the points that the worst step loses."""
     step = _costliest_step(lost_points(scores))
     if step == TOKENIZE:
         return f"{_HELP[step]}. If text is in lower case, {_HELP_CASE}"
@@ -295,7 +340,9 @@ def _help(scores: Scores) -> str:
 
 
 def _describe_scores(scores: Scores) -> str:
-    """Return the last score, and the points that each step loses: 52.0 (tokenize -48.0)."""
+    """Format the last score, and the points that each step loses: 52.0 (tokenize -48.0)."""
     *_, last_score = scores.values()
-    steps = [f"{step} {-points:.1f}" for step, points in lost_points(scores).items()]
-    return f"{last_score:.1f} ({', '.join(steps)})"
+    descriptions = []
+    for step, points in lost_points(scores).items():
+        descriptions.append(f"{step} {-points:.1f}")
+    return f"{last_score:.1f} ({', '.join(descriptions)})"

@@ -50,17 +50,20 @@ class _TestFiles:
 def score_run_by_comet(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a run's translations of all test sets by COMET and write comet.json.
+    """Score the translations of one system by COMET, and write comet.json.
+
+    COMET is a trained model that scores each line. All test sets are scored that the system has
+    translated.
 
     Args:
         settings: The settings of the experiment.
-        system: The system of the run.
-        corpus: The corpus of the run.
-        seed: The seed of the run.
+        system: The name of the system.
+        corpus: The name of the corpus that it was trained on.
+        seed: The seed of the training.
         root: The project's folder.
 
     Returns:
-        What is written, by test set.
+        What is written, by the name of the test set.
 
     Raises:
         UserError: params.yaml names no model, its folder or environment is not as named there, or
@@ -82,30 +85,32 @@ def score_run_by_comet(
 
 
 def folder_sha256(folder: Path) -> str:
-    """Return the SHA-256 of what sha256sum prints of the files in a folder.
+    """Return one SHA-256 for all files of a folder, by their names and contents.
 
-    Files are sorted by the bytes of their names. Files and folders whose names begin with a dot,
-    such as those of a download, are ignored.
+    It is the hash of the list that the program sha256sum prints: a hash and a name per line, sorted
+    by the bytes of the names. So a user can compute it, too. Files and folders whose names begin
+    with a dot, such as those of a download, are ignored.
     """
-    files = {}
+    file_by_name: dict[bytes, Path] = {}
     for path in folder.rglob("*"):
-        relative = path.relative_to(folder)
-        is_hidden = any(part.startswith(".") for part in relative.parts)
+        relative_path = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in relative_path.parts)
         if path.is_file() and not is_hidden:
-            files[os.fsencode(f"./{relative}")] = path
-    printed = hashlib.sha256()
-    for name in sorted(files):
-        digest = sha256_of(files[name]).encode()
-        printed.update(digest + b"  " + name + b"\n")
-    return printed.hexdigest()
+            file_by_name[os.fsencode(f"./{relative_path}")] = path
+    list_hash = hashlib.sha256()
+    for name, path in sorted(file_by_name.items()):
+        file_hash = sha256_of(path).encode()
+        list_hash.update(file_hash + b"  " + name + b"\n")
+    return list_hash.hexdigest()
 
 
 def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
-    """Yield a note for each part of the COMET model that is missing.
+    """Yield a note if the COMET model in params.yaml, or the Python that runs it, is not here.
 
     It is only a note, since `dvc pull` brings scores to a clone without the model. The SHA-256 is
     not checked: to hash a model takes seconds.
     """
+    # There is at most one model.
     for name, model in (settings.comet or {}).items():
         python = _python_of(model)
         folder = _folder_of(model)
@@ -117,7 +122,11 @@ def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
 
 
 def _missing_file(folder: Path) -> str:
-    """Return the first file that a model's folder lacks, as a message; empty if it has all."""
+    """Look for the files without which a folder does not contain a COMET model.
+
+    Returns:
+        A message about the first file that is missing; empty if all files are there.
+    """
     for name in _REQUIRED_FILES:
         if not (folder / name).is_file():
             return f"no {name}: not a whole COMET model (docs/scoring.md)"
@@ -135,13 +144,21 @@ def _folder_of(model: Comet) -> Path:
 
 
 def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[str, SetScores]:
-    """Return the COMET scores of test sets.
+    """Score test sets by the COMET model that params.yaml names.
+
+    Args:
+        settings: The settings of the experiment.
+        files: The sources, translations and references, by the name of the test set.
+
+    Returns:
+        The scores as comet.json records them, by the name of the test set.
 
     Raises:
         UserError: params.yaml names no model, or COMET fails.
     """
     if not settings.comet:
         raise UserError("params.yaml: names no COMET model (comet)")
+    # There is exactly one model.
     ((name, model),) = settings.comet.items()
     predicted = _predict(model, list(files.values()))
     signature = (
@@ -150,9 +167,9 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
     )
     scores: dict[str, SetScores] = {}
     for (test, test_files), line_scores in zip(files.items(), predicted["scores"], strict=True):
-        # Statistics are whole numbers: the score in millionths, and 1 for the line.
-        rows = [(round(10**6 * score), 1) for score in line_scores]
-        statistics = np.array(rows, dtype=np.float64)
+        # A metric counts whole numbers on each line: here the score in millionths, and 1.
+        line_counts = [(round(10**6 * score), 1) for score in line_scores]
+        statistics = np.array(line_counts, dtype=np.float64)
         scores[test] = {
             "lines": len(line_scores),
             "sources": sha256_of(test_files.sources),
@@ -165,7 +182,10 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
 
 
 def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
-    """Run comet_predict.py with the model's Python.
+    """Run COMET in its own Python environment, as a separate program, and read what it writes.
+
+    params.yaml names that Python, in which unbabel-comet is installed. The program is
+    comet_predict.py.
 
     Args:
         model: The model's settings.
@@ -187,14 +207,16 @@ def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
         for test_files in files:
             for path in (test_files.sources, test_files.hypotheses, test_files.references):
                 command.append(str(path.absolute()))
+        variables = dict(os.environ)
+        variables.update(_VARIABLES)
         try:
-            status = subprocess.run(command, env={**os.environ, **_VARIABLES}).returncode
+            status = subprocess.run(command, env=variables).returncode
         except OSError as error:
             raise UserError(f"{python}: {error.strerror} (comet.python in params.yaml)") from None
         content: dict[str, Any] = json.loads(read_bytes(output)) if output.exists() else {}
     if "error" in content:
         raise UserError(f"{python}: {content['error']}")
-    if status or not content:
+    if status != 0 or not content:
         raise UserError(f"{python}: COMET ended with status {status}; its messages are above")
     for test_files, line_scores in zip(files, content["scores"], strict=True):
         if not line_scores or not all(map(math.isfinite, line_scores)):

@@ -21,7 +21,10 @@ BATCH = 16
 
 
 def main(folder: str, output: str, *texts: str) -> None:
-    """Write the scores of test sets, or one line about what is missing.
+    """Score test sets by COMET, and write the scores as JSON.
+
+    If unbabel-comet cannot be imported, writes one line about what is missing, and exits with
+    status 1.
 
     Args:
         folder: The folder of the model.
@@ -38,11 +41,15 @@ def main(folder: str, output: str, *texts: str) -> None:
 
 
 def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
-    """Return the scores of all lines, and what a signature names.
+    """Load the model, and score all lines of the test sets.
 
     Args:
         folder: The folder of the model.
         texts: The sources, translations and references of each test set, one after the other.
+
+    Returns:
+        The scores of the lines of each test set, and what a signature names: the versions of Python
+        and COMET, and whether the model reads references.
     """
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -53,12 +60,13 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
     scored = []
     for first in range(0, len(texts), 3):
         sources, translations, references = texts[first : first + 3]
+        # COMET reads a dictionary per line: its source, translation and perhaps reference.
         columns = {"src": lines(sources), "mt": lines(translations)}
         if needs_references:
             columns["ref"] = lines(references)
         samples = []
-        for values in zip(*columns.values(), strict=True):
-            samples.append(dict(zip(columns, values, strict=True)))
+        for line in zip(*columns.values(), strict=True):
+            samples.append(dict(zip(columns, line, strict=True)))
         predicted = model.predict(
             samples,
             batch_size=BATCH,
@@ -76,10 +84,14 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
 
 
 def load(folder: Path) -> Any:
-    """Load the model by COMET's own function, with the encoder's files in the folder.
+    """Load the model by COMET's own function, without access to the network.
 
-    COMET would look up the name of the encoder on huggingface.co. So the name is replaced in a copy
-    of hparams.yaml: of two equal keys the last one counts.
+    COMET would look up the name of the encoder on huggingface.co. The encoder's files are in the
+    folder, so its path is appended to a copy of hparams.yaml: of two equal keys the last one
+    counts.
+
+    Args:
+        folder: The folder of the model.
     """
     import comet
 

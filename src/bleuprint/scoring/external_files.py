@@ -34,10 +34,15 @@ class _TestFile:
 
 
 def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
-    """Yield a note for each file that is not here, or that does not look like translations.
+    """Yield notes on external systems, whose translations are files, before they are scored.
 
-    A file is compared with its test set once that is prepared. Before that, its number of lines and
-    copies of sources or references are unknown.
+    There is a note for each file that is missing, that does not look like translations, or that is
+    given for several test sets; and one if an external system comes first. A file is compared with
+    its test set once that is prepared.
+
+    Args:
+        settings: The settings of the experiment.
+        root: The project's folder.
 
     Raises:
         UserError: The stage translate would refuse a file.
@@ -56,7 +61,11 @@ def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[st
 
 
 def _test_files(settings: Settings) -> Iterator[_TestFile]:
-    """Yield the files of all external systems."""
+    """Yield the file of translations of each external system for each test set.
+
+    An external system is one that was not trained here.
+    """
+    # A run is a system on a corpus with one seed.
     for run in scored_runs(settings):
         system = settings.external_systems_on(run.corpus).get(run.system)
         if system is None:
@@ -68,25 +77,38 @@ def _test_files(settings: Settings) -> Iterator[_TestFile]:
 
 
 def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
-    """Yield a note if the first system is external, since the baseline is a trained one."""
+    """Yield a note if the first system in params.yaml is external, that is, not trained here.
+
+    Other systems are compared with a baseline: the first system that is trained here.
+    """
     path = root / "params.yaml"
-    systems = (
-        as_mapping(as_mapping(load_located_yaml(path)).get("systems")) if path.exists() else {}
-    )
-    first = next(iter(systems), None)
-    if first in settings.external:
-        location = place_of_setting(["external", first], root)
+    if not path.exists():
+        return
+    params = as_mapping(load_located_yaml(path))
+    systems = as_mapping(params.get("systems"))
+    first_system = next(iter(systems), None)
+    if first_system in settings.external:
+        location = place_of_setting(["external", first_system], root)
         yield (
-            f"{location}: {first} is an external system, so {settings.trained_systems[0]}, "
+            f"{location}: {first_system} is an external system, so {settings.trained_systems[0]}, "
             "the first system that is trained here, is the baseline"
         )
 
 
 def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
-    """Yield a note for each file that is given for two test sets with different references."""
-    first_uses: dict[str | None, _TestFile] = {}
+    """Yield a note for each file that is given for two test sets with different references.
+
+    Two files with the same SHA-256 are the same file. Test sets differ if their languages do, or if
+    they are two test sets of one corpus.
+
+    Args:
+        test_files: All files of external systems.
+        root: The project's folder.
+    """
+    first_use_by_sha256: dict[str | None, _TestFile] = {}
     for second in test_files:
-        first = first_uses.setdefault(second.file.sha256, second)
+        # The first use of the same file; for a new file, the use itself.
+        first = first_use_by_sha256.setdefault(second.file.sha256, second)
         is_other_language = second.target != first.target
         is_other_test = second.test != first.test and second.run.corpus == first.run.corpus
         if is_other_language or is_other_test:
@@ -100,11 +122,14 @@ def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
 
 
 def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[str]:
-    """Yield what is wrong with a file of translations.
+    """Yield what is wrong with a file of translations of an external system.
+
+    If its test set is prepared, the file is compared with it: their numbers of lines, and whether
+    it copies sources or references. Otherwise only its own lines are looked at.
 
     Args:
         settings: The settings of the experiment.
-        test_file: The file.
+        test_file: The file, with its system and test set.
         root: The project's folder.
 
     Raises:

@@ -24,13 +24,17 @@ def file_warnings(
     references: Sequence[str],
     corpus: Corpus,
 ) -> Iterator[MetricValue]:
-    """Yield the warnings on a file of translations.
+    """Yield warnings on a file of translations that another program has made.
+
+    They say what would make its scores wrong: empty lines, subwords or tokens instead of sentences,
+    or the references or sources in place of translations.
 
     Args:
         translations: The lines of the file.
         sources: The source lines of the test set; empty while the test set is not prepared.
         references: The reference lines of the test set; empty while it is not prepared.
-        corpus: The corpus of the test set. Its settings say which forms its text has on purpose.
+        corpus: The corpus of the test set. Its settings say whether its text is, for example,
+            lower-cased on purpose.
     """
     yield from _emptiness_warnings(translations, sources)
     yield from _form_warnings(translations, references, corpus)
@@ -41,48 +45,65 @@ def file_warnings(
 def _emptiness_warnings(
     translations: Sequence[str], sources: Sequence[str]
 ) -> Iterator[MetricValue]:
-    """Warn of empty translations of lines that are not empty, as far as the sources are known."""
+    """Yield a warning if translations are empty whose source lines are not.
+
+    Args:
+        translations: The lines of the file of translations.
+        sources: The source lines; empty while they are not known.
+    """
     empty_lines = []
-    for number, translation in enumerate(translations, 1):
-        is_source_empty = number <= len(sources) and not sources[number - 1].strip()
-        if not translation.strip() and not is_source_empty:
-            empty_lines.append(number)
-    if empty_lines:
-        count = f"{len(empty_lines):,} of {counted(len(translations), 'translation')}"
-        text = f"{count} {is_or_are(len(empty_lines))} empty: line {empty_lines[0]}"
-        if len(empty_lines) > 1:
-            text += " and others"
-        share = 100 * len(empty_lines) / len(translations)
-        yield untested_value(WARNING, share, len(translations), text)
+    for index, translation in enumerate(translations):
+        is_source_empty = index < len(sources) and not sources[index].strip()
+        is_translation_empty = not translation.strip()
+        if is_translation_empty and not is_source_empty:
+            empty_lines.append(index + 1)
+    if not empty_lines:
+        return
+    count = f"{len(empty_lines):,} of {counted(len(translations), 'translation')}"
+    text = f"{count} {is_or_are(len(empty_lines))} empty: line {empty_lines[0]}"
+    if len(empty_lines) > 1:
+        text += " and others"
+    share = 100 * len(empty_lines) / len(translations)
+    yield untested_value(WARNING, share, units=len(translations), group=text)
 
 
 def _form_warnings(
     translations: Sequence[str], references: Sequence[str], corpus: Corpus
 ) -> Iterator[MetricValue]:
-    """Warn if translations look like subwords or tokens, while the references do not.
+    """Yield a warning if translations look like subwords, JSON or the like, not like sentences.
 
-    Without references, the settings of the corpus say which forms are right.
+    Args:
+        translations: The lines of the file of translations.
+        references: The reference lines, which may have such a form, too: then it is right. Empty
+            while they are not known.
+        corpus: The corpus, whose settings say which forms are right while no references are known.
     """
-    ignored = [] if references else forms_on_purpose(corpus, is_cleaned=False)
+    right_forms = [] if references else forms_on_purpose(corpus, is_cleaned=False)
     form_counter = FormCounter(translations)
-    frequent = form_counter.frequent_form(ignored, FormCounter(references))
-    if frequent is None:
+    found_form = form_counter.frequent_form(right_forms, FormCounter(references))
+    if found_form is None:
         return
-    remedy = frequent.form.translations_remedy or frequent.form.remedy
-    text = f"{frequent.describe()}; BLEU is of sentences: {remedy}"
-    yield untested_value(WARNING, 100 * frequent.share, len(translations), text)
+    remedy = found_form.form.translations_remedy or found_form.form.remedy
+    text = f"{found_form.describe()}; BLEU is of sentences: {remedy}"
+    yield untested_value(WARNING, 100 * found_form.share, units=len(translations), group=text)
 
 
 def _equality_warnings(
     translations: Sequence[str], other_lines: Sequence[str], other_name: str
 ) -> Iterator[MetricValue]:
-    """Warn if many translations equal the lines of another file, which is called `other_name`."""
+    """Yield a warning if many translations equal the lines of another file.
+
+    Args:
+        translations: The lines of the file of translations.
+        other_lines: The lines of the other file.
+        other_name: What the warning calls these lines: `references` or `sources`.
+    """
     share = _equal_share(translations, other_lines)
     if share < _MIN_EQUAL_SHARE:
         return
     quantity = "all" if share == 1 else f"{share:.0%} of the"
     text = f"{quantity} translations are identical to the {other_name}"
-    yield untested_value(WARNING, 100 * share, len(translations), text)
+    yield untested_value(WARNING, 100 * share, units=len(translations), group=text)
 
 
 def _equal_share(translations: Sequence[str], other_lines: Sequence[str]) -> float:

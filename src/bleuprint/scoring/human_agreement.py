@@ -27,25 +27,29 @@ AGREEMENT_NOTE = (
 
 
 def human_agreement(fitted: Agreement, difference: float) -> float:
-    """Return in how many percent of system pairs people prefer the better one.
+    """Return how often people prefer the system that a metric prefers, in percent of system pairs.
+
+    Kocmi et al. (2024) fitted a function to human judgments: the larger the difference in the
+    metric, the more often people agree with it.
 
     Args:
         fitted: The function of the metric.
-        difference: The difference of the two systems in the metric.
+        difference: The difference of two systems in the metric.
 
     Returns:
-        A percentage between LOWEST and the end of the authors' table.
+        A percentage between 50, which is chance, and the end of the authors' table.
     """
     percentage = fitted.ceiling / (1 + math.exp(-fitted.slope * abs(difference)))
     return min(max(percentage, LOWEST), fitted.highest)
 
 
 def agreement_text(fitted: Agreement, percentage: float) -> str:
-    """Return a human agreement as text: 55%, or ≥ 85% where the authors' table ends.
+    """Format how often people agree with a metric: 55%, or ≥ 85% where the authors' table ends.
 
     Args:
-        fitted: The function of the metric.
-        percentage: The human agreement.
+        fitted: The function of the metric, by which the percentage was computed.
+        percentage: The percentage of system pairs.
     """
     text = f"{percentage:.0f}%"
-    return f"≥ {text}" if percentage >= fitted.highest else text
+    is_end_of_table = percentage >= fitted.highest
+    return f"≥ {text}" if is_end_of_table else text

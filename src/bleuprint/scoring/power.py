@@ -15,9 +15,11 @@ POWER = 0.8
 
 
 def detectable_difference(standard_error: float) -> float:
-    """Return the smallest difference that the lines of a test set show with POWER.
+    """Return the smallest difference between two systems that a test set can probably show.
 
-    It is (z_0.975 + z_0.8) * standard error, where z_q is a quantile of the normal distribution.
+    If the true difference is as large, a two-sided test at the level of 5% finds it with a
+    probability of 80%. By the normal approximation it is (z_0.975 + z_0.8) * standard error, where
+    z_q is a quantile of the normal distribution.
 
     Args:
         standard_error: The standard error of the difference, by the paired bootstrap.
@@ -30,9 +32,11 @@ def detectable_difference(standard_error: float) -> float:
 
 
 def detectable_difference_over_seeds(seeds: int, deviation: float) -> float:
-    """Return the smallest difference that a paired t-test over seeds shows with POWER.
+    """Return the smallest difference between two systems that several seeds can probably show.
 
-    The probability that the test finds a difference of the wrong sign is below 1e-16, and ignored.
+    Each system is trained with several seeds. If the true difference is as large, a paired t-test
+    over the seeds at the level of 5% finds it with a probability of 80%. The probability that the
+    test finds a difference of the wrong sign is below 1e-16, and ignored.
 
     Args:
         seeds: The number of seeds.
@@ -42,6 +46,7 @@ def detectable_difference_over_seeds(seeds: int, deviation: float) -> float:
 
     degrees_of_freedom = seeds - 1
     critical_t = stdtrit(degrees_of_freedom, 1 - SIGNIFICANCE_LEVEL / 2)
-    # The t of a true difference with which the test's t exceeds the critical one with POWER.
+    # With a true difference, t follows the noncentral t distribution. This is the noncentrality
+    # with which t exceeds the critical value with the probability POWER.
     noncentrality = float(nctdtrinc(degrees_of_freedom, 1 - POWER, critical_t))
     return deviation * noncentrality / math.sqrt(seeds)

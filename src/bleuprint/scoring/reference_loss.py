@@ -17,7 +17,15 @@ _MAX_EXPONENT = 700.0
 
 
 def _loss_metric(key: str, label: str, digits: int) -> Metric:
-    """Return a metric of the loss, whose values `loss_metrics` computes."""
+    """Create a metric for the loss of the references under the model, or for a perplexity.
+
+    It counts nothing on lines: `loss_metrics` computes its values from the loss in all.
+
+    Args:
+        key: Its name in results, such as `perplexity`.
+        label: Its name in tables.
+        digits: The decimal places in tables.
+    """
     return Metric(
         key=key,
         label=label,
@@ -37,10 +45,11 @@ LOSSES = (
 
 
 def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[MetricValue]:
-    """Yield the cross-entropy of the references, their perplexity, and the perplexity per word.
+    """Yield how well a model predicts the references: the loss, and two perplexities.
 
-    The cross-entropy is in nats per token; perplexity is e to this power. A word is what white
-    space separates. The EOS of a reference counts as a token, and as a word.
+    The loss is the cross-entropy in nats per token; the perplexity is e to this power. The
+    perplexity per word can be compared between vocabularies; words are separated by white space.
+    The end of a reference, EOS, counts as a token and as a word.
 
     Args:
         loss: The loss of all references together.

@@ -21,23 +21,30 @@ _MIN_SPACES = 0.03
 
 
 def lacks_words(references: Sequence[str], language: str) -> bool:
-    """Return whether BLEU's tokenizer 13a scores references that are written without spaces.
+    """Whether references are written without spaces, so that BLEU cannot split them into words.
+
+    BLEU's default tokenizer, 13a, splits at spaces. sacreBLEU has other tokenizers for some
+    languages: for these the answer is False. Very short lines are not judged, since a single word
+    has no spaces in any language.
 
     Args:
         references: The reference lines.
-        language: Their language; False for languages that BLEU splits by another tokenizer.
+        language: The code of their language.
     """
     if not is_scored_by_13a(language):
         return False
-    spaces = 0
-    letters = []
+    space_count = 0
+    all_words = []
     for line in references:
         words = replace_white_space(line).split()
-        letters += words
-        spaces += len(words) - 1
-    text = "".join(letters)
-    if len(text) < _MIN_LETTERS * max(1, len(references)):
+        all_words += words
+        space_count += len(words) - 1
+    text_without_spaces = "".join(all_words)
+    length = len(text_without_spaces)
+    is_too_short = length < _MIN_LETTERS * max(1, len(references))
+    if is_too_short:
         return False
-    is_unspaced_script = len(_UNSPACED.findall(text)) > len(text) / 2
+    unspaced_characters = len(_UNSPACED.findall(text_without_spaces))
+    is_unspaced_script = unspaced_characters > length / 2
     min_spaces = _MIN_SPACES_UNSPACED_SCRIPT if is_unspaced_script else _MIN_SPACES
-    return spaces < min_spaces * len(text)
+    return space_count < min_spaces * length
