@@ -41,7 +41,10 @@ class FittedPieces:
 
 
 def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, max_size: int) -> FittedPieces:
-    """Find the vocabulary size that a training text can support.
+    """Find out how many SentencePiece pieces a vocabulary may have, for a training text.
+
+    A small text does not support a large vocabulary: most pieces would occur too rarely to be
+    trained. The size is a share of the largest vocabulary that SentencePiece can learn.
 
     Args:
         name: The name of the corpus, for messages.
@@ -56,7 +59,7 @@ def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, max_size: int) -
         UserError: SentencePiece cannot learn a vocabulary from the text.
     """
     settings = corpus.vocabulary.sentencepiece
-    assert settings is not None
+    assert settings is not None, "the caller has checked the kind of the vocabulary"
     source_sentences = _tokenized_sentences(corpus, train, side=0)
     target_sentences = _tokenized_sentences(corpus, train, side=1)
     sentences = source_sentences + target_sentences
@@ -74,7 +77,16 @@ def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, max_size: int) -
 
 
 def _tokenized_sentences(corpus: Corpus, train: TextFolder, side: int) -> list[str]:
-    """Return the first sentences of one side (0: source, 1: target), tokens joined by spaces."""
+    """Return the first sentences of the training text in one language, tokenized.
+
+    Args:
+        corpus: The settings of the corpus.
+        train: The training text.
+        side: 0 for the source sentences, 1 for the target sentences.
+
+    Returns:
+        The sentences, with spaces between their tokens.
+    """
     tokenizer = tokenizer_for(corpus.languages[side], corpus.tokenize)
     pairs = islice(train.pairs("train"), _MAX_PAIRS)
     return [tokenize_to_line(tokenizer, pair[side]) for pair in pairs]
@@ -85,7 +97,13 @@ def _largest_size(
 ) -> int:
     """Return the size of the largest vocabulary that SentencePiece can learn from the text.
 
-    The search stops where even the smallest share of the vocabulary reaches `max_size`.
+    It is not larger than needed: the caller takes at least 0.85 of it, and at most `max_size`.
+
+    Args:
+        name: The name of the corpus, for messages.
+        settings: The settings of SentencePiece.
+        sentences: The text to learn from.
+        max_size: The largest vocabulary size that is of use.
     """
     search_limit = round(max_size / _SIZE_SHARES[0])
     # With is_limit, SentencePiece takes the size as an upper bound and learns as many pieces as
@@ -97,9 +115,18 @@ def _largest_size(
 def _first_learnable_model(
     name: str, settings: SentencePiece, sentences: Sequence[str], sizes: Sequence[int]
 ) -> bytes:
-    """Return the model of the first of the increasing sizes that SentencePiece can learn.
+    """Learn SentencePiece models of increasing sizes, and return the first that can be learned.
 
     Learning fails if a size is smaller than the number of different characters in the text.
+
+    Args:
+        name: The name of the corpus, for messages.
+        settings: The settings of SentencePiece.
+        sentences: The text to learn from.
+        sizes: The vocabulary sizes to try, from the smallest on.
+
+    Raises:
+        UserError: Not even the largest size can be learned.
     """
     *smaller_sizes, largest_size = sizes
     for size in smaller_sizes:

@@ -4,6 +4,7 @@ SentencePiece holds the lines that it learns from in memory: at most _MAX_LINES.
 """
 
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +36,7 @@ _SPECIAL_IDS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
 def learn_sentencepiece(
     corpus: str, settings: SentencePiece, tokens: TextFolder, folder: Path, workers: int = 1
 ) -> None:
-    """Learn the models of both languages, and write them with their vocabularies.
+    """Learn how SentencePiece splits both languages, and write its models and vocabularies.
 
     Writes sentencepiece.LANGUAGE and vocabulary.LANGUAGE. A vocabulary lists the pieces in the
     order of their ids, and how often each occurs in the training text. With joint vocabularies,
@@ -51,9 +52,10 @@ def learn_sentencepiece(
     Raises:
         UserError: A vocabulary of `settings.vocab_size` cannot be learned.
     """
+    # Languages that share a model are in one group.
     groups = language_groups(tokens.languages, settings.joint)
     for languages in groups:
-        model = _learn_group_model(corpus, settings, tokens, languages)
+        model = _learn_shared_model(corpus, settings, tokens, languages)
         for language in languages:
             (folder / f"{MODEL}.{language}").write_bytes(model)
     splitter_for = partial(_piece_splitter, folder)
@@ -65,22 +67,34 @@ def learn_sentencepiece(
 
 
 def language_groups(languages: Sequence[str], is_joint: bool) -> list[list[str]]:
-    """Return the languages of each vocabulary to learn: of a joint one all, otherwise one each."""
+    """Group languages by the vocabulary that they share: all in one group, or each in its own.
+
+    Args:
+        languages: The source and the target language.
+        is_joint: Whether they share one vocabulary.
+    """
     if is_joint:
         return [list(languages)]
     return [[language] for language in languages]
 
 
-def _learn_group_model(
+def _learn_shared_model(
     corpus: str, settings: SentencePiece, tokens: TextFolder, languages: Sequence[str]
 ) -> bytes:
-    """Return the model that is learned from the training text of some languages together."""
+    """Learn the SentencePiece model of one language, or of both together, from the training text.
+
+    Of a large text, only every second line is read, or every third, and so on.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: The type and number of pieces.
+        tokens: The tokenized text.
+        languages: The languages that share the model.
+    """
     file_by_language = dict(zip(tokens.languages, tokens.files("train"), strict=True))
     files = [file_by_language[language] for language in languages]
     total_lines = tokens.count("train") * len(files)
-    # The number of lines divided by the limit, rounded up: floor division of the negative number
-    # rounds up.
-    step = max(1, -(-total_lines // _MAX_LINES))
+    step = max(1, math.ceil(total_lines / _MAX_LINES))
     progress_name = f"learn_vocabulary {corpus} {'+'.join(languages)}"
     lines = track(_every_nth_line(files, step), progress_name, None, "lines")
     return learn_model(corpus, settings, lines)
@@ -95,16 +109,19 @@ def _every_nth_line(files: Iterable[Path], step: int) -> Iterator[str]:
 def learn_model(
     corpus: str, settings: SentencePiece, lines: Iterable[str], is_limit: bool = False
 ) -> bytes:
-    """Return the model that SentencePiece learns from lines, always the same from the same lines.
+    """Learn a SentencePiece model from lines; the same lines always give the same model.
 
-    The special tokens have our ids and names, and the text is not normalized.
+    The model contains our special tokens, such as EOS, with our ids. The text is not normalized.
 
     Args:
         corpus: The name of the corpus, for messages.
         settings: The type and number of pieces.
-        lines: The training text of the model.
-        is_limit: Whether the model may have fewer pieces than `settings.vocab_size`, as many as the
-            text has evidence for.
+        lines: The text to learn from.
+        is_limit: Whether `settings.vocab_size` is only the largest number of pieces. Then a small
+            text gives fewer pieces; otherwise learning fails.
+
+    Returns:
+        The content of the model's file.
 
     Raises:
         UserError: A vocabulary of `settings.vocab_size` cannot be learned.
@@ -137,13 +154,20 @@ def learn_model(
 
 
 def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserError:
-    """Return the error for a message of SentencePiece.
+    """Return an error that names our setting, for a message of SentencePiece.
 
-    Its message has the form "INTERNAL: FILE(LINE) [CONDITION] REASON". The reason may end in an
-    advice that names an option of SentencePiece, not a setting of ours.
+    The message has the form "INTERNAL: FILE(LINE) [CONDITION] REASON", of which only the reason is
+    shown. An advice at its end is left out: it names an option of SentencePiece.
+
+    Args:
+        corpus: The name of the corpus.
+        settings: The type and number of pieces.
+        message: What SentencePiece says.
     """
     one_line = message.replace("\n", " ")
-    reason = re.sub(r"^.*\] | Increase vocab_size.*", "", one_line).strip()
+    before_reason = r"^.*\] "
+    advice = " Increase vocab_size.*"
+    reason = re.sub(f"{before_reason}|{advice}", "", one_line).strip()
     return UserError(
         f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: "
         f"SentencePiece cannot learn it: {reason or 'train has no text'}"
@@ -151,12 +175,20 @@ def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserE
 
 
 def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
-    """Return a function from lines to the ids of their pieces, with the model in a folder."""
-    pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{language}"))
+    """Return a function that splits lines of a language into SentencePiece's pieces.
+
+    The function yields the ids of the pieces.
+
+    Args:
+        folder: The folder of the models.
+        language: The language, whose model is read.
+    """
+    model = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{language}"))
 
     def split(lines: Iterable[str]) -> Iterator[int]:
+        """Yield the ids of the pieces of all lines."""
         for line in lines:
-            yield from pieces.encode(line)
+            yield from model.encode(line)
 
     return split
 
@@ -164,19 +196,20 @@ def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
 def _piece_vocabulary(
     folder: Path, languages: Sequence[str], counts: dict[str, Counter[int]]
 ) -> Vocabulary:
-    """Return the vocabulary of the model that some languages share.
+    """Create the vocabulary of a SentencePiece model: its pieces, and how often each occurs.
 
     Args:
         folder: The folder of the models.
-        languages: The languages that share a model.
+        languages: The languages that share the model.
         counts: How often each piece id occurs in the training text, by language.
     """
-    group_counts = Counter[int]()
+    total_counts = Counter[int]()
     for language in languages:
-        group_counts.update(counts[language])
-    pieces = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{languages[0]}"))
+        total_counts.update(counts[language])
+    # All of these languages have the same model.
+    model = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{languages[0]}"))
     # The model begins with the special tokens, which a Vocabulary adds by itself.
     entries = []
-    for piece_id in range(len(SPECIALS), len(pieces)):
-        entries.append((pieces.id_to_piece(piece_id), group_counts[piece_id]))
+    for piece_id in range(len(SPECIALS), len(model)):
+        entries.append((model.id_to_piece(piece_id), total_counts[piece_id]))
     return Vocabulary(entries)

@@ -33,9 +33,10 @@ WordCounts = dict[str, Counter[str]]
 def learn_segmentation(
     corpus: str, settings: Units, tokens: TextFolder, folder: Path, workers: int = 1
 ) -> None:
-    """Learn from the training text how words are split into tokens, and write the vocabularies.
+    """Learn the vocabularies of a corpus, and how words are split into the tokens of the model.
 
-    Writes these files, the last four for each LANGUAGE:
+    They are learned from the training text. Tokens are subwords of BPE, pieces of SentencePiece, or
+    whole words. Writes these files, the last four for each LANGUAGE:
 
     - segmentation.json: the kind of tokens, and whether the vocabulary is joint
     - vocabulary.LANGUAGE: the tokens and their counts
@@ -64,17 +65,18 @@ def learn_segmentation(
             learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished_folder, workers)
             return
         word_counts = count_words(corpus, tokens, workers)
+        # Languages that share a vocabulary are in one group.
         for languages in language_groups(tokens.languages, settings.joint):
-            group = {language: word_counts[language] for language in languages}
+            group_counts = {language: word_counts[language] for language in languages}
             if settings.bpe is not None:
-                _learn_bpe(corpus, settings.bpe, group, unfinished_folder)
-            vocabulary = _group_vocabulary(corpus, settings.words, group, unfinished_folder)
-            for language in group:
+                _learn_bpe(corpus, settings.bpe, group_counts, unfinished_folder)
+            vocabulary = _shared_vocabulary(corpus, settings.words, group_counts, unfinished_folder)
+            for language in languages:
                 vocabulary.write(unfinished_folder / f"vocabulary.{language}")
 
 
 def _token_kind(settings: Units) -> str:
-    """Return the kind of tokens, as segmentation.json records it."""
+    """Return the kind of tokens, as the file segmentation.json records it."""
     if settings.bpe:
         return "bpe"
     if settings.words:
@@ -85,7 +87,13 @@ def _token_kind(settings: Units) -> str:
 def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
     """Count how often each word occurs in the training text, by language.
 
-    The words are in the order in which they first occur.
+    Args:
+        corpus: The name of the corpus, for the progress bar.
+        tokens: The tokenized text, in which words are separated by spaces.
+        workers: The number of processes that count.
+
+    Returns:
+        The counts by language, with the words in the order in which they first occur.
     """
     counts = count_units(f"count words {corpus}", tokens, workers, _word_splitter)
     for language_counts in counts.values():
@@ -100,23 +108,24 @@ def _word_splitter(_language: str) -> Splitter[str]:
 
 
 def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[str, int]) -> str:
-    """Learn BPE from word counts, and return the text of a file of codes.
+    """Learn the merge operations of BPE, and return them as the text of a file.
 
-    The result is that of `subword-nmt learn-bpe`: a header, and one merge operation a line.
+    The text is the one that `subword-nmt learn-bpe` writes: a header, and one merge operation per
+    line, that is, the two symbols to join.
 
     Args:
         progress_name: The name of the progress bar.
         settings: The settings, with the largest number of merge operations.
         word_counts: How often each word occurs.
     """
-    counts = {}
+    learned_counts = {}
     for word, count in word_counts.items():
         # subword-nmt drops an \r at the start of a line of its input: it would learn from another
-        # word than this one.
+        # word than this one. So such words are left out.
         if not word.startswith("\r"):
-            counts[word] = count
+            learned_counts[word] = count
     merges = track(
-        learn_merges(counts, settings.num_merges),
+        learn_merges(learned_counts, settings.num_merges),
         progress_name,
         settings.num_merges,
         "BPE merge operations",
@@ -127,11 +136,24 @@ def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[
     return "".join(lines)
 
 
-def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
-    """Write the codes of the languages of a group, and the subwords that each language may use."""
-    progress_name = f"learn_vocabulary {corpus} {'+'.join(group)}"
-    codes = learn_codes(progress_name, settings, _sum_counts(group.values()))
-    for language, word_counts in group.items():
+def _learn_bpe(corpus: str, settings: BpeSettings, group_counts: WordCounts, folder: Path) -> None:
+    """Learn the merge operations of BPE for the languages that share a vocabulary.
+
+    Writes them for each language. With a threshold, also writes the subwords that occur as often in
+    a language; only these may be used in it.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: The number of merge operations, and the threshold.
+        group_counts: The word counts of these languages.
+        folder: The folder to write into.
+
+    Raises:
+        UserError: No subword of a language reaches the threshold.
+    """
+    progress_name = f"learn_vocabulary {corpus} {'+'.join(group_counts)}"
+    codes = learn_codes(progress_name, settings, _sum_counts(group_counts.values()))
+    for language, word_counts in group_counts.items():
         (folder / f"codes.{language}").write_bytes(codes.encode())
         if not settings.threshold:
             continue
@@ -145,28 +167,40 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Pa
         write_counts(folder / f"allowed.{language}", allowed)
 
 
-def _group_vocabulary(
-    corpus: str, word_settings: Words | None, group: WordCounts, folder: Path
+def _shared_vocabulary(
+    corpus: str, word_settings: Words | None, group_counts: WordCounts, folder: Path
 ) -> Vocabulary:
-    """Return the vocabulary that the languages of a group share.
+    """Return the vocabulary of one language, or of both languages together.
+
+    It consists of whole words, or of the subwords into which BPE splits all words.
 
     Args:
         corpus: The name of the corpus, for messages.
         word_settings: The settings of a vocabulary of whole words; None for subwords.
-        group: The word counts of the languages.
-        folder: The folder with the codes of BPE, if the tokens are subwords.
+        group_counts: The word counts of the languages that share the vocabulary.
+        folder: The folder with the merge operations of BPE, if the tokens are subwords.
     """
     if word_settings is not None:
-        return _word_vocabulary(corpus, word_settings, group)
+        return _word_vocabulary(corpus, word_settings, group_counts)
     subword_counts = []
-    for language, word_counts in group.items():
-        subword_counts.append(_count_subwords(read_bpe(folder, language), word_counts))
+    for language, word_counts in group_counts.items():
+        bpe = read_bpe(folder, language)
+        subword_counts.append(_count_subwords(bpe, word_counts))
     return Vocabulary.from_counts(_sum_counts(subword_counts))
 
 
-def _word_vocabulary(corpus: str, settings: Words, group: WordCounts) -> Vocabulary:
-    """Return the vocabulary of the frequent words of all languages of a group."""
-    counts = _sum_counts(group.values())
+def _word_vocabulary(corpus: str, settings: Words, group_counts: WordCounts) -> Vocabulary:
+    """Return the vocabulary of the frequent words of one language, or of both together.
+
+    Args:
+        corpus: The name of the corpus, for messages.
+        settings: How many words are kept, and how often a word must occur.
+        group_counts: The word counts of the languages that share the vocabulary.
+
+    Raises:
+        UserError: No word occurs often enough.
+    """
+    counts = _sum_counts(group_counts.values())
     highest_count = max(counts.values(), default=0)
     if highest_count < settings.min_count:
         raise UserError(
@@ -177,9 +211,9 @@ def _word_vocabulary(corpus: str, settings: Words, group: WordCounts) -> Vocabul
 
 
 def _sum_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """Return the sum of some counts.
+    """Add up several counters.
 
-    Adding with `+` would take ten times as long, because it looks for counts that are not positive.
+    The operator `+` would take ten times as long, because it removes counts that are not positive.
     """
     total = Counter[str]()
     for counter in counters:
@@ -188,9 +222,13 @@ def _sum_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
 
 
 def _count_subwords(bpe: Bpe, word_counts: Counter[str]) -> Counter[str]:
-    """Count how often each subword occurs; each distinct word is split once.
+    """Count how often each subword of BPE occurs in a text, from the counts of its words.
 
     As a check of the C++ code that splits words, the first words are split by subword-nmt, too.
+
+    Args:
+        bpe: The merge operations that split a word into subwords.
+        word_counts: How often each word occurs in the text.
     """
     for word in islice(word_counts, _COMPARED_WORDS):
         is_equal = bpe.split(word) == bpe.split_by_subword_nmt(word)
