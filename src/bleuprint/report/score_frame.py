@@ -273,8 +273,7 @@ def agreement_model(metric: str, signature: str, target: str) -> Agreement | Non
 def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
     """Add to each metric of a run how much it differs from the baseline with the same seed.
 
-    The table is merged with itself: its rows are also the values of baselines, which are matched by
-    test set, metric and seed.
+    The values of baselines are rows of the same table, so the table is merged with itself.
 
     Args:
         metrics: The table of metrics in results.json, a row for each metric of each run.
@@ -290,8 +289,24 @@ def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.Da
     # Without a test, there is no standard error. 0 is false in a condition, but NaN would be true.
     metrics["standard_error"] = metrics.standard_error.fillna(0.0)
     metrics["ci_width"] = metrics.ci_high - metrics.ci_low
-    # What a row's columns are called when the row is the baseline of another one.
-    baseline_columns = {
+    # Without any baseline, the column is empty and of another type, which cannot be merged.
+    metrics["baseline"] = metrics.baseline.astype(object)
+    key = ["task", "test", "baseline", "seed", "metric", "group"]
+    metrics = metrics.merge(_as_baselines(metrics), on=key, how="left")
+    metrics["seed_difference"] = metrics.value - metrics.baseline_value
+    return metrics.drop(columns=["task", "row_name", "baseline"])
+
+
+def _as_baselines(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return all metrics with the names that their columns have if they belong to a baseline.
+
+    So the name of a row, such as `base`, becomes the column `baseline`, by which the rows that are
+    compared with it can be merged with its value.
+
+    Args:
+        metrics: The metrics of all runs, with the names of their table rows.
+    """
+    new_names = {
         "task": "task",
         "test": "test",
         "row_name": "baseline",
@@ -301,14 +316,8 @@ def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.Da
         "value": "baseline_value",
         "signature": "baseline_signature",
     }
-    baselines = metrics[list(baseline_columns)].rename(columns=baseline_columns)
-    # Without any baseline, the column is empty and of another type, which cannot be merged.
-    metrics["baseline"] = metrics.baseline.astype(object)
-    baselines["baseline"] = baselines.baseline.astype(object)
-    key = ["task", "test", "baseline", "seed", "metric", "group"]
-    metrics = metrics.merge(baselines, on=key, how="left")
-    metrics["seed_difference"] = metrics.value - metrics.baseline_value
-    return metrics.drop(columns=["task", "row_name", "baseline"])
+    baselines = metrics[list(new_names)].rename(columns=new_names)
+    return baselines.astype({"baseline": object})
 
 
 def _keep_deviation_or_interval(scores: pd.DataFrame) -> None:

@@ -95,12 +95,9 @@ def system_columns(records: Records) -> pd.DataFrame:
     systems = systems.join(_mean_costs(runs))
     # The baseline is the same for all metrics that are tested, and missing for the other ones.
     systems["baseline"] = metrics.groupby(SYSTEM_AND_TEST).baseline.first()
-    # The number of matched 4-grams is stored only for the seeds with too few of them.
-    too_low = metrics[(metrics.metric == MATCHED_4_GRAMS) & (metrics.group == "")]
-    seeds_too_low = too_low.groupby(SYSTEM_AND_TEST).size()
-    seeds_too_low = seeds_too_low.reindex(systems.index, fill_value=0)
+    seeds_too_low = _count_seeds_too_low(metrics).reindex(systems.index, fill_value=0)
     systems["is_too_low"] = seeds_too_low == systems.seeds
-    # An external system has no training, and so no fingerprint of one.
+    # An external system has no training, and so no SHA-256 of one.
     systems["is_trained"] = systems.training_sha256.notna()
     systems = systems.reset_index()
     tasks = task_names(runs)
@@ -111,6 +108,22 @@ def system_columns(records: Records) -> pd.DataFrame:
     systems["row_name"] = row_names
     systems["why_untested"] = _reasons_not_tested(systems)
     return systems
+
+
+def _count_seeds_too_low(metrics: pd.DataFrame) -> "pd.Series[int]":
+    """Return for each system with how many seeds its translations match too few 4-grams.
+
+    A run stores the number of 4-grams that its translations share with the references only if it is
+    too low for a significance test. So the rows with this number are counted.
+
+    Args:
+        metrics: The table of metrics in results.json, a row for each metric of each run.
+
+    Returns:
+        The number of seeds by system, corpus and test set; systems without such a seed are missing.
+    """
+    too_low = metrics[(metrics.metric == MATCHED_4_GRAMS) & (metrics.group == "")]
+    return too_low.groupby(SYSTEM_AND_TEST).size()
 
 
 def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
