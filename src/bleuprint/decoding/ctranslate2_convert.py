@@ -128,13 +128,24 @@ def _copy_model(spec: Any, model: Transformer) -> None:
         _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
     spec.decoder.projection.weight = _array(model.projection.weight)
-    if model.projection.bias is None:
-        bias = np.zeros(model.projection.out_features, np.float32)
+    spec.decoder.projection.bias = _projection_bias(model.projection)
+
+
+def _projection_bias(projection: nn.Linear) -> NDArray[np.float32]:
+    """Return a bias of the output projection with which outputs never contain PAD and BOS.
+
+    In this project, a search itself excludes PAD and BOS. CTranslate2 does not, so their bias is
+    made very low.
+
+    Args:
+        projection: The projection to the logits of the vocabulary, with or without a bias.
+    """
+    if projection.bias is None:
+        bias = np.zeros(projection.out_features, np.float32)
     else:
-        bias = _array(model.projection.bias)
-    # Like Transformer.step: PAD and BOS never become part of an output.
+        bias = _array(projection.bias)
     bias[[PAD, BOS]] = _EXCLUDED
-    spec.decoder.projection.bias = bias
+    return bias
 
 
 def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding) -> None:

@@ -44,7 +44,7 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     batch_type = batch_class(step.model.settings, settings, group.device)
 
     def fits(max_tokens: int) -> bool:
-        """Return whether the largest batches of this size fit into memory, on all processes."""
+        """Return whether batches of `max_tokens` positions fit into memory, on all processes."""
         largest_batches = _largest_batches(max_tokens, max_pairs, longest_source, longest_target)
         fits_here = all(_can_run(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
         if not fits_here:

@@ -80,7 +80,10 @@ class Validator:
         return {"loss": loss, "bleu": bleu}
 
     def _loss(self, model: Transformer, group: Group) -> float:
-        """Return the loss of the references in nats per target token, without label smoothing."""
+        """Return the loss of the references in nats per target token, without label smoothing.
+
+        Each process computes a share of the batches; the losses are summed over all processes.
+        """
         total_loss = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
