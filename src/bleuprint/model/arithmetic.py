@@ -78,7 +78,7 @@ def is_portable() -> bool:
 
 
 def check_portable(system: str, processes: int = 1) -> None:
-    """Check that this process gives the bits that `arithmetic: portable` promises, as everywhere.
+    """Check that this process computes the same bits as other machines (`arithmetic: portable`).
 
     Args:
         system: The name of the system, for the message.

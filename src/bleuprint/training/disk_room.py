@@ -33,7 +33,7 @@ class CheckpointSize:
 
 @dataclass(frozen=True)
 class KeptCheckpoints:
-    """Between which two numbers the number of checkpoints at the end of a training lies.
+    """The smallest and the largest possible number of checkpoints at the end of a training.
 
     The number is not known in advance, because the last checkpoints may be among the best ones.
 
@@ -52,7 +52,7 @@ def size_in_bytes(tensors: Mapping[str, Tensor]) -> int:
 
 
 def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
-    """Return between which two numbers the number of checkpoints at the end of a training lies.
+    """Return the smallest and the largest possible number of checkpoints at the end of a training.
 
     A training keeps the last `keep_last` checkpoints, the best `keep_best` ones, and a milestone at
     each `keep_interval` updates. One checkpoint may be two or all three of these.

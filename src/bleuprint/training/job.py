@@ -77,7 +77,7 @@ class Job:
             fingerprint_name: `settings`, `code`, `data` or `start`.
 
         Returns:
-            The SHA-256 by path; empty for `settings` and `code`, which are no hashes of files.
+            The SHA-256 by path. It is empty for `settings` and `code`, which hash something else.
         """
         if fingerprint_name == "data":
             return self._data_hashes()

@@ -41,7 +41,7 @@ class Validator:
         Args:
             corpus: The corpus.
             texts: The folder of the text before tokenization, which contains the references.
-            max_tokens: The largest number of positions of a batch on either side.
+            max_tokens: The largest number of positions of a batch, in the source and in the target.
         """
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
@@ -122,8 +122,8 @@ class Validator:
 def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
     """Translate sentences by choosing the most probable token at each step.
 
-    This is not beam search with a beam of 1, because trainings are repeated when the code that they
-    use has changed: so a change of beam search repeats none.
+    Beam search with a beam of 1 would do the same. But a training is repeated when code that it
+    uses has changed, and a change of beam search must not repeat it.
 
     Args:
         model: The model.
