@@ -58,25 +58,25 @@ def git(*arguments):
 
 def test_the_end_says_whether_it_is_the_committed_result(project):
     same, *after = closing_lines(project)
-    assert same.startswith("The committed result to the byte: dvc.lock and reports/ have not")
+    assert same.startswith("Same results as in the last commit: dvc.lock and reports/ have not")
     assert len(after) == 3 and "reports/index.html" in after[0]
     Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).runs))
     assert closing_lines(project) == [
-        "The committed result to the byte: translations and scores are those of HEAD.",
+        "Same results as HEAD: translations and scores are equal to the byte.",
         "Changed: reports/costs.csv. To keep it: git add reports && git commit",
         *after,
     ]
     params = Path("params.yaml").read_text()
     Path("params.yaml").write_text(params.replace("trial_run", "'trial_run' # ours"))
     git("commit", "-qam", "two")
-    assert closing_lines(project)[0].endswith("translations and scores are those of HEAD.")
+    assert closing_lines(project)[0].startswith("Same results as HEAD: ")
     better = changed(frame(*TWO_SYSTEMS), {"system": "small", "metric": "bleu"}, value=50.0)
     better.save(RESULTS)
     assert closing_lines(project)[0] == (
-        "Not the committed result: 3 of 6 differ. Where: bleuprint verify HEAD"
+        "3 of 6 results differ from HEAD. To see where: bleuprint verify HEAD"
     )
     frame(*TWO_SYSTEMS[:4], record("new", "news-en-de", "first", 35.0)).save(RESULTS)
-    said = "4 of 5 results are those of HEAD to the byte; 1 is new; 2 of HEAD are gone."
+    said = "4 of 5 results equal HEAD to the byte; 1 is new; 2 of HEAD are missing."
     assert closing_lines(project)[0] == said
 
 
@@ -99,7 +99,7 @@ def test_an_experiment_is_compared_with_the_committed_results_of_its_name(projec
     Path("params.yaml").write_text("experiment: mine\n")
     assert closing_lines(own)[0] == none
     frame(*TWO_SYSTEMS).save(Path("reports/mine/results.json"))
-    assert closing_lines(own)[0].endswith("translations and scores are those of reports/mine.")
+    assert closing_lines(own)[0].startswith("Same results as reports/mine: ")
     Path("reports/mine/results.json").write_text("{}")  # of an earlier version
     assert closing_lines(own)[0] == none
     shutil.rmtree(".git")

@@ -134,7 +134,7 @@ def _lines_about_changes(settings: Settings) -> Iterator[str]:
         return
     changed_files = _changed_files()
     if not changed_files:
-        yield "The committed result to the byte: dvc.lock and reports/ have not changed."
+        yield "Same results as in the last commit: dvc.lock and reports/ have not changed."
         return
     yield _comparison_with_commit(settings)
     files_text = ", ".join(changed_files)
@@ -242,23 +242,18 @@ def _describe_counts(counts: _ResultCounts, committed_place: str) -> str:
         committed_place: Where the committed results are: `HEAD`, or a folder.
     """
     if counts.same == counts.total and not counts.gone:
-        return (
-            "The committed result to the byte: translations and scores are those of "
-            f"{committed_place}."
-        )
+        return f"Same results as {committed_place}: translations and scores are equal to the byte."
     if counts.different:
-        parts = [f"Not the committed result: {counts.different} of {counts.total} differ"]
+        parts = [f"{counts.different} of {counts.total} results differ from {committed_place}"]
     else:
-        parts = [
-            f"{counts.same} of {counts.total} results are those of {committed_place} to the byte"
-        ]
+        parts = [f"{counts.same} of {counts.total} results equal {committed_place} to the byte"]
     if counts.new:
         parts.append(f"{counts.new} {is_or_are(counts.new)} new")
     if counts.gone:
-        parts.append(f"{counts.gone} of {committed_place} {is_or_are(counts.gone)} gone")
+        parts.append(f"{counts.gone} of {committed_place} {is_or_are(counts.gone)} missing")
     line = f"{'; '.join(parts)}."
     if counts.different:
-        line += f" Where: bleuprint verify {committed_place}"
+        line += f" To see where: bleuprint verify {committed_place}"
     return line
 
 

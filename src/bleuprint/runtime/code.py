@@ -39,7 +39,14 @@ def code_commit() -> str | None:
 
 
 def git_output(root: Path, *arguments: str) -> bytes:
-    """Return the output of a Git command in a folder; nothing if it fails, as outside Git."""
+    """Return the output of a Git command, such as `git_output(root, "rev-parse", "HEAD")`.
+
+    If the command fails, as in a folder that is not in a Git repository, the output is empty.
+
+    Args:
+        root: The folder in which Git runs.
+        *arguments: The words after `git`.
+    """
     command = ["git", "-C", str(root), *arguments]
     try:
         return subprocess.run(command, capture_output=True, check=True).stdout

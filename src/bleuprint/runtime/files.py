@@ -384,6 +384,8 @@ def _containers_in(value: Any) -> list[Any]:
 def open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes.
 
+    Unlike `open`, it refuses a pipe, for which the program would wait, possibly for ever.
+
     Raises:
         FileNotFoundError: There is no such file.
         NotRegular: The path is a folder, pipe, socket or device.
@@ -406,7 +408,10 @@ def check_regular_file(path: Path) -> None:
 
 
 def describe_non_file(path: Path) -> str:
-    """Return why a path is not a regular file, for a message."""
+    """Describe what is at a path where a regular file is expected, for a message.
+
+    It is a folder, a pipe or device, or nothing.
+    """
     if path.is_dir():
         return "a folder"
     if path.exists():
@@ -445,6 +450,7 @@ def path_on_disk(path: Path) -> Path:
     """
     if path.exists() or path.name == "" or str(path).isascii():
         return path
+    # The names of the folders may be written in the other form, too.
     folder = path_on_disk(path.parent)
     composed_name = unicodedata.normalize("NFC", path.name)
     equal_paths = []

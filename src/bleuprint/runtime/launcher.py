@@ -35,7 +35,7 @@ def end_with_launcher() -> None:
 
 
 def _is_alive(process_id: int) -> bool:
-    """Return whether a process exists and has not ended."""
+    """Return whether a process exists and has not ended, from what Linux tells in /proc."""
     with suppress(OSError):
         status = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
         # The state is the first field after the program's name, which is in parentheses and may

@@ -18,10 +18,10 @@ class BoundedCache(dict[str, R]):
     """
 
     def __init__(self, function: Callable[[str], R]) -> None:
-        """Begin with an empty cache.
+        """Create an empty cache for the results of a function.
 
         Args:
-            function: Returns the result for a word.
+            function: The function; it takes a word and returns the result for it.
         """
         super().__init__()
         self._function = function
@@ -29,7 +29,8 @@ class BoundedCache(dict[str, R]):
     def __missing__(self, word: str) -> R:
         """Compute the result for a word that is not in the cache, and keep it.
 
-        A full cache is emptied: the frequent words are soon in it again.
+        Python calls this method when a key is missing in a dictionary. A full cache is emptied; the
+        frequent words are soon in it again. Long words are rarely repeated, and are not kept.
         """
         result = self._function(word)
         if len(word) <= MAX_LENGTH:

@@ -31,7 +31,7 @@ from bleuprint.runtime.pydantic_adapters import (
     strict_validator,
     type_adapter,
 )
-from bleuprint.runtime.schema_keys import Keys, find_deeper_key, known_keys
+from bleuprint.runtime.schema_keys import Keys, find_deeper_key, has_entry, known_keys
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
 
@@ -182,8 +182,7 @@ def validate_document(
     except ValidationError as error:
         details = error.errors()
         if is_incomplete:
-            # The section of an entry with an error may have no other entry. It then seems to be
-            # too short, which would be a second message about the same mistake.
+            # A section whose only entry has an error seems to be empty, which is no second mistake.
             details = [detail for detail in details if detail["type"] != "too_short"]
         lines.extend(_describe_errors(details, document, path, settings_class))
     if lines:
@@ -250,9 +249,9 @@ def check_record(
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a dataclass as JSON values: the inverse of `validate_document`.
+    """Convert a dataclass into values that JSON can write, such as dictionaries and numbers.
 
-    Fields that are None are left out.
+    Fields that are None are left out. `validate_document` converts the values back.
     """
     value_type: Any = type(value)
     return type_adapter(value_type).dump_python(
@@ -312,8 +311,7 @@ def _describe_errors(
         path: The document's file, for messages.
         settings_class: The dataclass of the whole document.
     """
-    # For each error, the lines about its places; the keys of the dictionary are used as an ordered
-    # set.
+    # For each error, the lines about its places, in order and without repeats.
     lines_by_error: dict[str, dict[str, None]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
@@ -352,7 +350,7 @@ def _describe_error(
     value = document
     for key in keys:
         location = location.child(value, key)
-        value = value[key] if _has_entry(value, key) else None
+        value = value[key] if has_entry(value, key) else None
     if cause is None:
         message = _describe_pydantic_error(detail, keys, settings_class)
     else:
@@ -380,7 +378,7 @@ def _refine_location(location: Location, message: str, value: Any) -> Location:
     named_key = message.partition(" ")[0].rstrip(":")
     key_location = location
     for key in named_key.split("."):
-        if not _has_entry(value, key):
+        if not has_entry(value, key):
             return location
         key_location = key_location.child(value, key)
         value = value[key]
@@ -405,19 +403,15 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: t
     value_text = _quote_value(detail["input"])
     match detail["type"]:
         case "missing":
-            message = f"the key {detail['loc'][-1]!r} is missing"
-            # A system's settings have the keys `runs.SYSTEM.CORPUS.SECTION`. Only whole sections
-            # are taken from another system, not a setting inside, say, a schedule.
-            can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
-            if can_be_taken_from_other_system:
-                message += "; `like: NAME` takes what is not given from the row NAME"
-            return message
+            missing_key = detail["loc"][-1]
+            return _describe_missing_key(missing_key, keys)
         case "unexpected_keyword_argument" | "extra_forbidden" | "invalid_key":
             return _describe_misplaced_key(keys, settings_class)
         case "string_pattern_mismatch" | "string_too_long":
             pattern = detail.get("ctx", {}).get("pattern", "")
             return _PATTERN_PROBLEMS.get(pattern, _NAME_PROBLEM).format(value_text)
         case "string_type" if detail["loc"][-1] == "[key]":
+            # Not the value of an entry is wrong, but its name.
             return f"name {value_text} is not text: quote it"
         case "dataclass_type":
             first_keys = known_keys(settings_class, keys)[:_MAX_EXAMPLE_KEYS]
@@ -425,6 +419,22 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: t
             if example:
                 return f"{value_text} is not a mapping: {{{example}}}"
     return _describe_wrong_value(detail)
+
+
+def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
+    """Say that a key is missing, and how a system can take its value from another system.
+
+    Args:
+        missing_key: The key.
+        keys: The keys that lead to the mapping that lacks it. The settings of a system are at
+            `runs.SYSTEM.CORPUS.SECTION`; from deeper mappings, such as a schedule, nothing is
+            taken.
+    """
+    message = f"the key {missing_key!r} is missing"
+    can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
+    if can_be_taken_from_other_system:
+        message += "; `like: NAME` takes what is not given from the row NAME"
+    return message
 
 
 def _describe_misplaced_key(keys: Keys, settings_class: type[Any]) -> str:
@@ -471,13 +481,6 @@ def _cause_of(detail: ErrorDetails) -> ValueError | None:
     error that pydantic itself has found, None is returned.
     """
     return detail.get("ctx", {}).get("error")
-
-
-def _has_entry(value: Any, key: str | int) -> bool:
-    """Return whether a value is a list with this position or a mapping with this key."""
-    if isinstance(value, list):
-        return isinstance(key, int) and key < len(value)
-    return isinstance(value, Mapping) and key in value
 
 
 def _quote_value(value: Any) -> str:

@@ -1,12 +1,19 @@
-"""The keys that a document may have at a place, read from the JSON Schema of its dataclass."""
+"""The keys of a document: those that it has, and those that the JSON Schema of its class allows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from bleuprint.runtime.pydantic_adapters import json_schema
 
 # The keys that lead to an entry of a document: names in mappings, and positions in lists.
 Keys = Sequence[str | int]
+
+
+def has_entry(value: Any, key: str | int) -> bool:
+    """Return whether a value is a mapping with this key, or a list with this position."""
+    if isinstance(value, list):
+        return isinstance(key, int) and key < len(value)
+    return isinstance(value, Mapping) and key in value
 
 
 def known_keys(settings_class: type[Any], keys: Keys) -> list[str]:

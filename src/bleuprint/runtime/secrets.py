@@ -61,6 +61,8 @@ def mask(text: str) -> str:
     These are the user name and password before a host, as in `https://user:password@host`, and the
     values of parameters that are named like secrets (`password`, `token`, `X-Amz-Signature`).
     """
+    # Addresses that the user has set in environment variables are known as a whole, so that even
+    # unusual passwords in them are found.
     for variable in _ADDRESS_VARIABLES:
         address = os.environ.get(variable)
         if address:

@@ -48,12 +48,13 @@ def prepare_streams() -> None:
     _open_closed_descriptors()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-    if sys.stdout is None:
+    if sys.stdout is None:  # The caller has closed it.
         sys.stdout = cast(TextIO, _ClosedOutput())
-    elif not isinstance(sys.stdout, _NamedStream | _ClosedOutput):
+    elif not isinstance(sys.stdout, _NamedStream | _ClosedOutput):  # It is not wrapped yet.
         sys.stdout = cast(TextIO, _NamedStream(sys.stdout, STDOUT))
+    # Other libraries may replace sys.stdout; our wrapper is needed again when the program ends.
     _prepared_stdout = sys.stdout
-    if sys.stderr is None:
+    if sys.stderr is None:  # The caller has closed it.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if not isinstance(sys.stderr, _MessageStream):
         sys.stderr = cast(TextIO, _MessageStream(sys.stderr))
@@ -66,7 +67,7 @@ def _open_closed_descriptors() -> None:
     would receive messages. Programs that this process starts find the stream closed, as this one
     did, since Python does not pass these descriptors on.
     """
-    for descriptor in range(3):
+    for descriptor in range(3):  # Standard input, standard output and standard error.
         try:
             os.fstat(descriptor)
         except OSError:
@@ -114,10 +115,10 @@ def printable(text: str) -> str:
 
 
 def raw_stderr() -> TextIO:
-    """Return standard error without the escapes of control characters.
+    """Return standard error as a stream that writes control characters unchanged.
 
-    For output that moves the cursor, such as a progress bar. The caller passes every text of others
-    in it through `printable`.
+    A progress bar needs them to move the cursor. `sys.stderr` itself escapes control characters, so
+    the caller must do this (`printable`) for every text that others have written.
     """
     return getattr(sys.stderr, "original", sys.stderr)
 

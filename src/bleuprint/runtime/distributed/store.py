@@ -31,13 +31,17 @@ _NO_SUCH_HOST_ERRORS = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL)
 
 
 def connect(process: ProcessRank) -> Store:
-    """Connect to torch's key-value store at MASTER_ADDR:MASTER_PORT.
+    """Connect to the key-value store through which training processes find one another.
+
+    One process serves it at the address MASTER_ADDR:MASTER_PORT: process 0, or torchrun if it has
+    started the processes.
 
     Args:
         process: The rank of this process.
 
     Returns:
-        The store. Its keys are separate from those of earlier attempts of the same torchrun.
+        The store. If torchrun has restarted the processes after a failure, they do not see the
+        keys that were written before.
 
     Raises:
         UserError: Nothing answers at the address within BLEUPRINT_TIMEOUT, or another program does.
@@ -54,7 +58,7 @@ def connect(process: ProcessRank) -> Store:
             describe_missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
         )
     store = _open_store(process, host, port, is_server)
-    # torchrun keeps its store, with the keys of the last attempt, when it restarts the processes.
+    # torchrun keeps its store when it restarts the processes, so each attempt has its own keys.
     attempt = "0"
     if is_served_by_torchrun:
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
