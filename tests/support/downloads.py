@@ -8,60 +8,75 @@ import pytest
 from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.runtime.errors import UserError
 
-# More than one read returns, and no two parts alike.
-BODY = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(12_500))
-NEW = BODY[::-1]
-HALF = len(BODY) // 2
+# 400,000 bytes, more than one read returns. No two parts are alike.
+CONTENT = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(12_500))
+# Another version of the file, of the same size.
+NEW_CONTENT = CONTENT[::-1]
+HALF_SIZE = len(CONTENT) // 2
 
 
-def sum_of(body):
+def sha256_of(content):
     """Return the SHA-256 of a file's content."""
-    return hashlib.sha256(body).hexdigest()
+    return hashlib.sha256(content).hexdigest()
 
 
-def place(tmp_path, mirror=None, lock=True):
-    """Return where files are fetched from and kept: a mirror or the host, a store, and a lock."""
-    return Downloads(mirror, tmp_path / "store", tmp_path / "downloads.lock" if lock else None)
+def downloads_in(folder, mirror=None, has_lock=True):
+    """Return where files come from and are kept: a store and a downloads.lock in a folder.
+
+    Args:
+        folder: The folder.
+        mirror: The mirror that replaces all hosts, if any.
+        has_lock: Whether SHA-256 sums are recorded in a downloads.lock.
+    """
+    lock = folder / "downloads.lock" if has_lock else None
+    return Downloads(mirror, folder / "store", lock)
 
 
-def get(tmp_path, file, **source):
-    """Fetch a file, record it as a run does that ends well, and return its content."""
-    source = place(tmp_path, **source)
-    body = fetch(file, source).read_bytes()
+def download(folder, file, **options):
+    """Fetch a file, record its sum as a successful run does, and return its content.
+
+    Args:
+        folder: The folder of the store.
+        file: The settings of the file.
+        **options: The options of `downloads_in`.
+    """
+    source = downloads_in(folder, **options)
+    content = fetch(file, source).read_bytes()
     source.record()
-    return body
+    return content
 
 
-def refused(tmp_path, file, **source):
-    """Return the error, in one line, with which a file is refused."""
+def download_error(folder, file, **options):
+    """Return the error message, one line, with which `download` fails."""
     with pytest.raises(UserError) as error:
-        get(tmp_path, file, **source)
+        download(folder, file, **options)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
-def kept(tmp_path):
-    """Return the whole files in the store; their names are SHA-256 sums."""
-    return [file for file in (tmp_path / "store").iterdir() if len(file.name) == 64]
+def complete_files(folder):
+    """Return the complete files in the store; their names are SHA-256 sums of their URLs."""
+    return [file for file in (folder / "store").iterdir() if len(file.name) == 64]
 
 
-def left(tmp_path):
-    """Return all files in the store except lock files."""
-    return [f for f in (tmp_path / "store").iterdir() if f.suffix not in (".lock", ".guard")]
+def files_in_store(folder):
+    """Return all files in the store, also partial ones, except lock files."""
+    files = (folder / "store").iterdir()
+    return [file for file in files if file.suffix not in (".lock", ".guard")]
 
 
-def locked(tmp_path):
-    """Return the content of downloads.lock."""
-    return json.loads((tmp_path / "downloads.lock").read_text())
+def read_lock(folder):
+    """Return the content of downloads.lock: SHA-256 and size by URL."""
+    return json.loads((folder / "downloads.lock").read_text())
 
 
-def ranges(host, path="/x"):
-    """Return the Range that each request for a path asked for."""
-    return [seen.range for seen in host.asked(path)]
+def requested_ranges(host, path="/x"):
+    """Return the header Range of each request for a path; None for the whole file."""
+    return [request.range for request in host.asked(path)]
 
 
-# For a process of its own; its arguments are the folder and the URL.
-CHILD = """if True:
+# A program that downloads a file; its arguments are the folder of the store and the URL.
+DOWNLOAD_PROGRAM = """if True:
     import sys
     from pathlib import Path
     from bleuprint.corpus.download.fetch import Downloads, fetch

@@ -1,3 +1,5 @@
+"""Files come from a list of URLs, a mirror or the local disk; downloads.lock records their sums."""
+
 import json
 import os
 import subprocess
@@ -11,61 +13,119 @@ import pytest
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Downloads, downloads_of_environment, fetch
-from downloads import BODY, HALF, NEW, get, kept, left, locked, place, ranges, refused, sum_of
+from downloads import (
+    CONTENT,
+    HALF_SIZE,
+    NEW_CONTENT,
+    complete_files,
+    download,
+    download_error,
+    downloads_in,
+    files_in_store,
+    read_lock,
+    requested_ranges,
+    sha256_of,
+)
 from servers import Proxy, cut, running, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
-# Other places
+# Further URLs of a file: the setting `mirrors`
 
 
-def test_the_next_place_is_tried_when_one_fails(tmp_path, host, capfd):
-    wrong, right = host.put("/wrong", NEW), host.put("/right", BODY)
-    places = [host.url("/no"), "http://127.0.0.1:1/x", wrong, right, host.url("/never")]
-    file = File(url=places[0], mirrors=tuple(places[1:]), sha256=sum_of(BODY))
-    assert get(tmp_path, file) == BODY
-    assert not host.asked("/never")
-    assert kept(tmp_path)[0].name == sum_of(file.url.encode())
+def test_the_next_url_is_tried_if_one_fails(tmp_path, host, capfd):
+    missing_url = host.url("/no")
+    unreachable_url = "http://127.0.0.1:1/x"
+    wrong_url = host.put("/wrong", NEW_CONTENT)
+    right_url = host.put("/right", CONTENT)
+    later_url = host.url("/later")
+    file = File(
+        url=missing_url,
+        mirrors=(unreachable_url, wrong_url, right_url, later_url),
+        sha256=sha256_of(CONTENT),
+    )
+
+    assert download(tmp_path, file) == CONTENT
+
+    assert not host.asked("/later")
     lines = capfd.readouterr().err.splitlines()
-    told = [line for line in lines if "; trying http" in line]
-    assert [line.split(": ")[0] for line in told] == places[:3]
-    assert get(tmp_path, file) == BODY and len(host.asked("/right")) == 1
+    reported_urls = [line.split(": ")[0] for line in lines if "; trying http" in line]
+    assert reported_urls == [missing_url, unreachable_url, wrong_url]
 
 
-def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, monkeypatch):
+def test_a_file_from_another_url_is_stored_under_its_first_url(tmp_path, host):
+    right_url = host.put("/right", CONTENT)
+    file = File(url=host.url("/no"), mirrors=(right_url,), sha256=sha256_of(CONTENT))
+
+    assert download(tmp_path, file) == CONTENT
+    assert download(tmp_path, file) == CONTENT
+
+    assert complete_files(tmp_path)[0].name == sha256_of(host.url("/no").encode())
+    assert len(host.asked("/right")) == 1
+
+
+def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, monkeypatch):
     monkeypatch.setattr(http, "ATTEMPTS", 1)
-    first, second = host.put("/x", BODY), host.put("/y", BODY)
-    host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=first, mirrors=(second,), sha256=sum_of(BODY))) == BODY
-    assert ranges(host, "/y") == [f"bytes={HALF}-"]
+    first_url = host.put("/x", CONTENT)
+    second_url = host.put("/y", CONTENT)
+    host.script["/x"] = [cut(HALF_SIZE)]
+    file = File(url=first_url, mirrors=(second_url,), sha256=sha256_of(CONTENT))
+
+    assert download(tmp_path, file) == CONTENT
+
+    assert requested_ranges(host, "/y") == [f"bytes={HALF_SIZE}-"]
 
 
-def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monkeypatch):
+def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monkeypatch):
+    """Nothing would tell whether both halves come from the same version of the file."""
     monkeypatch.setattr(http, "ATTEMPTS", 1)
-    first, second = host.put("/x", BODY), host.put("/y", NEW)
-    host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=first, mirrors=(second,))) == NEW
-    assert ranges(host, "/y") == [None]
+    first_url = host.put("/x", CONTENT)
+    second_url = host.put("/y", NEW_CONTENT)
+    host.script["/x"] = [cut(HALF_SIZE)]
+
+    assert download(tmp_path, File(url=first_url, mirrors=(second_url,))) == NEW_CONTENT
+
+    assert requested_ranges(host, "/y") == [None]
 
 
-def test_local_files_and_file_urls_are_read_where_they_lie_and_not_locked(tmp_path, monkeypatch):
+# Local files
+
+
+def test_a_local_file_is_read_in_place_and_neither_stored_nor_locked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    inputs = tmp_path / "inputs"
-    inputs.mkdir()
-    (inputs / "a b").write_bytes(BODY)
-    local = File(path="inputs/a b")
-    by_url = File(url=(inputs / "a b").as_uri(), sha256=sum_of(BODY))
-    assert fetch(local, place(tmp_path)) == Path("inputs/a b")
-    assert fetch(by_url, place(tmp_path)) == inputs / "a b"
-    assert refused(tmp_path, File(path="inputs/no")) == "inputs/no: no such file"
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "a b").write_bytes(CONTENT)
+
+    path = fetch(File(path="inputs/a b"), downloads_in(tmp_path))
+
+    assert path == Path("inputs/a b")
     assert [file.name for file in tmp_path.iterdir()] == ["inputs"]
 
 
-def test_a_file_that_a_temporary_run_lacks(tmp_path, monkeypatch):
-    """Git ignores inputs/, and dvc exp run --temp copies what git and DVC track."""
+def test_a_file_url_is_read_in_place_and_neither_stored_nor_locked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    local_path = tmp_path / "inputs" / "a b"
+    local_path.parent.mkdir()
+    local_path.write_bytes(CONTENT)
+    file = File(url=local_path.as_uri(), sha256=sha256_of(CONTENT))
+
+    assert fetch(file, downloads_in(tmp_path)) == local_path
+
+    assert [file.name for file in tmp_path.iterdir()] == ["inputs"]
+
+
+def test_a_missing_local_file_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert download_error(tmp_path, File(path="inputs/no")) == "inputs/no: no such file"
+
+
+def test_a_local_file_that_is_missing_in_a_temporary_run_must_be_tracked(tmp_path, monkeypatch):
+    """Git ignores inputs/, and dvc exp run --temp copies only what Git and DVC track."""
     monkeypatch.setenv("DVC_ROOT", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
-    assert refused(tmp_path, File(path="inputs/no")) == (
+
+    assert download_error(tmp_path, File(path="inputs/no")) == (
         "inputs/no: no such file in this temporary run, which has what git or DVC tracks: "
         "dvc add inputs/no"
     )
@@ -74,82 +134,122 @@ def test_a_file_that_a_temporary_run_lacks(tmp_path, monkeypatch):
 # Proxies
 
 
-def test_a_proxy_of_the_environment_is_used(tmp_path, host, monkeypatch):
-    host.put("/v1/x", BODY)
+def test_a_file_is_fetched_through_the_proxy_in_http_proxy(tmp_path, host, monkeypatch):
+    host.put("/v1/x", CONTENT)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        assert get(tmp_path, File(url="http://data.invalid/v1/x")) == BODY
+
+        assert download(tmp_path, File(url="http://data.invalid/v1/x")) == CONTENT
+
     assert proxy.asked == ["http://data.invalid/v1/x"]
 
 
 def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
+    """The proxy of this test refuses tunnels with the status 403."""
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
-        message = refused(tmp_path, File(url="https://data.invalid/x"))
+
+        message = download_error(tmp_path, File(url="https://data.invalid/x"))
+
     assert proxy.asked == ["data.invalid:443"]
     assert "Tunnel connection failed: 403" in message
 
 
-def test_no_proxy_is_used_for_a_host_that_is_excepted(tmp_path, host, monkeypatch):
-    url = host.put("/x", BODY)
+def test_a_host_in_no_proxy_is_reached_without_the_proxy(tmp_path, host, monkeypatch):
+    url = host.put("/x", CONTENT)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert get(tmp_path, File(url=url)) == BODY
+
+        assert download(tmp_path, File(url=url)) == CONTENT
+
     assert proxy.asked == []
 
 
-# Mirrors
+# Mirrors of all hosts: the variable BLEUPRINT_MIRROR
 
 
-def put_in_mirror(tmp_path, name, body):
+def put_in_mirror(tmp_path, name, content):
+    """Write the copy of a file to the folder mirror/, and return its path.
+
+    Args:
+        tmp_path: The folder of the test.
+        name: The name of the host, and the path of the file there.
+        content: The content of the file.
+    """
     path = tmp_path / "mirror" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(body)
+    path.write_bytes(content)
     return path
 
 
-def test_a_mirror_folder_stands_in_for_every_host(tmp_path):
-    copy = put_in_mirror(tmp_path, "data.invalid/v1/y z?f=x", BODY)
-    file = File(url="https://data.invalid/v1/y%20z?f=x", sha256=sum_of(BODY))
-    for mirror in (tmp_path / "mirror", f"file://{tmp_path}/mirror"):
-        assert fetch(file, place(tmp_path, mirror=str(mirror))) == copy
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_a_mirror_folder_replaces_every_host(tmp_path, prefix):
+    copy = put_in_mirror(tmp_path, "data.invalid/v1/y z?f=x", CONTENT)
+    file = File(url="https://data.invalid/v1/y%20z?f=x", sha256=sha256_of(CONTENT))
+    source = downloads_in(tmp_path, mirror=f"{prefix}{tmp_path}/mirror")
+
+    assert fetch(file, source) == copy
 
 
-def test_each_address_has_its_place_in_the_mirror(tmp_path, capfd):
-    put_in_mirror(tmp_path, "b.invalid/x", NEW)
-    copy = put_in_mirror(tmp_path, "c.invalid/x", BODY)
-    urls = [f"https://{name}.invalid/x" for name in "abc"]
-    file = File(url=urls[0], mirrors=tuple(urls[1:]), sha256=sum_of(BODY))
-    assert fetch(file, place(tmp_path, mirror=str(tmp_path / "mirror"))) == copy
+def test_the_mirror_has_a_folder_for_the_host_of_each_url(tmp_path, capfd):
+    put_in_mirror(tmp_path, "b.invalid/x", NEW_CONTENT)
+    right_copy = put_in_mirror(tmp_path, "c.invalid/x", CONTENT)
+    file = File(
+        url="https://a.invalid/x",
+        mirrors=("https://b.invalid/x", "https://c.invalid/x"),
+        sha256=sha256_of(CONTENT),
+    )
+    source = downloads_in(tmp_path, mirror=str(tmp_path / "mirror"))
+
+    assert fetch(file, source) == right_copy
+
+    # A line each for the missing copy of a.invalid and the wrong copy of b.invalid.
     assert capfd.readouterr().err.count("\n") == 2
-    copy.unlink()
-    message = refused(tmp_path, file, mirror=str(tmp_path / "mirror"))
-    assert "a.invalid/x" in message and "c.invalid/x" in message and "BLEUPRINT_MIRROR" in message
-    assert str(tmp_path / "mirror/b.invalid/x") in message and sum_of(NEW) in message
+
+
+def test_if_the_mirror_has_no_right_copy_the_error_names_all_places(tmp_path):
+    wrong_copy = put_in_mirror(tmp_path, "b.invalid/x", NEW_CONTENT)
+    file = File(
+        url="https://a.invalid/x",
+        mirrors=("https://b.invalid/x", "https://c.invalid/x"),
+        sha256=sha256_of(CONTENT),
+    )
+
+    message = download_error(tmp_path, file, mirror=str(tmp_path / "mirror"))
+
+    assert "a.invalid/x" in message
+    assert "c.invalid/x" in message
+    assert "BLEUPRINT_MIRROR" in message
+    assert str(wrong_copy) in message
+    assert sha256_of(NEW_CONTENT) in message
 
 
 def test_a_mirror_may_be_a_url(tmp_path, host):
-    host.put("/copies/b.invalid/v1/x", BODY)
+    host.put("/copies/b.invalid/v1/x", CONTENT)
     file = File(url="https://a.invalid/v1/x", mirrors=("https://b.invalid/v1/x",))
-    assert get(tmp_path, file, mirror=host.url("/copies/")) == BODY
-    assert [seen.path for seen in host.seen] == ["/copies/a.invalid/v1/x", "/copies/b.invalid/v1/x"]
-    assert kept(tmp_path)[0].name == sum_of(file.url.encode())
+
+    assert download(tmp_path, file, mirror=host.url("/copies/")) == CONTENT
+
+    requested_paths = [request.path for request in host.seen]
+    assert requested_paths == ["/copies/a.invalid/v1/x", "/copies/b.invalid/v1/x"]
+    assert complete_files(tmp_path)[0].name == sha256_of(b"https://a.invalid/v1/x")
 
 
 @pytest.mark.parametrize("path", ["../x", "%2e%2e/x", "a/..%2fx"])
-def test_an_address_cannot_leave_the_mirror(tmp_path, path):
-    message = refused(tmp_path, File(url=f"https://data.invalid/{path}"), mirror=str(tmp_path))
-    assert "'..' in the path" in message
+def test_a_url_cannot_lead_out_of_the_mirror(tmp_path, path):
+    file = File(url=f"https://data.invalid/{path}")
+
+    assert "'..' in the path" in download_error(tmp_path, file, mirror=str(tmp_path))
 
 
 # downloads.lock
 
 
-def test_processes_that_record_at_once_lose_no_entry(tmp_path):
-    (tmp_path / "file").write_bytes(BODY)
-    code = """if True:
+def test_processes_that_record_sums_at_the_same_time_lose_no_entry(tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT)
+    program = """if True:
         import sys
         from pathlib import Path
         from bleuprint.corpus.download.fetch import Downloads
@@ -160,136 +260,186 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
             source.unrecorded[f"http://{name}/{i}"] = folder / "file"
             source.record()
     """
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    started = [subprocess.Popen([*command, name], stdin=subprocess.PIPE) for name in "abc"]
-    for process in started:
+    processes = []
+    for name in "abc":
+        command = [sys.executable, "-c", program, str(tmp_path), name]
+        processes.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+
+    # The processes begin when their input is closed.
+    for process in processes:
         process.stdin.close()
-    assert [process.wait() for process in started] == [0, 0, 0]
-    assert len(locked(tmp_path)) == 30
-    assert list(locked(tmp_path)) == sorted(locked(tmp_path))
+
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    urls = list(read_lock(tmp_path))
+    assert len(urls) == 3 * 10
+    assert urls == sorted(urls)
 
 
-def test_a_download_does_not_wait_for_that_of_another_file(tmp_path, host):
-    """And the entry that one records while the other runs is there at the end."""
-    over = threading.Event()
-    slow, fast = host.put("/slow", BODY), host.put("/fast", NEW)
-    host.script["/slow"] = [stall(HALF, over)]
-    threads = [
-        threading.Thread(target=get, args=(tmp_path, File(url=url)), daemon=True)
-        for url in (slow, fast)
-    ]
+def test_a_download_does_not_wait_for_the_download_of_another_file(tmp_path, host):
+    slow_url = host.put("/slow", CONTENT)
+    fast_url = host.put("/fast", NEW_CONTENT)
+    may_finish = threading.Event()
+    host.script["/slow"] = [stall(HALF_SIZE, may_finish)]
+    slow = threading.Thread(target=download, args=(tmp_path, File(url=slow_url)), daemon=True)
+    fast = threading.Thread(target=download, args=(tmp_path, File(url=fast_url)), daemon=True)
+
     try:
-        threads[0].start()
-        wait_until(lambda: any(seen.sent for seen in host.asked("/slow")))
-        threads[1].start()
-        threads[1].join(60)
-        assert not threads[1].is_alive()
-        assert threads[0].is_alive()
-        assert list(locked(tmp_path)) == [fast]
+        slow.start()
+        wait_until_bytes_are_sent(host, "/slow")
+        fast.start()
+        fast.join(60)
+        assert not fast.is_alive()
+        assert slow.is_alive()
+        assert list(read_lock(tmp_path)) == [fast_url]
     finally:
-        over.set()
-    threads[0].join(60)
-    assert {url: each["sha256"] for url, each in locked(tmp_path).items()} == {
-        fast: sum_of(NEW),
-        slow: sum_of(BODY),
-    }
+        may_finish.set()
+    slow.join(60)
+
+    # The slow download keeps the entry that was recorded while it ran.
+    sums = {url: entry["sha256"] for url, entry in read_lock(tmp_path).items()}
+    assert sums == {fast_url: sha256_of(NEW_CONTENT), slow_url: sha256_of(CONTENT)}
 
 
-def wait_until(holds):
+def wait_until_bytes_are_sent(host, path):
+    """Wait until the host has sent the first bytes of a file, at most a minute."""
     deadline = time.monotonic() + 60
-    while not holds():
+    while not any(request.sent for request in host.asked(path)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def test_a_file_with_a_sha256_in_the_settings_is_not_locked(tmp_path, host):
-    get(tmp_path, File(url=host.put("/x", BODY), sha256=sum_of(BODY)))
+    download(tmp_path, File(url=host.put("/x", CONTENT), sha256=sha256_of(CONTENT)))
+
     assert not (tmp_path / "downloads.lock").exists()
 
 
-def test_a_recorded_sum_stays_when_the_file_is_recorded_again(tmp_path):
-    """As when another process has recorded the URL in the meantime."""
+def test_the_sum_that_was_recorded_first_stays(tmp_path):
+    """Another process may record the URL between a download and its record."""
     url = "http://a"
-    file = tmp_path / "file"
-    for body in (BODY, NEW):
-        file.write_bytes(body)
-        source = place(tmp_path)
-        source.unrecorded[url] = file
+    path = tmp_path / "file"
+
+    for content in (CONTENT, NEW_CONTENT):
+        path.write_bytes(content)
+        source = downloads_in(tmp_path)
+        source.unrecorded[url] = path
         source.record()
-    assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
+
+    assert read_lock(tmp_path) == {url: {"sha256": sha256_of(CONTENT), "size": len(CONTENT)}}
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
+    ("content", "problem"),
     [
-        ('{\n<<<<<<< ours\n  "http://a": {}\n}\n', "line 2"),
-        ("[]", "[] is not a mapping"),
-        ('{"http://a": 1}', "damaged"),
-        ('{"http://a": {"size": 1}}', "field http://a.sha256 is missing"),
+        pytest.param('{\n<<<<<<< ours\n  "http://a": {}\n}\n', "line 2", id="merge conflict"),
+        pytest.param("[]", "[] is not a mapping", id="list"),
+        pytest.param('{"http://a": 1}', "damaged", id="number as entry"),
+        pytest.param(
+            '{"http://a": {"size": 1}}', "field http://a.sha256 is missing", id="entry without sum"
+        ),
     ],
 )
-def test_a_damaged_lock_is_refused(tmp_path, content, place):
+def test_a_damaged_lock_is_refused(tmp_path, content, problem):
     lock = tmp_path / "downloads.lock"
     lock.write_text(content)
-    message = refused(tmp_path, File(url="http://a"))
-    assert message.startswith(f"{lock} is damaged: ") and place in message
+
+    message = download_error(tmp_path, File(url="http://a"))
+
+    assert message.startswith(f"{lock} is damaged: ")
+    assert problem in message
 
 
 def empty_store(tmp_path):
-    """As on another machine, to which the lock came by git."""
-    for file in kept(tmp_path):
+    """Remove downloaded files, as on another machine, where only downloads.lock is, from Git."""
+    for file in complete_files(tmp_path):
         file.unlink()
 
 
-def test_a_changed_file_is_refused_until_its_entry_is_removed(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url))
+def test_a_file_that_differs_from_the_lock_is_refused_each_time(tmp_path, host):
+    url = host.put("/x", CONTENT)
+    download(tmp_path, File(url=url))
     empty_store(tmp_path)
-    host.put("/x", NEW)
-    lock = tmp_path / "downloads.lock"
+    host.put("/x", NEW_CONTENT)
+
     for _ in range(2):
-        message = refused(tmp_path, File(url=url))
-        assert sum_of(BODY) in message and sum_of(NEW) in message
-        assert message.endswith(f"remove the entry {url} from {lock} and what is in work/downloads")
-        assert left(tmp_path) == []
-    lock.write_text("{}")
-    assert get(tmp_path, File(url=url)) == NEW
-    assert locked(tmp_path)[url]["sha256"] == sum_of(NEW)
+        message = download_error(tmp_path, File(url=url))
+        assert sha256_of(CONTENT) in message
+        assert sha256_of(NEW_CONTENT) in message
+        assert message.endswith(
+            f"remove the entry {url} from {tmp_path / 'downloads.lock'} and what is in "
+            "work/downloads"
+        )
+        assert files_in_store(tmp_path) == []
 
 
-def test_a_stored_file_that_is_not_the_locked_one_is_fetched_anew(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url), lock=False)
-    host.put("/x", NEW)
-    lock = {url: {"sha256": sum_of(NEW), "size": len(NEW)}}
-    (tmp_path / "downloads.lock").write_text(json.dumps(lock))
-    assert get(tmp_path, File(url=url)) == NEW
-
-
-def test_the_lock_holds_for_mirrors_and_other_places(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url))
+def test_a_changed_file_is_accepted_once_its_entry_was_removed_from_the_lock(tmp_path, host):
+    url = host.put("/x", CONTENT)
+    download(tmp_path, File(url=url))
     empty_store(tmp_path)
-    copy = put_in_mirror(tmp_path, "127.0.0.1/x", NEW)
-    message = refused(tmp_path, File(url=url), mirror=str(tmp_path / "mirror"))
-    assert str(copy) in message and sum_of(BODY) in message and f"remove the entry {url}" in message
-    host.script["/x"] = [status(404)] * 2
-    wrong, right = host.put("/wrong", NEW), host.put("/right", BODY)
-    assert sum_of(NEW) in refused(tmp_path, File(url=url, mirrors=(wrong,)))
-    assert get(tmp_path, File(url=url, mirrors=(wrong, right))) == BODY
+    host.put("/x", NEW_CONTENT)
+    download_error(tmp_path, File(url=url))
+
+    (tmp_path / "downloads.lock").write_text("{}")
+
+    assert download(tmp_path, File(url=url)) == NEW_CONTENT
+    assert read_lock(tmp_path)[url]["sha256"] == sha256_of(NEW_CONTENT)
 
 
-def test_a_download_without_a_sum_is_locked_under_its_address_also_from_a_mirror(tmp_path):
-    put_in_mirror(tmp_path, "data.invalid/x", BODY)
+def test_a_stored_file_that_differs_from_the_lock_is_downloaded_again(tmp_path, host):
+    url = host.put("/x", CONTENT)
+    download(tmp_path, File(url=url), has_lock=False)
+    host.put("/x", NEW_CONTENT)
+    lock = {url: {"sha256": sha256_of(NEW_CONTENT), "size": len(NEW_CONTENT)}}
+    (tmp_path / "downloads.lock").write_text(json.dumps(lock))
+
+    assert download(tmp_path, File(url=url)) == NEW_CONTENT
+
+
+@pytest.fixture
+def locked_url(tmp_path, host):
+    """The URL of a file whose sum is in downloads.lock, but which is not in the store."""
+    url = host.put("/x", CONTENT)
+    download(tmp_path, File(url=url))
+    empty_store(tmp_path)
+    return url
+
+
+def test_a_copy_in_a_mirror_that_differs_from_the_lock_is_refused(tmp_path, locked_url):
+    wrong_copy = put_in_mirror(tmp_path, "127.0.0.1/x", NEW_CONTENT)
+
+    message = download_error(tmp_path, File(url=locked_url), mirror=str(tmp_path / "mirror"))
+
+    assert str(wrong_copy) in message
+    assert sha256_of(CONTENT) in message
+    assert f"remove the entry {locked_url}" in message
+
+
+def test_a_file_from_another_url_must_have_the_locked_sum(tmp_path, host, locked_url):
+    host.script["/x"] = [status(404), status(404)]
+    wrong_url = host.put("/wrong", NEW_CONTENT)
+    right_url = host.put("/right", CONTENT)
+
+    message = download_error(tmp_path, File(url=locked_url, mirrors=(wrong_url,)))
+    assert sha256_of(NEW_CONTENT) in message
+
+    file = File(url=locked_url, mirrors=(wrong_url, right_url))
+    assert download(tmp_path, file) == CONTENT
+
+
+def test_a_file_from_a_mirror_is_locked_under_its_url(tmp_path):
+    put_in_mirror(tmp_path, "data.invalid/x", CONTENT)
     url = "https://data.invalid/x"
-    get(tmp_path, File(url=url), mirror=str(tmp_path / "mirror"))
-    assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
+
+    download(tmp_path, File(url=url), mirror=str(tmp_path / "mirror"))
+
+    assert read_lock(tmp_path) == {url: {"sha256": sha256_of(CONTENT), "size": len(CONTENT)}}
 
 
-def test_the_environment_says_where_files_come_from_and_are_kept(tmp_path, monkeypatch):
+def test_environment_variables_set_the_mirror_and_the_folder_of_the_project(tmp_path, monkeypatch):
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setenv("BLEUPRINT_MIRROR", "/copies")
+
+    downloads = downloads_of_environment()
+
     root = Path(os.path.realpath(tmp_path))
-    assert downloads_of_environment() == Downloads(
-        "/copies", root / "work/downloads", root / "downloads.lock"
-    )
+    assert downloads == Downloads("/copies", root / "work/downloads", root / "downloads.lock")

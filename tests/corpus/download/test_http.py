@@ -1,4 +1,4 @@
-"""Downloads over HTTP, whole and resumed, in one process or in the next."""
+"""Files are downloaded over HTTP: whole or resumed, in one process or in the next."""
 
 import signal
 import socket
@@ -16,51 +16,81 @@ from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
-from downloads import BODY, CHILD, HALF, get, kept, left, ranges, refused, sum_of
+from downloads import (
+    CONTENT,
+    DOWNLOAD_PROGRAM,
+    HALF_SIZE,
+    complete_files,
+    download,
+    download_error,
+    files_in_store,
+    requested_ranges,
+    sha256_of,
+)
 from servers import cut, hang_up, in_chunks, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
-REST = f"bytes={HALF}-"
-
 
 @pytest.fixture
 def file(host):
-    return File(url=host.put("/x", BODY), sha256=sum_of(BODY))
+    """A file at /x of the host, with the SHA-256 of its content."""
+    return File(url=host.put("/x", CONTENT), sha256=sha256_of(CONTENT))
 
 
 # Whole files
 
 
-def test_a_file_is_fetched_once_and_kept(tmp_path, host, file):
-    assert get(tmp_path, file) == get(tmp_path, file) == BODY
-    assert [seen.headers["Accept-Encoding"] for seen in host.seen] == ["identity"]
-    assert left(tmp_path) == kept(tmp_path)
-    assert kept(tmp_path)[0].name == sum_of(file.url.encode())
+def test_a_file_is_downloaded_once_and_kept(tmp_path, host, file):
+    assert download(tmp_path, file) == CONTENT
+    assert download(tmp_path, file) == CONTENT
+
+    assert len(host.seen) == 1
+    assert files_in_store(tmp_path) == complete_files(tmp_path)
+    assert complete_files(tmp_path)[0].name == sha256_of(file.url.encode())
 
 
-def test_redirects_are_followed_also_when_resuming(tmp_path, host, file):
-    host.script["/old"] = [status(302, Location=file.url)] * 2
-    host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=host.url("/old"), sha256=sum_of(BODY))) == BODY
-    assert ranges(host) == [None, REST]
+def test_a_file_is_requested_without_compression(tmp_path, host, file):
+    download(tmp_path, file)
+
+    assert host.seen[0].headers["Accept-Encoding"] == "identity"
+
+
+def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, file):
+    host.script["/old"] = [status(302, Location=file.url), status(302, Location=file.url)]
+    host.script["/x"] = [cut(HALF_SIZE)]
+
+    content = download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT)))
+
+    assert content == CONTENT
+    assert requested_ranges(host) == [None, f"bytes={HALF_SIZE}-"]
+
+
+def test_a_host_on_this_machine_may_redirect_to_this_machine(tmp_path, host, file):
+    """A mirror may run on this machine."""
+    url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
+    host.script["/old"] = [status(302, Location=url_on_this_machine)]
+
+    assert download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT))) == CONTENT
 
 
 def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, monkeypatch):
-    """The test's host stands for a public one; localhost is this machine."""
-    target = file.url.replace("127.0.0.1", "localhost")
-    host.script["/old"] = [status(302, Location=target)] * 2
-    given = File(url=host.url("/old"), sha256=sum_of(BODY))
-    assert get(tmp_path, given) == BODY  # a mirror on this machine
+    """Here, 127.0.0.1 counts as a public host, and localhost is this machine."""
     monkeypatch.setattr(http, "_is_internal", lambda url: "localhost" in url)
-    asked = len(host.asked("/x"))
-    message = refused(tmp_path, replace(given, sha256="0" * 64))
-    assert f"{given.url}: redirects to {target}, an address of this machine" in message
-    assert len(host.asked("/x")) == asked
+    url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
+    host.script["/old"] = [status(302, Location=url_on_this_machine)]
+    redirected_url = host.url("/old")
+
+    message = download_error(tmp_path, replace(file, url=redirected_url))
+
+    assert (
+        f"{redirected_url}: redirects to {url_on_this_machine}, an address of this machine"
+    ) in message
+    assert host.asked("/x") == []
 
 
 @pytest.mark.parametrize(
-    ("host", "internal"),
+    ("host", "is_internal"),
     [
         ("127.0.0.1", True),
         ("127.1", True),
@@ -77,95 +107,146 @@ def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, mon
         ("no-such-host.invalid", False),
     ],
 )
-def test_addresses_that_are_not_of_the_internet(host, internal):
-    assert http._is_internal(f"http://{host}/x") == internal
+def test_addresses_outside_of_the_internet_are_internal(host, is_internal):
+    assert http._is_internal(f"http://{host}/x") == is_internal
 
 
 @pytest.mark.parametrize("code", [404, 403, 410])
 def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     host.script["/no"] = [status(code)] * 9
-    message = refused(tmp_path, File(url=host.url("/no")))
-    assert host.url("/no") in message and f"HTTP {code}" in message
+
+    message = download_error(tmp_path, File(url=host.url("/no")))
+
+    assert host.url("/no") in message
+    assert f"HTTP {code}" in message
     assert "BLEUPRINT_MIRROR" in message
-    assert len(host.seen) == 1 and pauses == []
+    assert len(host.seen) == 1
+    assert pauses == []
 
 
-@pytest.mark.parametrize(
-    ("known", "shown"),
-    [({"sha256": "0" * 64}, ("0" * 64, sum_of(BODY))), ({"size": 7}, ("7 bytes", str(len(BODY))))],
-)
-def test_a_wrong_sum_or_size_shows_both_and_leaves_nothing(tmp_path, host, known, shown):
-    url = host.put("/x", BODY)
-    message = refused(tmp_path, File(url=url, **known))
-    assert all(part in message for part in (url, *shown))
-    assert left(tmp_path) == [] and len(host.seen) == 1
+def test_a_wrong_sum_is_an_error_that_shows_both_sums_and_leaves_no_file(tmp_path, host):
+    url = host.put("/x", CONTENT)
+    expected_sum = "0" * 64
+
+    message = download_error(tmp_path, File(url=url, sha256=expected_sum))
+
+    assert url in message
+    assert expected_sum in message
+    assert sha256_of(CONTENT) in message
+    assert files_in_store(tmp_path) == []
+    assert len(host.seen) == 1
 
 
-def test_letters_of_a_url_are_quoted_once(tmp_path, host):
-    host.put("/%C3%A4%25?q=%C3%B6&r=1", BODY)
-    assert get(tmp_path, File(url=host.url("/ä%25?q=ö&r=1"))) == BODY
+def test_a_wrong_size_is_an_error_that_shows_both_sizes_and_leaves_no_file(tmp_path, host):
+    url = host.put("/x", CONTENT)
+
+    message = download_error(tmp_path, File(url=url, size=7))
+
+    assert url in message
+    assert "7 bytes" in message
+    assert str(len(CONTENT)) in message
+    assert files_in_store(tmp_path) == []
+    assert len(host.seen) == 1
 
 
-def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
-    url = host.url("/x")
-    host.script["/x"] = [in_chunks(BODY[:HALF], BODY[HALF:])]
-    assert get(tmp_path, File(url=url)) == BODY
+def test_letters_of_a_url_are_quoted_but_not_twice(tmp_path, host):
+    host.put("/%C3%A4%25?q=%C3%B6&r=1", CONTENT)
+
+    assert download(tmp_path, File(url=host.url("/ä%25?q=ö&r=1"))) == CONTENT
+
+
+def test_a_response_in_chunks_without_a_length_is_read_to_its_end(tmp_path, host):
+    host.script["/x"] = [in_chunks(CONTENT[:HALF_SIZE], CONTENT[HALF_SIZE:])]
+
+    assert download(tmp_path, File(url=host.url("/x"))) == CONTENT
     assert len(host.seen) == 1
 
 
 # Errors that may pass
 
 
-@pytest.mark.parametrize("error_of", [status(503), hang_up, cut(9)])
-def test_a_lasting_error_ends_after_five_attempts_with_growing_pauses(
-    tmp_path, host, pauses, capfd, error_of
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(status(503), id="HTTP 503"),
+        pytest.param(hang_up, id="connection closed"),
+        pytest.param(cut(9), id="cut short after 9 bytes"),
+    ],
+)
+def test_a_download_fails_after_five_attempts_with_growing_pauses(
+    tmp_path, host, pauses, capfd, failure
 ):
-    url = host.put("/x", BODY, ranges=False)
-    host.script["/x"] = [error_of] * 99
-    assert "cannot be fetched" in refused(tmp_path, File(url=url))
-    assert len(host.seen) == http.ATTEMPTS == 5
+    url = host.put("/x", CONTENT, ranges=False)
+    host.script["/x"] = [failure] * 99
+
+    message = download_error(tmp_path, File(url=url))
+
+    assert "cannot be fetched" in message
+    assert http.ATTEMPTS == 5
+    assert len(host.seen) == 5
     assert pauses == [1, 2, 4, 8]
+    # One line before each pause.
     assert capfd.readouterr().err.count(f"{url}: ") == 4
-    assert kept(tmp_path) == []
+    assert complete_files(tmp_path) == []
 
 
-def test_attempts_that_make_progress_do_not_count(tmp_path, host, file, monkeypatch):
+def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
+    # More attempts than are allowed without progress.
     host.script["/x"] = [cut(20_000)] * 12
-    assert get(tmp_path, file) == BODY
-    assert ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
+
+    assert download(tmp_path, file) == CONTENT
+
+    assert requested_ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
 
 
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504])
-def test_an_error_of_a_server_that_may_pass_is_tried_again(tmp_path, host, file, code):
+def test_a_server_error_that_may_pass_is_tried_again(tmp_path, host, file, code):
     host.script["/x"] = [status(code)]
-    assert get(tmp_path, file) == BODY
+
+    assert download(tmp_path, file) == CONTENT
     assert len(host.seen) == 2
 
 
-def test_attempts_that_download_the_same_bytes_again_count(tmp_path, host, monkeypatch):
+def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host, monkeypatch):
     """Without a SHA-256 each attempt begins at the first byte, so none of them is progress."""
     monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
-    url = host.put("/x", BODY)
+    url = host.put("/x", CONTENT)
     host.script["/x"] = [cut(20_000)] * 99
-    assert "IncompleteRead(20000 bytes read, " in refused(tmp_path, File(url=url))
+
+    message = download_error(tmp_path, File(url=url))
+
+    assert "IncompleteRead(20000 bytes read, " in message
     assert len(host.seen) == http.ATTEMPTS
 
 
-def test_retry_after_in_seconds(tmp_path, host, file, pauses):
+def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, pauses):
     host.script["/x"] = [status(503, Retry_After="77"), status(429, Retry_After="0")]
-    assert get(tmp_path, file) == BODY
+
+    assert download(tmp_path, file) == CONTENT
+
+    # Without Retry-After, the pauses would be 1 and 2 seconds.
     assert pauses == [77, 2]
 
 
-def test_a_retry_after_that_is_too_long_ends_the_download(tmp_path, host, pauses):
+def test_a_download_fails_if_the_server_asks_for_a_pause_of_a_day(tmp_path, host, pauses):
     host.script["/x"] = [status(503, Retry_After="86400")]
-    message = refused(tmp_path, File(url=host.url("/x")))
-    assert "HTTP 503" in message and "Retry-After: 86400" in message and pauses == []
+
+    message = download_error(tmp_path, File(url=host.url("/x")))
+
+    assert "HTTP 503" in message
+    assert "Retry-After: 86400" in message
+    assert pauses == []
 
 
-@pytest.mark.parametrize(("listens", "message"), [(False, "refused"), (True, "timed out")])
-def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, message):
+@pytest.mark.parametrize(
+    ("listens", "problem"),
+    [
+        pytest.param(False, "refused", id="no server"),
+        pytest.param(True, "timed out", id="server that never answers"),
+    ],
+)
+def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, problem):
     monkeypatch.setattr(http, "TIMEOUT", 0.05)
     monkeypatch.setattr(http, "ATTEMPTS", 2)
     with socket.socket() as silent:
@@ -173,133 +254,222 @@ def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, me
         if listens:
             silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
-        found = refused(tmp_path, File(url=url))
-    assert url in found and message in found and "BLEUPRINT_MIRROR" in found
+
+        message = download_error(tmp_path, File(url=url))
+
+    assert url in message
+    assert problem in message
+    assert "BLEUPRINT_MIRROR" in message
 
 
-def test_a_server_without_length_does_not_fill_the_disk_nor_drip_for_ever(
-    tmp_path, host, monkeypatch
-):
-    def answer(bytes_, pause):
-        def send(handler, _):
-            handler.head(200, {})
-            for _ in range(1000):
-                handler.body(bytes_)
-                time.sleep(pause)
+def send_repeatedly(content, pause):
+    """Return a response without a length that sends content 1,000 times.
 
-        return send
+    Args:
+        content: The bytes.
+        pause: The seconds between two times.
+    """
 
-    host.script["/x"] = [answer(bytes(200_000), 0)]
-    assert "expected 7 bytes, found " in refused(tmp_path, File(url=host.url("/x"), size=7))
+    def send(handler, _):
+        handler.head(200, {})
+        for _ in range(1000):
+            handler.body(content)
+            time.sleep(pause)
+
+    return send
+
+
+def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tmp_path, host):
+    """Otherwise it would fill the disk. The server would send 200 MB."""
+    host.script["/x"] = [send_repeatedly(bytes(200_000), pause=0)]
+
+    message = download_error(tmp_path, File(url=host.url("/x"), size=7))
+
+    assert "expected 7 bytes, found " in message
+    assert host.seen[0].sent < 100_000_000
+
+
+def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monkeypatch):
     monkeypatch.setattr(http, "PERIOD", 0.5)
     monkeypatch.setattr(http, "ATTEMPTS", 2)
-    host.script["/x"] = [answer(b"x", 0.02)] * 2
-    message = refused(tmp_path, File(url=host.url("/x")))
+    host.script["/x"] = [send_repeatedly(b"x", pause=0.02), send_repeatedly(b"x", pause=0.02)]
+
+    message = download_error(tmp_path, File(url=host.url("/x")))
+
     assert "fewer than 65536 bytes in 0.5 seconds" in message
-    assert host.seen[0].sent < 100_000_000 and max(seen.sent for seen in host.seen[1:]) < 500
+    assert len(host.seen) == 2
+    for request in host.seen:
+        assert request.sent < 500
 
 
 # Downloads that break off and are resumed
 
 
-@pytest.mark.parametrize("ranges_known", [True, False])
-@pytest.mark.parametrize("known", [{}, {"sha256": sum_of(BODY)}])
-def test_only_a_file_with_a_sum_is_resumed(tmp_path, host, known, ranges_known):
-    url = host.put("/x", BODY, ranges=ranges_known, ETag='"one"')
-    host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=url, **known)) == BODY
-    assert ranges(host) == [None, REST if known else None]
-    assert host.seen[1].sent == len(BODY) - (HALF if known and ranges_known else 0)
-    assert left(tmp_path) == kept(tmp_path)
+@pytest.mark.parametrize(
+    ("sha256", "accepts_ranges", "requested_range", "sent_bytes"),
+    [
+        pytest.param(
+            sha256_of(CONTENT),
+            True,
+            f"bytes={HALF_SIZE}-",
+            HALF_SIZE,
+            id="file with a sum: the rest is sent",
+        ),
+        pytest.param(
+            sha256_of(CONTENT),
+            False,
+            f"bytes={HALF_SIZE}-",
+            len(CONTENT),
+            id="server that ignores ranges: the whole file is sent",
+        ),
+        pytest.param(
+            None, True, None, len(CONTENT), id="file without a sum: the whole file is requested"
+        ),
+        pytest.param(
+            None, False, None, len(CONTENT), id="file without a sum from a server without ranges"
+        ),
+    ],
+)
+def test_only_a_file_with_a_sum_is_resumed(
+    tmp_path, host, sha256, accepts_ranges, requested_range, sent_bytes
+):
+    url = host.put("/x", CONTENT, ranges=accepts_ranges, ETag='"one"')
+    host.script["/x"] = [cut(HALF_SIZE)]
+
+    assert download(tmp_path, File(url=url, sha256=sha256)) == CONTENT
+
+    assert requested_ranges(host) == [None, requested_range]
+    assert host.seen[1].sent == sent_bytes
+    assert files_in_store(tmp_path) == complete_files(tmp_path)
 
 
 def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "TIMEOUT", 1.0)
-    over = threading.Event()
-    host.script["/x"] = [stall(HALF, over)]
-    assert get(tmp_path, file) == BODY
-    assert HALF - (1 << 16) < int(ranges(host)[1].removeprefix("bytes=").removesuffix("-")) <= HALF
-    over.set()
+    may_finish = threading.Event()
+    host.script["/x"] = [stall(HALF_SIZE, may_finish)]
+
+    assert download(tmp_path, file) == CONTENT
+
+    resumed_range = requested_ranges(host)[1]
+    resumed_at = int(resumed_range.removeprefix("bytes=").removesuffix("-"))
+    # The last read may have returned less than its 64 KiB, which are then lost.
+    assert HALF_SIZE - (1 << 16) < resumed_at <= HALF_SIZE
+    may_finish.set()
 
 
 @pytest.fixture
-def partial(tmp_path, host, file, monkeypatch):
-    """What an earlier process left of `file`: its first half."""
-    host.script["/x"] = [cut(HALF)]
+def partial_file(tmp_path, host, file, monkeypatch):
+    """The first half of `file`, which an earlier process downloaded."""
+    host.script["/x"] = [cut(HALF_SIZE)]
     with monkeypatch.context() as patch:
         patch.setattr(http, "ATTEMPTS", 1)
-        refused(tmp_path, file)
+        download_error(tmp_path, file)
     host.seen.clear()
-    (partial,) = left(tmp_path)
-    assert partial.read_bytes() == BODY[:HALF]
-    return partial
+    files = files_in_store(tmp_path)
+    assert len(files) == 1
+    assert files[0].read_bytes() == CONTENT[:HALF_SIZE]
+    return files[0]
 
 
-@pytest.mark.usefixtures("partial")
-def test_another_process_resumes_with_its_progress(tmp_path, host, file, monkeypatch):
-    shown = []
+@pytest.mark.usefixtures("partial_file")
+def test_the_next_process_resumes_a_download(tmp_path, host, file):
+    """An earlier process downloaded the first half of the file."""
+    host.script["/x"] = [cut(1000)]
 
-    class Shown(Progress):
+    assert download(tmp_path, file) == CONTENT
+
+    assert requested_ranges(host) == [f"bytes={HALF_SIZE}-", f"bytes={HALF_SIZE + 1000}-"]
+
+
+@pytest.mark.usefixtures("partial_file")
+def test_the_progress_bar_of_a_resumed_download_starts_at_what_is_there(
+    tmp_path, host, file, monkeypatch
+):
+    """An earlier process downloaded the first half of the file."""
+    bars = []
+
+    class RecordedProgress(Progress):
+        """A progress bar that records its arguments, and how far it advances."""
+
         def __init__(self, what, total, unit, start):
-            shown.append([what, total, unit, start])
+            bars.append([what, total, unit, start])
             super().__init__(what, total, unit, start)
 
         def advance(self, count):
-            shown[-1][-1] += count
+            bars[-1][-1] += count
 
-    monkeypatch.setattr(http, "Progress", Shown)
+    monkeypatch.setattr(http, "Progress", RecordedProgress)
     host.script["/x"] = [cut(1000)]
-    assert get(tmp_path, file) == BODY
-    assert ranges(host) == [REST, f"bytes={HALF + 1000}-"]
-    assert shown == [["x", len(BODY), "B", end] for end in (HALF + 1000, len(BODY))]
+
+    download(tmp_path, file)
+
+    # The first attempt breaks off after 1,000 bytes, the second one reaches the end.
+    assert bars == [
+        ["x", len(CONTENT), "B", HALF_SIZE + 1000],
+        ["x", len(CONTENT), "B", len(CONTENT)],
+    ]
 
 
-def test_a_partial_file_that_is_complete_is_used(tmp_path, host, file, partial):
-    partial.write_bytes(BODY)  # killed before it could be renamed
-    assert get(tmp_path, file) == BODY
-    assert [(seen.range, seen.sent) for seen in host.seen] == [(f"bytes={len(BODY)}-", 0)]
+def test_a_partial_file_that_is_complete_is_not_downloaded_again(
+    tmp_path, host, file, partial_file
+):
+    """A process may be killed after the last byte, before it renames the file."""
+    partial_file.write_bytes(CONTENT)
+
+    assert download(tmp_path, file) == CONTENT
+
+    assert requested_ranges(host) == [f"bytes={len(CONTENT)}-"]
+    assert host.seen[0].sent == 0
 
 
 @pytest.fixture
-def child(tmp_path, host):
-    """Starts a process that downloads the file, whose sum is locked."""
-    url = host.put("/x", BODY)
+def start_download(tmp_path, host):
+    """A function that starts a process that downloads the file /x, whose sum is locked."""
+    url = host.put("/x", CONTENT)
     (tmp_path / "downloads.lock").write_text(
-        f'{{"{url}": {{"sha256": "{sum_of(BODY)}", "size": {len(BODY)}}}}}'
+        f'{{"{url}": {{"sha256": "{sha256_of(CONTENT)}", "size": {len(CONTENT)}}}}}'
     )
-    return lambda: subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path), url])
+    command = [sys.executable, "-c", DOWNLOAD_PROGRAM, str(tmp_path), url]
+    return lambda: subprocess.Popen(command)
 
 
-def test_a_killed_process_costs_no_byte_twice(tmp_path, host, child):
-    over = threading.Event()
-    host.script["/x"] = [stall(HALF, over)]
-    process = child()
-    partial = tmp_path / "store" / f"{sum_of(host.url('/x').encode())}.partial"
-    while not partial.exists() or partial.stat().st_size < 100_000:
+def test_bytes_that_a_killed_process_downloaded_are_not_downloaded_again(
+    tmp_path, host, start_download
+):
+    may_finish = threading.Event()
+    host.script["/x"] = [stall(HALF_SIZE, may_finish)]
+    process = start_download()
+    partial_file = tmp_path / "store" / f"{sha256_of(host.url('/x').encode())}.partial"
+    while not partial_file.exists() or partial_file.stat().st_size < 100_000:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    over.set()
-    size = partial.stat().st_size
-    assert partial.read_bytes() == BODY[:size]
-    assert kept(tmp_path) == []
-    assert get(tmp_path, File(url=host.url("/x"))) == BODY
-    rest = host.seen[1:]
-    assert [(seen.range, seen.sent) for seen in rest] == [(f"bytes={size}-", len(BODY) - size)]
+    may_finish.set()
+    size = partial_file.stat().st_size
+    assert partial_file.read_bytes() == CONTENT[:size]
+    assert complete_files(tmp_path) == []
+
+    assert download(tmp_path, File(url=host.url("/x"))) == CONTENT
+
+    assert requested_ranges(host)[1:] == [f"bytes={size}-"]
+    assert host.seen[1].sent == len(CONTENT) - size
 
 
-def test_two_processes_download_a_file_once(host, child):
-    assert [process.wait() for process in [child(), child()]] == [0, 0]
+def test_two_processes_download_a_file_once(host, start_download):
+    processes = [start_download(), start_download()]
+
+    assert [process.wait() for process in processes] == [0, 0]
     assert len(host.seen) == 1
 
 
 # User names and passwords
 
 
-def locked(handler, page):
+def serve_with_password(handler, page):
     """Serve the page to user me with password secret alone."""
-    if handler.headers["Authorization"] == f"Basic {b64encode(b'me:secret').decode()}":
+    credentials = b64encode(b"me:secret").decode()
+    if handler.headers["Authorization"] == f"Basic {credentials}":
         serve(handler, page)
     else:
         status(401, WWW_Authenticate='Basic realm="corpora"')(handler, page)
@@ -307,35 +477,45 @@ def locked(handler, page):
 
 @pytest.fixture
 def netrc(tmp_path, monkeypatch):
+    """The path of the file with user names and passwords."""
     path = tmp_path / "netrc"
     monkeypatch.setenv("NETRC", str(path))
     return path
 
 
-def test_a_password_comes_from_netrc(tmp_path, host, netrc):
+def test_a_password_comes_from_netrc_and_is_not_recorded(tmp_path, host, netrc):
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
-    url = host.put("/x", BODY)
-    host.script["/x"] = [locked, locked]
-    assert get(tmp_path, File(url=url)) == BODY
+    url = host.put("/x", CONTENT)
+    host.script["/x"] = [serve_with_password, serve_with_password]
+
+    assert download(tmp_path, File(url=url)) == CONTENT
+
     lock = (tmp_path / "downloads.lock").read_text()
-    assert url in lock and "secret" not in lock
+    assert url in lock
+    assert "secret" not in lock
 
 
-def test_a_password_goes_to_no_other_host(tmp_path, host, netrc):
-    """Other names of the same machine are other hosts."""
+def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc):
+    """127.0.0.1 and localhost are different hosts here, although they are the same machine."""
     netrc.write_text("machine localhost login me password secret\n")
-    url = host.put("/x", BODY)
+    url = host.put("/x", CONTENT)
     host.script["/old"] = [status(302, Location=url)]
-    host.script["/x"] = [locked, locked]
-    named = host.url("/old").replace("127.0.0.1", "localhost")
-    message = refused(tmp_path, File(url=named))
-    assert "HTTP 401 Unauthorized (user name and password: " in message and "secret" not in message
+    host.script["/x"] = [serve_with_password, serve_with_password]
+    url_at_localhost = host.url("/old").replace("127.0.0.1", "localhost")
+
+    message = download_error(tmp_path, File(url=url_at_localhost))
+
+    assert "HTTP 401 Unauthorized (user name and password: " in message
+    assert "secret" not in message
     assert "Authorization" in host.asked("/old")[0].headers
-    assert not any("Authorization" in seen.headers for seen in host.asked("/x"))
+    for request in host.asked("/x"):
+        assert "Authorization" not in request.headers
 
 
-def test_a_mirror_with_a_password_is_refused(monkeypatch):
+def test_a_mirror_with_a_password_in_its_url_is_refused(monkeypatch):
     monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
+
     with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password") as error:
         downloads_of_environment()
+
     assert "secret" not in str(error.value)
