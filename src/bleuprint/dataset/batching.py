@@ -185,12 +185,9 @@ def plan_updates(
     Args:
         source: The lengths of all source sentences, EOS included.
         target: The lengths of all target sentences, EOS included.
-        tokens_per_update: The number of target tokens of an update; None if updates are counted in
-            sentence pairs.
-        sentences_per_update: The number of sentence pairs of an update; None if updates are counted
-            in tokens.
-        max_tokens: The largest number of source tokens, and of target tokens, in a batch; padding
-            included.
+        tokens_per_update: The number of target tokens of an update, if it is counted in tokens.
+        sentences_per_update: The number of sentence pairs of an update, if it is counted in pairs.
+        max_tokens: The largest number of tokens of a batch in either language, with padding.
         seed: The seed of the training.
         start: The position from which a training continues that was interrupted.
         epochs: The number of epochs after which the plan ends; None if it never ends.

@@ -108,6 +108,47 @@ def score_files(
     Raises:
         UserError: Sources, references and translations differ in their number of lines.
     """
+    test_set = _read_test_set(sources, references, hypotheses, corpus, description, cut)
+    metrics = score_test_set(test_set, loss)
+    if copied_file is not None:
+        warnings = file_warnings(test_set.hypotheses, test_set.sources, test_set.references, corpus)
+        for warning in warnings:
+            print_message(f"{copied_file}: {warning['group']}", "note")
+            metrics.append(warning)
+    elif sha256_of(hypotheses) == sha256_of(references):
+        # This is rarely intended.
+        print_message(f"{hypotheses}: all translations are identical to the references", "note")
+    return {
+        "lines": len(test_set.references),
+        "sources": sha256_of(sources),
+        "references": sha256_of(references),
+        "hypotheses": sha256_of(hypotheses),
+        "scored_with": library_versions(),
+        "metrics": metrics,
+    }
+
+
+def _read_test_set(
+    sources: Path,
+    references: Path,
+    hypotheses: Path,
+    corpus: Corpus,
+    description: SetDescription,
+    cut: Collection[int],
+) -> TranslatedSet:
+    """Read a test set and its translations, and check that all have the same number of lines.
+
+    Args:
+        sources: The sources of the test set.
+        references: Its references.
+        hypotheses: The translations.
+        corpus: The settings of its corpus.
+        description: Its lengths, word frequencies and documents.
+        cut: The lines, from 1, whose translations ended at the maximum length of an output.
+
+    Raises:
+        UserError: A file, or the description, is about another number of lines.
+    """
     reference_lines = []
     translations = []
     for reference, translation in read_pairs(references, hypotheses):
@@ -122,7 +163,7 @@ def score_files(
     if len(source_lines) != len(reference_lines):
         counts = f"has {len(source_lines)} lines and {references} has {len(reference_lines)}"
         raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
-    test_set = TranslatedSet(
+    return TranslatedSet(
         sources=source_lines,
         references=reference_lines,
         hypotheses=translations,
@@ -130,22 +171,6 @@ def score_files(
         description=description,
         cut=frozenset(cut),
     )
-    metrics = score_test_set(test_set, loss)
-    if copied_file is not None:
-        for warning in file_warnings(translations, source_lines, reference_lines, corpus):
-            print_message(f"{copied_file}: {warning['group']}", "note")
-            metrics.append(warning)
-    elif sha256_of(hypotheses) == sha256_of(references):
-        # This is rarely intended.
-        print_message(f"{hypotheses}: all translations are identical to the references", "note")
-    return {
-        "lines": len(reference_lines),
-        "sources": sha256_of(sources),
-        "references": sha256_of(references),
-        "hypotheses": sha256_of(hypotheses),
-        "scored_with": library_versions(),
-        "metrics": metrics,
-    }
 
 
 def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -> list[MetricValue]:

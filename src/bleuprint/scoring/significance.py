@@ -152,12 +152,14 @@ def _bootstrap_interval(metric: Metric, statistics: Floats) -> tuple[float, floa
     upper_percentile = sorted_values[-1 - values_beyond_end]
     center = float(mean(sorted_values))
     half_width = float(0.5 * (upper_percentile - lower_percentile))
-    if metric.has_float32_sums:
+    # Metrics of sacreBLEU are rounded before and after the addition, and their scale begins at 0.
+    is_of_sacrebleu = metric.has_float32_sums
+    if is_of_sacrebleu:
         center = round(center, DIGITS)
         half_width = round(half_width, DIGITS)
     low = round(center - half_width, DIGITS)
     high = round(center + half_width, DIGITS)
-    if metric.has_float32_sums:
+    if is_of_sacrebleu:
         low = max(0.0, low)
     return low, min(metric.highest, high)
 
@@ -167,8 +169,8 @@ def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
 
     The paired bootstrap draws lines of the test set again and again; approximate randomization
     swaps lines between the systems. p is 1 if no sample has a difference: the outputs are equal, or
-    both score 0. There sacreBLEU, which counts samples with a difference above 0, would find a
-    significant difference. p is also 1 for a single line, whose samples are all equal.
+    both score 0. (In that case sacreBLEU would find a significant difference, since it counts the
+    samples with a difference above 0.) p is also 1 for a single line, whose samples are all equal.
 
     Args:
         metric: The metric.
