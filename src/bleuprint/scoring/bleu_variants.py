@@ -98,10 +98,10 @@ def moses_tokenized(lines: Sequence[str], language: str) -> list[str]:
 
 
 def split_compounds(tokens: str) -> str:
-    """Make the hyphens inside words tokens of their own: a-b becomes a ##AT##-##AT## b.
+    """Split words at hyphens, in the form that papers on German use: a-b becomes a ##AT##-##AT## b.
 
-    Papers on German score translations so. As in their Perl script, matches do not overlap: in
-    a-b-c the second hyphen stays.
+    The Perl script of these papers finds matches that do not overlap, and so does this function: in
+    a-b-c, the second hyphen stays.
 
     Args:
         tokens: The tokens of a line, separated by spaces.

@@ -130,14 +130,14 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
     lines = zip(sources, references, hypotheses, strict=True)
     for number, (source, reference, hypothesis) in enumerate(lines, 1):
         reference_errors = finder.find(Pair(source, reference))
-        output_errors = finder.find(Pair(source, hypothesis)) - reference_errors
+        errors = finder.find(Pair(source, hypothesis)) - reference_errors
         if number in test_set.cut:
-            output_errors.add(CUT_OFF)
+            errors.add(CUT_OFF)
         for error_name in error_names:
-            has_error = error_name in output_errors
+            has_error = error_name in errors
             is_counted = error_name not in reference_errors
             counts[error_name].append((int(has_error), int(is_counted)))
-        has_any_error = bool(output_errors)
+        has_any_error = bool(errors)
         counts[ANY_ERROR].append((int(has_any_error), 1))
     return counts
 
@@ -233,8 +233,9 @@ def has_loop(tokens: Sequence[str]) -> bool:
     """
     max_size = min(_MAX_LOOP_TOKENS, len(tokens) // 2)
     for size in range(1, max_size + 1):
-        # In a loop of this size, each token equals the one `size` places before it. This must be so
-        # for as many tokens in a row as are repeated.
+        # In a loop of two tokens, a b a b a b, each of the last four tokens equals the one two
+        # places before it. So the number of such tokens in a row shows how often a loop repeats:
+        # `size` tokens for one repetition, twice as many for two.
         needed_matches = size if size >= _PHRASE_TOKENS else 2 * size
         matches = 0
         for position in range(size, len(tokens)):

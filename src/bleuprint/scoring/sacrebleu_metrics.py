@@ -95,19 +95,29 @@ def sacrebleu_metric(
 
     @lru_cache(maxsize=1)  # BLEU and the length ratio share BLEU's counts.
     def statistics(test_set: TranslatedSet) -> Any:
-        """Return sacreBLEU's counts of each line; None if the metric does not apply."""
+        """Return what sacreBLEU counts on each line, such as matching n-grams.
+
+        Returns:
+            A row of counts for each line; None if the metric does not apply to the test set.
+        """
         compared_lines = choose_lines(test_set)
         if compared_lines is None:
             return None
         scorer = make(compared_lines.references, test_set.language)
+        # None: the references that were given above.
         return scorer._extract_corpus_statistics(compared_lines.hypotheses, None)
 
     def value(sums: Floats) -> list[float]:
-        """Return the score of each row of sums of counts.
+        """Compute sacreBLEU's score from sums of its counts.
 
-        The sums of the bootstrap's samples are float32, as in sacreBLEU; others are whole numbers.
+        sacreBLEU sums the counts of the bootstrap's samples in float32, and other counts as whole
+        numbers. The scores must be equal to its scores.
+
+        Args:
+            sums: A row of sums for each group of lines.
         """
-        rows: Any = sums if sums.dtype == np.float32 else sums.astype(np.int64).tolist()
+        is_of_samples = sums.dtype == np.float32
+        rows: Any = sums if is_of_samples else sums.astype(np.int64).tolist()
         return [value_scorer._compute_score_from_stats(row).score for row in rows]
 
     return Metric(
