@@ -204,7 +204,7 @@ class BinaryCorpus:
         return self._sentences[key]
 
     def segmentation(self, language: str) -> "Segmentation":
-        """Return the segmentation of a language, which maps words to token ids and back.
+        """Return the object that splits words of a language into token ids, and joins them again.
 
         It is read on the first call, after its files were compared with their recorded hashes.
         """
@@ -365,7 +365,10 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
 
 
 def _load_array(path: Path) -> Any:
-    """Map the array in a .npy file into memory, after checking its shape and type.
+    """Map a file of token ids, or of the ends of sentences, into memory, and check its shape.
+
+    Args:
+        path: The file, in numpy's format .npy.
 
     Raises:
         UserError: The file is missing or damaged.

@@ -277,10 +277,9 @@ def read_segmentation_file(folder: Path) -> dict[str, Any]:
 
 
 def read_bpe(folder: Path, language: str) -> Bpe:
-    """Read the merge operations of BPE for a language.
+    """Read the merge operations of BPE for a language, and the subwords that it may use.
 
-    The setting `threshold` limits the subwords to frequent ones. Only then a file lists those that
-    the language may use.
+    Without the setting `threshold`, it may use all subwords, and there is no file of them.
     """
     codes = folder / f"codes.{language}"
     allowed = folder / f"allowed.{language}"
