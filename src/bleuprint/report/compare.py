@@ -290,8 +290,8 @@ def p_values_by_metric(
 ) -> dict[str, float | None]:
     """Return the p-value of each metric that the table of scores shows.
 
-    If the files of both systems are in the working tree, a test over lines is possible, which
-    reads the statistics of each line. Otherwise only the values of several seeds can be tested.
+    If the files of both systems are in the working tree, tests over lines are possible. Otherwise
+    only the values of several seeds can be tested, which the report contains.
 
     Args:
         first: The first system.
@@ -303,10 +303,7 @@ def p_values_by_metric(
     """
     differences: dict[MetricKey, PairedDifference] = {}
     if pair.have_same_lines and _are_in_working_tree(first, second):
-        test = pair.first.bleu.test
-        first_values = [results.metrics(test) for results in first.open_results(pair.first)]
-        second_values = [results.metrics(test) for results in second.open_results(pair.second)]
-        differences = paired_differences(first_values, second_values, pair.are_trained)
+        differences = _differences_with_tests(first, second, pair)
     p_values: dict[str, float | None] = {}
     for metric in pair.first.scores:
         if not _is_shown(metric, pair):
@@ -323,6 +320,27 @@ def p_values_by_metric(
         else:
             p_values[metric] = _p_value_over_seeds(metric, pair)
     return p_values
+
+
+def _differences_with_tests(
+    first: ReportedSystem, second: ReportedSystem, pair: ScoresPair
+) -> dict[MetricKey, PairedDifference]:
+    """Return the difference in each metric with its significance tests, from the scores' files.
+
+    The files contain statistics for each line of the test set, which the tests resample.
+
+    Args:
+        first: The first system.
+        second: The second system.
+        pair: Their scores on a test set.
+
+    Returns:
+        The differences by metric and group of lines.
+    """
+    test = pair.first.bleu.test
+    first_values = [results.metrics(test) for results in first.open_results(pair.first)]
+    second_values = [results.metrics(test) for results in second.open_results(pair.second)]
+    return paired_differences(first_values, second_values, pair.are_trained)
 
 
 def _is_shown(metric: str, pair: ScoresPair) -> bool:

@@ -3,7 +3,7 @@
 `all_notes` returns all of them; the terminal and the HTML report show some of them in other places.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -296,16 +296,13 @@ def document_notes(records: Records) -> Iterator[str]:
         row_by_line = {}
         for row in score_rows(select_metric(scores, "bleu")):
             row_by_line[row.row_name] = row
-        width_ratios = []
-        for by_document in rows_by_document:
-            width_by_line = row_by_line[by_document.row_name].ci_width
-            if document_count > 1 and width_by_line:
-                width_ratios.append(by_document.ci_width / width_by_line)
-        if width_ratios:
-            yield (
-                f"{name}, {document_count:,} documents: by document the interval of BLEU is "
-                f"{format_range(width_ratios)} times as wide as by line."
-            )
+        if document_count > 1:
+            width_ratios = _interval_width_ratios(rows_by_document, row_by_line)
+            if width_ratios:
+                yield (
+                    f"{name}, {document_count:,} documents: by document the interval of BLEU is "
+                    f"{format_range(width_ratios)} times as wide as by line."
+                )
         for by_document in rows_by_document:
             by_line = row_by_line[by_document.row_name]
             if _is_significant_only_by_line(by_line, by_document):
@@ -315,6 +312,25 @@ def document_notes(records: Records) -> Iterator[str]:
                     f"({format_p_value(by_line.p)}), not by document "
                     f"({format_p_value(by_document.p)})."
                 )
+
+
+def _interval_width_ratios(
+    rows_by_document: Sequence[ScoreRow], row_by_line: Mapping[str, ScoreRow]
+) -> list[float]:
+    """Return how many times as wide each system's interval is if documents are resampled.
+
+    Systems whose interval by line has no width are skipped.
+
+    Args:
+        rows_by_document: The BLEU of each system, with intervals from resampled documents.
+        row_by_line: The BLEU with intervals from resampled lines, by the name of the row.
+    """
+    ratios = []
+    for by_document in rows_by_document:
+        width_by_line = row_by_line[by_document.row_name].ci_width
+        if width_by_line:
+            ratios.append(by_document.ci_width / width_by_line)
+    return ratios
 
 
 def _is_significant_only_by_line(by_line: ScoreRow, by_document: ScoreRow) -> bool:
