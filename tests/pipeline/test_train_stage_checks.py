@@ -166,7 +166,7 @@ def test_processes_that_share_no_folder_are_refused(untrained, tmp_path, monkeyp
     kill_at_checkpoint(roots[0])
     said = together(roots, monkeypatch)
     (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
-    assert re.search(r"checkpoint-\d+: missing on .*, but rank 0 continues from it", line)
+    assert re.search(r"checkpoint-\d+ is missing on .*, but rank 0 continues from it", line)
 
 
 def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path, monkeypatch):

@@ -32,8 +32,8 @@ def test_translations_of_another_training(copy):
     with pytest.raises(UserError) as caught:
         collect(settings, root)
     assert str(caught.value) == (
-        f"{path}: translated by another training (abababababab...) than that of "
-        f"{folder / 'training.json'} ({own}...); run: dvc repro, or if it runs nothing: "
+        f"{path}: the model of another training (abababababab...) than that of "
+        f"{folder / 'training.json'} ({own}...) translated; run: dvc repro, or if it runs nothing: "
         "dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
     )
 

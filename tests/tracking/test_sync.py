@@ -223,7 +223,7 @@ _VALID = re.compile(r"[\w.\- /]{1,250}")
     ("changed", "said"),
     [
         ("scores.json", "test.first.de: has changed since .* was scored"),
-        ("translation.json", "translation.json: translated by another training"),
+        ("translation.json", "translation.json: the model of another training"),
     ],
 )
 def test_scores_of_other_files_are_left_out_and_named(root, changed, said):

@@ -153,7 +153,7 @@ def test_without_an_intact_checkpoint_training_starts_again(tmp_path, capsys):
         save(tmp_path, update)
         (tmp_path / f"checkpoint-{update:07d}" / checkpoint.STATE).unlink()
     assert checkpoint.load_latest(tmp_path) is None
-    assert capsys.readouterr().err.count(": not used\n") == 2
+    assert capsys.readouterr().err.count("; it is not used\n") == 2
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"damaged-checkpoint-0000010", "damaged-checkpoint-0000020"}
 

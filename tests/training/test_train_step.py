@@ -91,11 +91,11 @@ def test_one_update_may_be_left_out_and_a_second_may_not(corpus, tmp_path, monke
     _, state, _ = train_here(job, tmp_path, warnings)
     assert (state.update, state.skipped) == (50, 1)
     (warning,) = warnings.messages
-    assert "did not fit into the memory of cpu: skipped" in warning
+    assert "did not fit into the memory of cpu and is skipped" in warning
 
     other = dataclasses.replace(job, run=Run("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
-    with pytest.raises(UserError, match=r"a second one; lower train\.max_tokens \(60\)"):
+    with pytest.raises(UserError, match=r"the second such update; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)
     saved = checkpoint.load_latest(tmp_path / "s.c.2")
     assert saved.state["skipped"] == 2

@@ -100,8 +100,8 @@ class TranslationRecord:
         )
         if self.model != fingerprint:
             raise UserError(
-                f"{path}: translated by another training ({self.model[:_SHOWN_DIGITS]}...) "
-                f"than that of {training} ({fingerprint[:_SHOWN_DIGITS]}...); {remedy}"
+                f"{path}: the model of another training ({self.model[:_SHOWN_DIGITS]}...) than "
+                f"that of {training} ({fingerprint[:_SHOWN_DIGITS]}...) translated; {remedy}"
             )
         used = _named_settings(self.averaged.settings, self.decode)
         expected = _named_settings(system.average.chosen, dataclasses.asdict(system.decode))

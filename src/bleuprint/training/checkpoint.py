@@ -183,7 +183,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
         try:
             return load(path)
         except DamagedCheckpoint as error:
-            print(f"{error}: not used", file=sys.stderr)
+            print(f"{error}; it is not used", file=sys.stderr)
             damaged_path = path.with_name(f"damaged-{path.name}")
             # An earlier damaged checkpoint of the same update would prevent the renaming.
             shutil.rmtree(damaged_path, ignore_errors=True)

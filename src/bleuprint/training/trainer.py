@@ -302,14 +302,13 @@ class Trainer:
             UserError: It is the second one of the training; a checkpoint is saved.
         """
         self.state.skipped += 1
-        message = (
-            f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
-        )
+        number = self.state.update + 1
+        problem = f"update {number} did not fit into the memory of {self._group.device}"
         advice = lower_max_tokens(self._settings)
         if self.state.skipped > 1:
             self._save(is_finished=False)
-            raise UserError(f"{message}a second one; {advice}")
-        self._observer.warned(f"{message}skipped; if it happens again, {advice}")
+            raise UserError(f"{problem}, which is the second such update; {advice}")
+        self._observer.warned(f"{problem} and is skipped; if it happens again, {advice}")
         self._observer.skipped(self.state)
 
     def _record_point(self, stats: UpdateStats) -> None:
@@ -451,8 +450,8 @@ class Trainer:
         with self._group.raise_together():
             if not path.exists():
                 raise UserError(
-                    f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
-                    "machines that train together share one folder"
+                    f"{path} is missing on {socket.gethostname()}, but rank 0 continues from it. "
+                    "Machines that train together must share one folder"
                 )
             latest = latest or checkpoint.load(path)
         if self._group.differs((path / checkpoint.HASHES).read_text()):
