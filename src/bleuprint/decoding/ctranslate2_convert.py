@@ -200,6 +200,7 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: Residual
     """
     query_size = attention.qkv_sizes[0]
     head_size = query_size // attention.heads
+    # CTranslate2 multiplies queries by one factor; our attention also divides by sqrt(d_k).
     spec.queries_scale = np.float32(attention.query_scale / math.sqrt(head_size))
     *input_specs, output_spec = spec.linear
     if len(input_specs) == 1:

@@ -61,7 +61,7 @@ class GradientSum:
         starts = list(zip(optimizer.parameters, optimizer.starts, strict=True))
         for parameter, start in reversed(starts):
             parameter_count += 1
-            if self._group.size > 1:
+            if self._group.size > 1:  # A single process has nothing to sum.
                 self._watch(parameter, bucket=len(self._buckets))
             is_full = bucket_end - start >= _BUCKET_ELEMENTS
             is_first_parameter = start == 0

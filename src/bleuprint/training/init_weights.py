@@ -465,7 +465,7 @@ def _describe_copied_tokens(
         tokens_by_side: The tokens that were copied, for `source` and for `target`.
     """
     counts: list[str] = []
-    knows_few_tokens = False
+    has_few_shared_tokens = False
     for side, tokens in tokens_by_side.items():
         token_kind = "tokens" if corpus.joint else f"{side} tokens"
         count = f"{tokens.shared_count:,} of {tokens.model_count:,} {token_kind} taken over"
@@ -473,9 +473,9 @@ def _describe_copied_tokens(
         if count not in counts:
             counts.append(count)
         if 2 * tokens.shared_count < tokens.model_count:
-            knows_few_tokens = True
+            has_few_shared_tokens = True
     messages = [f"started from {files.name}: {', '.join(counts)}"]
-    if knows_few_tokens:
+    if has_few_shared_tokens:
         messages.append(
             "note: the vocabulary of these weights contains fewer than half of the tokens (see "
             "vocabularies)"

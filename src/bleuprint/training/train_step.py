@@ -396,6 +396,7 @@ class TrainStep:
             self._settings.label_smoothing,
             self._settings.label_smoothing_target,
         )
+        # In float16, the loss is multiplied by a scale, so that small gradients do not become 0.
         loss_scale = self.optimizer.loss_scale
         scaled_loss = loss if loss_scale is None else loss * loss_scale.value
         torch.autograd.backward(scaled_loss / tokens)
