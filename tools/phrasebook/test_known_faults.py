@@ -96,7 +96,7 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     remaining = not_dropped(followed)
     remaining_pairs = [line.pair for line in remaining]
     write_set(filtering.input_text, "train", remaining_pairs)
-    rules = filtering.dropping_rules(remaining_pairs)
+    rules = filtering.first_failed_checks(remaining_pairs)
     for line, rule in zip(remaining, rules, strict=True):
         line.dropped_by = rule or ""
     return followed

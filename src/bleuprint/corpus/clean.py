@@ -40,46 +40,61 @@ class RawText(TextFolder):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Find the downloaded and the synthetic texts of a corpus.
+        """Find the folders of a corpus's downloaded text and of its synthetic training texts.
+
+        A synthetic text contains sentences that a system translated, as in back-translation.
 
         Args:
-            name: The name of the corpus.
+            name: Corpus name, such as `multi30k`.
             corpus: The settings of the corpus.
-            root: The folder of the experiment.
+            root: The project folder; by default the current folder.
         """
         synthetic_folders = []
         for text_name, text in corpus.files.synthetic_texts().items():
-            repeats = text.repeat or 1
-            synthetic_folders += [synthetic_folder(name, text_name, root)] * repeats
-        downloaded = paths.download_folder(name, root)
-        return cls(downloaded, corpus.source, corpus.target, tuple(synthetic_folders))
+            # The setting `repeat` upsamples a text: it is read this many times.
+            times = text.repeat or 1
+            for _ in range(times):
+                synthetic_folders.append(synthetic_folder(name, text_name, root))
+        return cls(
+            path=paths.download_folder(name, root),
+            source=corpus.source,
+            target=corpus.target,
+            synthetic=tuple(synthetic_folders),
+        )
 
     def count(self, name: str) -> int:
-        """Return the number of pairs of a set, synthetic pairs included."""
+        """Return the number of sentence pairs in a data set, synthetic pairs included."""
         return sum(text.count(name) for text in self._texts(name))
 
     def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Yield the pairs of a set in blocks, as if all texts were one file.
+        """Yield the sentence pairs of a data set in blocks, as if its texts were one file.
+
+        The training set consists of several texts: the downloaded one, then the synthetic ones.
 
         Args:
-            name: The name of the set.
-            start: The index of the first pair, counted from 0 over all texts.
-            stop: The index after the last pair; None to read to the end.
+            name: Data set, such as `train`.
+            start: Index of the first pair to read, counted from 0 over all texts.
+            stop: Index after the last pair to read; None reads to the end.
         """
+        # The indices of this text's first pair, and of the pair after its last, over all texts.
         text_start = 0
         for text in self._texts(name):
             text_stop = text_start + text.count(name)
-            first_in_text = max(0, start - text_start)
-            # None reads the text to its end, where the reader checks that both sides end there.
+            start_in_text = max(0, start - text_start)
+            # None reads this text to its end, and checks that its source and target end together.
             stop_in_text = None
             if stop is not None and stop < text_stop:
                 stop_in_text = max(0, stop - text_start)
-            for block in text.blocks(name, first_in_text, stop_in_text):
+            for block in text.blocks(name, start_in_text, stop_in_text):
+                # `first` numbers the pairs within this text; the caller wants it over all texts.
                 yield replace(block, first=text_start + block.first)
             text_start = text_stop
 
     def _texts(self, name: str) -> list[TextFolder]:
-        """Return the texts that make up a set, in the order in which they are read."""
+        """Return the texts that make up a data set, in the order in which they are read.
+
+        Only the training set has synthetic texts besides the downloaded one.
+        """
         folders = [self.path]
         if name == "train":
             folders += self.synthetic
@@ -99,12 +114,12 @@ class Cleaning(FilterStep):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Create the stage with the settings and paths of a corpus.
+        """Set up the cleaning of one corpus: what it reads and writes, and the edits to apply.
 
         Args:
-            name: The name of the corpus.
-            corpus: The settings of the corpus.
-            root: The folder of the experiment.
+            name: Corpus name, such as `multi30k`.
+            corpus: The settings of the corpus; `corpus.clean` are the edits.
+            root: The project folder; by default the current folder.
         """
         files = step_files(
             name,
@@ -116,6 +131,7 @@ class Cleaning(FilterStep):
         )
         return cls(
             corpus=name,
+            # Not `files.input_text`, which would lack the synthetic texts.
             input_text=RawText.for_corpus(name, corpus, root),
             output=files.output,
             filter_stats_path=files.filter_stats_path,
@@ -133,14 +149,14 @@ class Cleaning(FilterStep):
         return tuple(edit.name() for edit in self.edits)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
-        """Clean the pairs of a block of the training text.
+        """Clean a block of sentence pairs, and leave out pairs whose source or target is empty.
 
         Args:
-            name: The name of the set. Only the training text comes here, so it is not used.
-            block: The pairs.
+            name: The data set of the block. It is always `train`, so it is not used.
+            block: Consecutive sentence pairs.
 
         Returns:
-            The cleaned pairs that are kept, and the counts of the rule and the edits.
+            The cleaned pairs that are kept; and how many pairs were kept, changed and dropped.
         """
         counts = SetCounts()
         kept_pairs = []
@@ -153,30 +169,35 @@ class Cleaning(FilterStep):
         return FilteredBlock(source, target, counts)
 
     def clean(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-        """Apply the edits to a pair. Without edits the pair keeps its bytes, extra spaces included.
+        """Clean a sentence pair: apply the edits, such as Unicode normalization, one by one.
+
+        At last, several spaces in a row become one. If the user chose no edits, the pair stays as
+        it is, with all its spaces.
 
         Args:
             number: The number of the pair in the training text, counted from 1.
             pair: The raw pair.
-            counts: Counts each edit that changes the pair, and the rule if it drops the pair.
+            counts: Statistics of the cleaning. Each edit that changes the pair is recorded here,
+                and so is the pair if it is dropped.
 
         Returns:
-            The cleaned pair; None if one of its sides is empty.
+            The cleaned pair; None if its source or target is empty, so that the pair is dropped.
         """
         source_language, target_language = self.input_text.languages
         for edit in self.edits:
-            source = apply_edit(edit, pair.source, source_language)
-            target = apply_edit(edit, pair.target, target_language)
-            edited_pair = Pair(source, target)
+            edited_pair = Pair(
+                source=apply_edit(edit, pair.source, source_language),
+                target=apply_edit(edit, pair.target, target_language),
+            )
             if edited_pair != pair:
                 counts.record_changed(edit.name(), number, pair, edited_pair)
                 pair = edited_pair
         if _is_blank(pair.source) or _is_blank(pair.target):
             counts.record_dropped(EMPTY, number, pair)
             return None
-        if self.edits:
-            return Pair(collapse_spaces(pair.source), collapse_spaces(pair.target))
-        return pair
+        if not self.edits:
+            return pair
+        return Pair(collapse_spaces(pair.source), collapse_spaces(pair.target))
 
 
 def _is_blank(sentence: str) -> bool:

@@ -35,12 +35,16 @@ from bleuprint.text.parallel import Block, Pair
 
 @dataclass(frozen=True)
 class _Key:
-    """A key by which pairs are compared. A pair is dropped if an earlier pair has an equal key.
+    """A text of a sentence pair, such as its source, by which the stage finds duplicates.
+
+    A pair is dropped if an earlier pair has an equal key.
 
     Attributes:
-        setting: The name of its setting in `dedup`, and of its file of hashes in a shard.
-        rule: The name of the rule that drops pairs, in the filtering statistics.
-        text: Returns the text of a pair that is compared.
+        setting: The name of its setting in `dedup`, and of its file of hashes in a shard: `sources`
+            for example.
+        rule: The name under which the filtering statistics count the dropped pairs, such as
+            `same_source`.
+        text: The function that returns this text of a pair.
     """
 
     setting: str
@@ -90,12 +94,12 @@ class Deduplication(Step):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Create the stage with the settings and paths of a corpus.
+        """Set up deduplication of one corpus: what it reads and writes, and what it drops.
 
         Args:
-            name: The name of the corpus.
+            name: Corpus name, such as `multi30k`.
             corpus: The settings of the corpus.
-            root: The folder of the experiment.
+            root: The project folder; by default the current folder.
         """
         files = step_files(
             name,
@@ -105,15 +109,25 @@ class Deduplication(Step):
             input_folder="clean",
             output_folder="dedup",
         )
-        return cls(*files, settings=corpus.dedup, edits=corpus.clean)
+        return cls(
+            corpus=name,
+            input_text=files.input_text,
+            output=files.output,
+            filter_stats_path=files.filter_stats_path,
+            settings=corpus.dedup,
+            edits=corpus.clean,
+        )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Hash the pairs of a shard of the training text, and look them up in the held-out sets.
+        """Hash each sentence pair of a shard, and look it up in the validation and test sets.
+
+        A shard is a part of the training text. When all shards are hashed, equal hashes show the
+        duplicates. A key is a text that may be a duplicate: the pair, its source or its target.
 
         Args:
-            shard: The shard.
-            part: The folder of the shard. It gets one file of hashes per key, and one file with
-                the held-out side of each pair.
+            shard: Which part of the training text to read.
+            part: The folder to write to: a file of hashes for each key, and a file that says for
+                each pair which side, if any, is a sentence of a validation or test set.
             workers: The number of processes.
         """
         blocks, pair_count = self.shard_blocks(shard)
@@ -127,67 +141,78 @@ class Deduplication(Step):
             files = []
             for file_name in file_names:
                 files.append(open_files.enter_context((part / file_name).open("wb")))
+            # For each block of pairs, a column contains what is appended to one of the files.
             for columns in map_parts(create_hasher, blocks, workers):
                 for file, column in zip(files, columns, strict=True):
                     file.write(column)
-                # The last column has one byte per pair.
-                progress.advance(len(columns[-1]))
+                # The held-out file has one byte per pair.
+                held_out_column = columns[-1]
+                progress.advance(len(held_out_column))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
-        """Drop the repeated and held-out pairs from the training text, and copy the held-out sets.
+        """Write the training text without duplicates, and copy the validation and test sets.
+
+        Training pairs that contain a sentence of a validation or test set are dropped as well.
 
         Args:
-            parts: The folders of the processed shards, in the order of the text.
-            workers: The number of processes. Gathering uses one process, so it is not used.
+            parts: The folders that `process_shard` has written, in the order of the text.
+            workers: Not used: this needs one process.
         """
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after = self.input_text.with_path(unfinished)
-            dropped_by = self.dropped_by(parts, unfinished)
+            output_text = self.input_text.with_path(unfinished)
+            dropped_by = self.dropped_by(parts, scratch=unfinished)
             train_counts = filter_stats.add_set("train")
-            write_kept(self.input_text, after, dropped_by, self.rules, train_counts)
-            copy_sets(self.input_text, after, self.input_text.held_out(), filter_stats)
+            write_kept(self.input_text, output_text, dropped_by, self.rules, train_counts)
+            held_out_sets = self.input_text.held_out()
+            copy_sets(self.input_text, output_text, held_out_sets, filter_stats)
             filter_stats.write(self.filter_stats_path)
 
     @property
     def keys(self) -> list[_Key]:
-        """The keys by which the settings compare pairs."""
+        """The keys by which the settings compare pairs, such as their sources."""
         return [key for key in _KEYS if getattr(self.settings, key.setting)]
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The names of the rules that may drop a pair: those of keys, then those of held-out sides.
+        """The names under which dropped pairs are counted, such as `same_source`.
 
-        The number of a rule is its position here, counted from 1.
+        Rules that find duplicates come first. Rules that find sentences of validation and test sets
+        follow, unless the user turned them off. A rule's number is its position, from 1.
         """
-        key_rules = tuple(key.rule for key in self.keys)
+        duplicate_rules = tuple(key.rule for key in self.keys)
         if self.settings.decontaminate == "none":
-            return key_rules
-        return key_rules + _OVERLAP_RULES
+            return duplicate_rules
+        return duplicate_rules + _OVERLAP_RULES
 
     def dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
         """Find out which rule drops each pair of the training text.
 
+        A pair is dropped if a side is in a validation or test set ("held out"), or if it is a
+        duplicate by a key: the whole pair, its source or its target, as the settings say.
+
         Args:
-            parts: The folders of the processed shards, in the order of the text.
+            parts: The folders that `process_shard` has written, in the order of the text.
             scratch: A folder for temporary files.
 
         Returns:
-            The number of the rule in `rules`, from 1, or 0 for a pair that is kept; shape (pairs,).
+            For each pair the number of its rule in `rules`, from 1; 0 if it is kept.
         """
+        # For each pair 0, or 1 if its source is held out, or 2 if its target is.
         held_out_sides = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
-        # The rules of the two held-out sides follow the rules of the keys.
+        # In `rules`, the two rules for held-out sides follow one rule for each key.
         key_count = len(self.keys)
         dropped_by = np.where(held_out_sides, key_count + held_out_sides, 0).astype(np.uint8)
         groups_of_keys = []
         is_repeated = np.zeros(len(dropped_by), bool)
         for key in self.keys:
-            hashes = scratch / key.setting
-            join_files([part / key.setting for part in parts], hashes)
-            groups = _group_equal_hashes(hashes)
-            hashes.unlink()
+            hashes_of_all_shards = scratch / key.setting
+            join_files([part / key.setting for part in parts], hashes_of_all_shards)
+            groups = _group_equal_hashes(hashes_of_all_shards)
+            hashes_of_all_shards.unlink()
             groups_of_keys.append(groups)
             is_repeated |= groups > 0
+        # Only these can be duplicates, so that few pairs are visited one by one.
         candidates = np.flatnonzero(is_repeated & (dropped_by == 0))
         _drop_duplicates(dropped_by, candidates, groups_of_keys)
         return dropped_by
@@ -196,21 +221,24 @@ class Deduplication(Step):
 def _drop_duplicates(
     dropped_by: DroppedBy, candidates: _Positions, groups_of_keys: Sequence[_Groups]
 ) -> None:
-    """Drop each pair that shares a key with an earlier pair that is kept.
+    """Drop each sentence pair that is a duplicate of an earlier pair.
 
-    Only a pair that is kept drops later ones. So whether a pair is dropped depends on all pairs
-    before it, and the pairs are visited in the order of the text.
+    Pairs are duplicates if they have an equal key, that is, the same source for example. A pair
+    that is dropped itself drops no others, so the pairs are visited in the order of the text.
 
     Args:
-        dropped_by: The rule that drops each pair, shape (pairs,). The pairs that are dropped here
-            are marked with the number of the key, from 1.
-        candidates: The indices of the pairs that share a key with any other pair and are not
+        dropped_by: For each pair the number of the rule that drops it, or 0. This function writes
+            the number of the key, from 1, for each pair that it drops.
+        candidates: The indices of the pairs that have an equal key with any other pair and are not
             dropped yet, in ascending order.
-        groups_of_keys: For each key the group of each pair, shape (pairs,): the same number for
-            pairs with equal keys, and 0 for a pair whose key no other pair has.
+        groups_of_keys: For each key an array, (pairs,): pairs with an equal key have the same group
+            number; a pair whose key is unique has 0.
     """
-    # For each key and group, whether a pair of the group was kept. Group 0 is never looked up.
-    has_kept_pair = [bytearray(int(groups.max(initial=0)) + 1) for groups in groups_of_keys]
+    # For each key and group 1 if a pair of the group was kept, else 0. Bytes save memory.
+    has_kept_pair = []
+    for groups in groups_of_keys:
+        largest_group = int(groups.max(initial=0))
+        has_kept_pair.append(bytearray(largest_group + 1))
     for pair_index in candidates.tolist():
         groups_of_pair = [int(groups[pair_index]) for groups in groups_of_keys]
         shared_key = _find_shared_key(groups_of_pair, has_kept_pair)
@@ -218,17 +246,23 @@ def _drop_duplicates(
             dropped_by[pair_index] = shared_key + 1
             continue
         for key_index, group in enumerate(groups_of_pair):
-            has_kept_pair[key_index][group] = True
+            has_kept_pair[key_index][group] = 1
 
 
 def _find_shared_key(
     groups_of_pair: Sequence[int], has_kept_pair: Sequence[bytearray]
 ) -> int | None:
-    """Return the index of the first key that a pair shares with a kept pair; None without any.
+    """Return the index of the first key by which a pair equals an earlier, kept pair.
+
+    A key is a text by which pairs are compared, such as the source. Pairs with an equal key have
+    the same group number.
 
     Args:
-        groups_of_pair: The group of the pair by each key; 0 if no other pair has an equal key.
-        has_kept_pair: For each key and group, whether a pair of the group was kept.
+        groups_of_pair: The pair's group number for each key; 0 if no other pair has an equal key.
+        has_kept_pair: For each key and group 1 if a pair of the group was kept, else 0.
+
+    Returns:
+        The index of the key; None if the pair is not a duplicate.
     """
     for key_index, group in enumerate(groups_of_pair):
         if group > 0 and has_kept_pair[key_index][group]:
@@ -237,20 +271,27 @@ def _find_shared_key(
 
 
 class _BlockHasher:
-    """Hashes the pairs of a block by each key, and finds their held-out sides.
+    """Hashes sentence pairs, and finds those that contain a sentence of a validation or test set.
 
-    Each worker process creates one, with its own copy of the held-out sentences.
+    Each worker process creates one, with its own copy of the validation and test sentences.
     """
 
     def __init__(self, stage: Deduplication) -> None:
-        """Read the held-out sentences."""
+        """Read the sentences of all validation and test sets, to find them in the training text.
+
+        Args:
+            stage: The stage deduplication, set up for a corpus.
+        """
         self._keys = stage.keys
         self._held_out = _read_held_out(stage)
 
     def __call__(self, block: Block) -> list[bytes]:
-        """Return the columns of a block: the hashes by each key, then the held-out sides.
+        """Hash the sentence pairs of a block, and look them up in the validation and test sets.
 
-        The hashes have 16 bytes per pair, the sides one byte per pair.
+        Returns:
+            A column of bytes for each key, that is, for each text by which pairs are compared: the
+            hashes, 16 bytes per pair. Then a column with one byte per pair: which of its sides, if
+            any, is a sentence of a validation or test set.
         """
         pairs = block.pairs()
         columns = []
@@ -262,51 +303,59 @@ class _BlockHasher:
 
 
 def _read_held_out(stage: Deduplication) -> HeldOutSentences:
-    """Read the held-out sentences of all language pairs, as published and after the edits.
+    """Read the sentences of all validation and test sets, which must not be in the training text.
 
-    A held-out sentence belongs to the side of its language. For example, an English target of a
-    test set from German is a source for a corpus from English.
+    Each is added twice: as published, and edited like the training text. The sets of the corpus's
+    other language pairs count too: the English target of a German-English test set must not be a
+    source of an English-French training text. So a sentence is looked up by its language.
+
+    Args:
+        stage: The stage deduplication, on the training text of one language pair.
     """
     held_out = HeldOutSentences(stage.settings.decontaminate)
     source_language, target_language = stage.input_text.languages
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
-                before_edits = dict(zip(text.languages, pair, strict=True))
-                after_edits = {}
-                for language, sentence in before_edits.items():
-                    after_edits[language] = apply_edits(sentence, language, stage.edits)
-                for sentences in (before_edits, after_edits):
-                    source = sentences.get(source_language)
-                    target = sentences.get(target_language)
+                published_sentences = dict(zip(text.languages, pair, strict=True))
+                edited_sentences = {}
+                for language, sentence in published_sentences.items():
+                    edited_sentences[language] = apply_edits(sentence, language, stage.edits)
+                for sentence_by_language in (published_sentences, edited_sentences):
+                    # None if the set has no sentence in this language.
+                    source = sentence_by_language.get(source_language)
+                    target = sentence_by_language.get(target_language)
                     held_out.add([(source, target)])
     return held_out
 
 
 def _group_equal_hashes(path: Path) -> _Groups:
-    """Give equal hashes of a file the same group number.
+    """Give equal hashes in a file the same number, the number of their group.
 
-    To limit memory, the hashes are divided into ranges by their first bits. Equal hashes are in the
-    same range.
+    The hashes of a large corpus do not fit into memory. So they are divided into ranges by their
+    first bits, and the file is read again for each range. Equal hashes are in the same range.
 
     Args:
         path: A file of hashes, 16 bytes each.
 
     Returns:
-        For each hash the number of its group, from 1, or 0 if it occurs once; shape (hashes,).
+        For each hash the number of its group, from 1; or 0 if the hash occurs only once.
     """
     hash_count = path.stat().st_size // HASH_BYTES
     groups = np.zeros(hash_count, np.int32)
     range_count = math.ceil(hash_count / _HASHES_PER_RANGE)
+    # The number of groups in the ranges before this one.
     group_count = 0
     for range_index in range(range_count):
         repeated_hashes = _find_repeated_hashes(path, range_index, range_count)
         if len(repeated_hashes) == 0:
             continue
+        last_index = len(repeated_hashes) - 1
         for positions, hashes in _read_range(path, range_index, range_count):
+            # Where each hash is among the repeated ones, which are sorted, or where it would be. A
+            # hash after all of them gets an index behind the last, which does not exist.
             indices = np.searchsorted(repeated_hashes, hashes)
-            # A hash after all repeated ones gets the index after the last, which does not exist.
-            indices = np.minimum(indices, len(repeated_hashes) - 1)
+            indices = np.minimum(indices, last_index)
             is_repeated = repeated_hashes[indices] == hashes
             groups[positions[is_repeated]] = group_count + 1 + indices[is_repeated]
         group_count += len(repeated_hashes)
@@ -314,7 +363,13 @@ def _group_equal_hashes(path: Path) -> _Groups:
 
 
 def _find_repeated_hashes(path: Path, range_index: int, range_count: int) -> _Hashes:
-    """Return the hashes of one range that occur more than once, sorted, each one once."""
+    """Return the hashes that occur more than once in a file, sorted, each of them once.
+
+    Args:
+        path: A file of hashes, 16 bytes each.
+        range_index: The range of values to search, from 0; the rest of the file is ignored.
+        range_count: The number of ranges into which the values are divided to limit memory.
+    """
     # A bytearray grows in place. Concatenating arrays would need twice the memory.
     data = bytearray()
     for _, hashes in _read_range(path, range_index, range_count):
@@ -329,23 +384,26 @@ def _find_repeated_hashes(path: Path, range_index: int, range_count: int) -> _Ha
 def _read_range(
     path: Path, range_index: int, range_count: int
 ) -> Iterator[tuple[_Positions, _Hashes]]:
-    """Read the hashes of one range from a file, some at a time.
+    """Read the hashes of a file whose values are in one range, a part of the file at a time.
+
+    To limit memory, the possible values are divided into ranges of equal size.
 
     Args:
         path: A file of hashes, 16 bytes each.
         range_index: The number of the range, from 0.
-        range_count: The number of ranges into which the values of the first 32 bits are divided.
+        range_count: The number of ranges.
 
     Yields:
-        The positions of hashes of this range in the file, from 0, and these hashes.
+        The positions of hashes of this range in the file, from 0; and these hashes.
     """
     with path.open("rb") as file:
         first_position = 0
         while len(hashes := np.fromfile(file, _HASH, _HASHES_PER_READ)):
-            # The hashes as numbers of 32 bits, of which every fourth one begins a hash.
-            first_bits = hashes.view("<u4")[:: HASH_BYTES // 4].astype(np.uint64)
-            # Divides the 2**32 values of the first bits into ranges of equal size.
-            ranges = (first_bits * range_count) >> 32
+            # Read as 32-bit numbers, a hash is several of them. The first one selects its range.
+            numbers_per_hash = HASH_BYTES // 4
+            first_numbers = hashes.view("<u4")[::numbers_per_hash].astype(np.uint64)
+            # n * range_count // 2**32: the range of a number n below 2**32.
+            ranges = (first_numbers * range_count) >> 32
             (positions,) = np.nonzero(ranges == range_index)
             yield first_position + positions, hashes[positions]
             first_position += len(hashes)

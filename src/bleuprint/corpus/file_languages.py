@@ -21,28 +21,32 @@ Languages = tuple[str, str]
 
 
 def parse_language(code: str) -> str:
-    """Return this project's code for a language code that the user typed: `de` for `ger`.
+    """Check a language code that the user typed, and return its usual form: `de` for `ger`.
 
     Raises:
-        UserError: The text is not a language code.
+        UserError: The text is not a language code. If it is the name of a language, such as
+            `German`, the message contains its code.
     """
     if _CODE.fullmatch(code):
-        return language_code(code)
-    named_language = code_of_language_name(code)
-    hint = f"{code} is {named_language}" if named_language else "use one such as de"
+        return language_of(code)
+    language_with_this_name = language_named(code)
+    hint = "use one such as de"
+    if language_with_this_name:
+        hint = f"{code} is {language_with_this_name}"
     raise UserError(f"--languages {code}: not a language code of two or three letters; {hint}")
 
 
 def check_two_languages(files: Sequence[Path], source: str, target: str) -> Languages:
-    """Return the languages of source and target if they differ.
+    """Check that the source and the target language differ, and return both.
 
     Args:
-        files: The files, for the message.
-        source: The code of the source language.
-        target: The code of the target language.
+        files: The user's files, which an error message names.
+        source: Code of the source language, such as `de`.
+        target: Code of the target language, such as `en`.
 
     Raises:
-        UserError: Both are the same language.
+        UserError: Both are the same language. The message proposes `qaa`, a code that the standard
+            of language codes (ISO 639) reserves for private use.
     """
     if source == target:
         raise UserError(
@@ -54,19 +58,23 @@ def check_two_languages(files: Sequence[Path], source: str, target: str) -> Lang
 
 
 def languages_of_two_files(files: Sequence[Path]) -> Languages:
-    """Return the languages that the names of two files end in: `de` of a.en-de.de or a-de.txt.
+    """Return the languages of a source file and a target file, by the names of the files.
+
+    The last language in a name counts: `de` in a.en-de.de and in a-de.txt.
 
     Args:
-        files: The files of source and target.
+        files: The source file, then the target file.
 
     Raises:
-        UserError: A name contains no language, or both names end in the same language.
+        UserError: A name contains no language, or both names contain the same one.
     """
+    source_file, target_file = files
     file_languages = []
     for path in files:
         languages_in_name = find_languages(path)
         if not languages_in_name:
-            example = example_languages(find_languages(files[0]) + find_languages(files[1]))
+            known_languages = find_languages(source_file) + find_languages(target_file)
+            example = example_languages(known_languages)
             raise UserError(
                 f"{path}: the name of the file contains no language. Name both languages, such "
                 f"as: --languages {example}"
@@ -82,7 +90,13 @@ def languages_of_two_files(files: Sequence[Path]) -> Languages:
 
 
 def languages_of_one_file(path: Path) -> Languages | None:
-    """Return the last two languages in the name of a file; None if it contains fewer."""
+    """Return source and target language of a file of sentence pairs, by the name of the file.
+
+    They are the last two languages in the name: `de` and `en` for news.de-en.tsv.
+
+    Returns:
+        The codes of both languages, or None if the name contains fewer than two.
+    """
     languages = find_languages(path)
     if len(languages) < 2:
         return None
@@ -90,31 +104,37 @@ def languages_of_one_file(path: Path) -> Languages | None:
 
 
 def find_languages(path: Path) -> list[str]:
-    """Find the languages in the name of a file, in order.
+    """Find the languages in the name of a file, in order: `de` and `en` in news.de-English.txt.
 
-    They are codes in lower case or names of languages, between characters that are not letters. The
-    first part of the name is skipped: it names the text.
+    A language is written as a code in lower case, or as the name of a language. The first word is
+    skipped, because it names the text: the `is` of is-it-true.txt is not the code of Icelandic.
+
+    Returns:
+        The codes of the languages.
     """
-    parts = re.split(r"[^A-Za-z]+", path.name)
+    words = re.split(r"[^A-Za-z]+", path.name)
     languages = []
-    for part in parts[1:]:
-        if part.islower() and is_listed(part):
-            languages.append(language_code(part))
+    for word in words[1:]:
+        if word.islower() and is_listed(word):
+            languages.append(language_of(word))
             continue
-        named_language = code_of_language_name(part)
-        if named_language:
-            languages.append(named_language)
+        language_with_this_name = language_named(word)
+        if language_with_this_name:
+            languages.append(language_with_this_name)
     return languages
 
 
 def example_languages(known_languages: Sequence[str]) -> str:
-    """Return two languages for an example in a message, such as `nl en`.
+    """Return two language codes for an example in an error message, such as `nl en`.
 
     Args:
-        known_languages: Languages that the example should contain; more than two are cut.
+        known_languages: Codes that the example should contain. Missing ones are filled up with `de`
+            and `en`; of more than two, the first two are used.
     """
+    # Each language once, in the order given.
     examples = list(dict.fromkeys(known_languages))
-    if set(examples) <= {"en"}:
+    has_only_english = set(examples) <= {"en"}  # Or nothing at all.
+    if has_only_english:
         examples.append("de")
     if "en" not in examples:
         examples.append("en")

@@ -40,12 +40,12 @@ class Filtering(FilterStep):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Create the stage with the settings and paths of a corpus.
+        """Set up the filtering of one corpus: what it reads and writes, and the checks to run.
 
         Args:
-            name: The name of the corpus.
-            corpus: The settings of the corpus.
-            root: The folder of the experiment.
+            name: Corpus name, such as `multi30k`.
+            corpus: The settings of the corpus; `corpus.filter` are the checks.
+            root: The project folder; by default the current folder.
         """
         files = step_files(
             name,
@@ -55,7 +55,14 @@ class Filtering(FilterStep):
             input_folder="dedup",
             output_folder="filter",
         )
-        return cls(*files, checks=corpus.filter, tokenize=corpus.tokenize)
+        return cls(
+            corpus=name,
+            input_text=files.input_text,
+            output=files.output,
+            filter_stats_path=files.filter_stats_path,
+            checks=corpus.filter,
+            tokenize=corpus.tokenize,
+        )
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -63,59 +70,65 @@ class Filtering(FilterStep):
         return tuple(check.name() for check in self.checks)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Write the pairs of a shard of the training text that are kept, and their counts.
+        """Filter a part of the training text, in several processes.
 
         Args:
-            shard: The shard.
-            part: The folder of the shard.
+            shard: Which part of the training text to read.
+            part: The folder to write to: the kept pairs, and how many pairs each check dropped.
             workers: The number of processes.
         """
-        # Worker processes receive a copy of this object. Reading the property here learns the
-        # translations once, before the object is copied.
+        # Each worker process receives a copy of this object. Some checks need word translations,
+        # which are learned when this property is first read: here, once, instead of in each copy.
         _ = self.translations
         super().process_shard(shard, part, workers)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
-        """Drop the pairs of a block that fail a check.
+        """Drop the sentence pairs of a block that fail a check, such as a limit of their length.
 
         Args:
-            name: The name of the set. Only the training text comes here, so it is not used.
-            block: The pairs.
+            name: The data set of the block. It is always `train`, so it is not used.
+            block: Consecutive sentence pairs.
 
         Returns:
             The pairs that are kept, and the number of pairs that each check dropped.
         """
-        return kept_pairs(block, self.dropping_rules(block.pairs()))
+        failed_checks = self.first_failed_checks(block.pairs())
+        return kept_pairs(block, failed_checks)
 
-    def dropping_rules(self, pairs: Sequence[Pair]) -> list[str | None]:
-        """Return for each pair the name of the first check that it fails; None if it passes all.
+    def first_failed_checks(self, pairs: Sequence[Pair]) -> list[str | None]:
+        """Return for each sentence pair the first check that it fails.
 
         Each check runs only on the pairs that passed the checks before it.
 
         Args:
-            pairs: The pairs.
+            pairs: The sentence pairs.
+
+        Returns:
+            The name of the check, such as `length`; or None for a pair that passes all checks.
 
         Raises:
-            UserError: A check raises an exception, or does not judge each pair.
+            UserError: A check raises an exception, or does not return one result for each pair.
         """
         candidates = [self._candidate(pair) for pair in pairs]
-        dropping_rules: list[str | None] = [None] * len(pairs)
+        failed_checks: list[str | None] = [None] * len(pairs)
         for check in self.checks:
-            kept_indices = [index for index, rule in enumerate(dropping_rules) if rule is None]
-            if not kept_indices:
+            remaining = [index for index, failed in enumerate(failed_checks) if failed is None]
+            if not remaining:
                 break
-            kept_candidates = [candidates[index] for index in kept_indices]
-            passes_check = _run_check(check, kept_candidates)
-            for index, passes in zip(kept_indices, passes_check, strict=True):
-                if not passes:
-                    dropping_rules[index] = check.name()
-        return dropping_rules
+            remaining_candidates = [candidates[index] for index in remaining]
+            results = _run_check(check, remaining_candidates)
+            for index, has_passed in zip(remaining, results, strict=True):
+                if not has_passed:
+                    failed_checks[index] = check.name()
+        return failed_checks
 
     @cached_property
     def translations(self) -> "WordTranslations | None":
-        """The word translations by which checks such as word_alignment score a pair.
+        """The word translations by which some checks score how well two sentences match.
 
-        They are learned from the whole training text, so that they are the same for all shards.
+        They are learned from the whole training text, even if this process filters only a part of
+        it, so that a pair's score does not depend on the division.
+
         None if no check needs them, or if the training text is empty, as in a zero-shot direction.
         """
         pair_count = self.input_text.count("train")
@@ -131,11 +144,14 @@ class Filtering(FilterStep):
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
     def _words_to_learn_from(self, pair_count: int) -> Iterator[tuple[Tokens, Tokens]]:
-        """Yield the words of the training pairs from which translations are learned.
+        """Yield the words of the training pairs from which word translations are learned.
 
         Args:
-            pair_count: The number of pairs of the training text. If it is large, only an evenly
-                spaced sample of the pairs is used.
+            pair_count: The number of pairs of the training text. If it is large, only a sample of
+                the pairs is used, evenly spaced over the text.
+
+        Yields:
+            The source words and the target words of a pair.
         """
         from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_sampled
 
@@ -143,13 +159,18 @@ class Filtering(FilterStep):
             if not is_sampled(index, pair_count):
                 continue
             # Tokenizing a very long sentence may take minutes, and translations are not learned
-            # from sentences of more than MAX_TOKENS tokens anyway.
-            if max(pair.source.count(" "), pair.target.count(" ")) >= MAX_TOKENS:
+            # from sentences of more than MAX_TOKENS tokens anyway. Spaces are quick to count.
+            space_count = max(pair.source.count(" "), pair.target.count(" "))
+            if space_count >= MAX_TOKENS:
                 continue
             yield self._words(self._candidate(pair))
 
     def _candidate(self, pair: Pair) -> Candidate:
-        """Wrap a pair for the checks, which tokenize and score it only when they need that."""
+        """Wrap a sentence pair for the checks.
+
+        The wrapped pair is tokenized or scored only when a check asks for that. `bounds` are limits
+        of its number of tokens, by which most pairs pass or fail a length check without tokens.
+        """
         return Candidate(
             pair=pair,
             languages=self.input_text.languages,
@@ -163,8 +184,8 @@ class Filtering(FilterStep):
 
     @cached_property
     def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
-        """The functions that split a source and a target sentence into tokens."""
-        # Partial functions, because closures cannot be pickled for worker processes.
+        """The functions that split a sentence into tokens: one for sources, one for targets."""
+        # Worker processes receive them by pickle, which supports `partial`, but no lambda.
         source_language, target_language = self.input_text.languages
         return (
             partial(_tokens, self.tokenize, source_language),
@@ -172,15 +193,16 @@ class Filtering(FilterStep):
         )
 
     def _score(self, candidate: Candidate) -> float:
-        """Return how well the words of both sides translate each other."""
+        """Return how well the source and target words of a sentence pair translate each other."""
         assert self.translations is not None, "for a check that needs_translations"
         source_words, target_words = self._words(candidate)
         return self.translations.score(source_words, target_words)
 
     def _words(self, candidate: Candidate) -> tuple[Tokens, Tokens]:
-        """Return the words of both sides of a pair, for word translations.
+        """Return the source words and the target words of a sentence pair, for word translations.
 
-        They are the tokens of the corpus, unless its tokenizer does not split text into words.
+        These are the pair's tokens, unless the corpus is not tokenized, or tokenized into
+        characters: then a simple rule splits the sentences into words.
         """
         if self.tokenize.name in ("none", "characters"):
             from bleuprint.corpus.alignment.words import split_words
@@ -195,7 +217,11 @@ def _tokens(settings: Tokenize, language: str, sentence: str) -> Tokens:
 
 
 def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
-    """Return for each candidate whether it passes a check.
+    """Run a check on sentence pairs, and return for each pair whether it passes.
+
+    Args:
+        check: The check, which may be written by the user.
+        candidates: The sentence pairs, wrapped for checks.
 
     Raises:
         UserError: The check raises an exception, or its number of results is not the number of
@@ -206,10 +232,11 @@ def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
         for passes in check.keeps_each(candidates):
             results.append(passes)
     except Exception as error:  # A check may be the user's own code, which may raise anything.
-        # The check failed at the first candidate without a result, if there is one.
+        # The check failed at the first pair without a result, if there is one: show this pair.
         failing_pair = None
         if len(results) < len(candidates):
-            failing_pair = "\t".join(candidates[len(results)].pair)
+            failing_candidate = candidates[len(results)]
+            failing_pair = "\t".join(failing_candidate.pair)
         raise rule_error(error, failing_pair) from error
     if len(results) != len(candidates):
         raise UserError(

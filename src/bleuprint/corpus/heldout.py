@@ -24,21 +24,22 @@ class HeldOutSentences:
     """The source and target sentences of held-out sets, to find them in the training text."""
 
     def __init__(self, decontaminate: Decontaminate) -> None:
-        """Start without sentences.
+        """Create an empty collection, to which sentences are added.
 
         Args:
-            decontaminate: How sentences are compared. With "none", no sentence is ever found.
+            decontaminate: How sentences are compared: "exact" compares all characters, "normalized"
+                ignores case and punctuation. With "none", no sentence is ever found.
         """
         self._decontaminate = decontaminate
         self._sources: set[str] = set()
         self._targets: set[str] = set()
 
     def add(self, pairs: Iterable[tuple[str | None, str | None]]) -> None:
-        """Add held-out sentences.
+        """Add sentences of a validation or test set.
 
         Args:
-            pairs: The source and the target of each pair. None stands for a side that is missing,
-                as in a held-out set of another language pair.
+            pairs: The source and the target sentence of each pair. A side may be None, because test
+                sets of other language pairs may share only one language with this corpus.
         """
         if self._decontaminate == "none":
             return
@@ -49,17 +50,17 @@ class HeldOutSentences:
                 self._targets.add(self._key(target))
 
     def find_sides(self, sources: Sequence[str], targets: Sequence[str]) -> bytes:
-        """Find out which side of each pair is a held-out sentence.
+        """Find out which training pairs contain a sentence of a validation or test set.
 
         Args:
-            sources: The source sentences of the pairs.
-            targets: The target sentences of the pairs.
+            sources: The source sentences of the training pairs.
+            targets: Their target sentences.
 
         Returns:
-            One byte per pair: 1 if its source is held out, otherwise 2 if its target is held out,
-            otherwise 0.
+            One byte per pair: 1 if its source is in these sets, 2 if only its target is, else 0.
         """
         if not self._sources and not self._targets:
+            # A zero for each pair, without normalizing its sentences.
             return bytes(len(sources))
         sides = bytearray()
         for source, target in zip(sources, targets, strict=True):
@@ -72,5 +73,7 @@ class HeldOutSentences:
         return bytes(sides)
 
     def _key(self, sentence: str) -> str:
-        """Return the form of a sentence in which it is compared."""
-        return comparison_key(sentence) if self._decontaminate == "normalized" else sentence
+        """Return the form of a sentence that is compared: unchanged, or normalized."""
+        if self._decontaminate == "normalized":
+            return comparison_key(sentence)
+        return sentence

@@ -34,16 +34,17 @@ class Example:
 
     @classmethod
     def from_recipe(cls, recipe: Path) -> "Example":
-        """Read the example of a recipe.
+        """Cut the example corpora and systems out of the text of a recipe.
 
         Args:
-            recipe: The file of the recipe.
+            recipe: The file of the recipe, a ready-made params.yaml. Systems are its last part.
         """
         text = recipe.read_text(encoding="utf-8")
-        _, heading, systems = text.partition("\nsystems:")
+        # Both parts of the systems are empty if the recipe contains none.
+        _, systems_heading, systems_entries = text.partition("\nsystems:")
         return cls(
             corpora=_find_entries(text, recipe),
-            systems=heading.removeprefix("\n") + systems,
+            systems=systems_heading.removeprefix("\n") + systems_entries,
         )
 
 
@@ -60,17 +61,22 @@ class Insertion(NamedTuple):
 
 
 def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: str) -> Insertion:
-    """Add the entry of a new corpus at the end of `corpora` in params.yaml.
+    """Add a new corpus to the user's params.yaml, below its section `corpora`.
+
+    A params.yaml begins as a copy of a recipe, with an example corpus and example systems. As long
+    as the user has not edited the example corpus, the new corpus replaces it; otherwise it is added
+    after the last one. In the same way, unedited example systems are replaced.
 
     The file is edited as text: comments, anchors and line breaks would not survive a YAML library.
-    Where the file still contains the example word for word, the entry replaces the example's
-    entries, and the fitted systems replace the example's systems.
 
     Args:
-        path: The file.
-        new: The new corpus.
-        example: The example of the recipe from which the file was made, or None.
-        systems: The text of systems that are fitted to the new corpus.
+        path: The params.yaml.
+        new: The new corpus; `new.entry` is its text in params.yaml.
+        example: The example of the recipe, or None if the file does not stem from one.
+        systems: The text of systems whose size fits the new corpus, for params.yaml.
+
+    Returns:
+        What was replaced.
 
     Raises:
         UserError: The file contains a corpus with this name, or would not be valid. It is left as
@@ -78,33 +84,55 @@ def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: 
     """
     # Report errors in the file before it is edited.
     load_settings(path)
+    # Read as bytes, since reading as text would turn Windows line ends into \n.
     text = path.read_bytes().decode()
     line_end = "\r\n" if "\r\n" in text else "\n"
     entries = _find_entries(text, path)
     has_example = example is not None and entries == _with_line_end(example.corpora, line_end)
-    if not has_example:
+    new_entry = _indent_like(new.entry, entries, line_end)
+    if has_example:
+        new_entries = new_entry
+    else:
         _check_name_is_new(path, new.name)
-
-    indent = " " * (_indent_of(entries) - _ENTRY_INDENT)
-    new_lines = [f"{indent}{line}" for line in new.entry.splitlines()]
-    new_entry = line_end.join(new_lines)
-    new_entries = new_entry if has_example else f"{entries}{line_end}{line_end}{new_entry}"
+        blank_line = line_end + line_end
+        new_entries = entries + blank_line + new_entry
     text = text.replace(entries, new_entries, 1)
 
-    example_systems = "" if example is None else _with_line_end(example.systems, line_end)
-    has_example_systems = example_systems != "" and text.endswith(example_systems)
-    if has_example_systems:
-        text = text.removesuffix(example_systems) + _with_line_end(systems, line_end)
-    _write_valid(path, text)
-    return Insertion(has_example, has_example_systems)
+    has_example_systems = False
+    if example is not None and example.systems:
+        example_systems = _with_line_end(example.systems, line_end)
+        has_example_systems = text.endswith(example_systems)
+        if has_example_systems:
+            text = text.removesuffix(example_systems) + _with_line_end(systems, line_end)
+    _write_if_valid(path, text)
+    return Insertion(
+        has_replaced_example=has_example,
+        has_replaced_systems=has_example_systems,
+    )
+
+
+def _indent_like(new_entry: str, entries: str, line_end: str) -> str:
+    """Indent the new entry of a YAML file as far as the entries that the file already contains.
+
+    Args:
+        new_entry: The entry, indented by two spaces.
+        entries: The other entries of the same section, whose first line shows the indent.
+        line_end: The characters between two lines of the file.
+    """
+    indent_of_file = len(entries) - len(entries.lstrip(" "))
+    missing_indent = " " * (indent_of_file - _ENTRY_INDENT)
+    indented_lines = [f"{missing_indent}{line}" for line in new_entry.splitlines()]
+    return line_end.join(indented_lines)
 
 
 def _find_entries(text: str, path: Path) -> str:
-    """Return the entries of `corpora`, without blank lines and comments after the last one.
+    """Return the text of all entries below `corpora:` in a params.yaml.
+
+    Blank lines and comments after the last entry do not belong to the text.
 
     Args:
-        text: The content of a file such as params.yaml.
-        path: The file, for the message.
+        text: The content of the file.
+        path: The file, which an error message names.
 
     Raises:
         UserError: The entries are not in lines of their own.
@@ -126,27 +154,25 @@ def _check_name_is_new(path: Path, name: str) -> None:
         )
 
 
-def _indent_of(entries: str) -> int:
-    """Return the number of spaces at the beginning of the first line."""
-    return len(entries) - len(entries.lstrip(" "))
-
-
 def _with_line_end(text: str, line_end: str) -> str:
     r"""Return a text whose lines end in `line_end`, in place of \n."""
     return text.replace("\n", line_end)
 
 
-def _write_valid(path: Path, text: str) -> None:
-    """Replace the content of params.yaml if the new content is valid.
+def _write_if_valid(path: Path, text: str) -> None:
+    """Replace the content of params.yaml, unless the new content contains an error.
+
+    The text is first written to a temporary file and checked there. The temporary file replaces
+    params.yaml only if the `with` block ends without an exception.
 
     Raises:
-        UserError: It is not valid. The file is left as it was.
+        UserError: The new content contains an error. The file is left as it was.
     """
-    with atomic_file(path) as unfinished:
-        unfinished.write_bytes(text.encode())
+    with atomic_file(path) as temporary_file:
+        temporary_file.write_bytes(text.encode())
         try:
-            load_settings(unfinished)
+            load_settings(temporary_file)
         except UserError as error:
             # The message must name the file of the user, not the temporary one.
-            message = str(error).replace(str(unfinished), str(path))
+            message = str(error).replace(str(temporary_file), str(path))
             raise UserError(f"{message}; {path} is left as it was") from None

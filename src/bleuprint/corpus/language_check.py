@@ -25,20 +25,20 @@ _MIN_ODDS = 10.0
 def check_languages(
     files: Sequence[Path], user_text: OwnText, sample: Sequence[Pair], are_given: bool
 ) -> str:
-    """Check that a text is in its languages.
+    """Check that a user's files are parallel text in the languages that they should be in.
 
     Args:
         files: The source file and the target file, or one file with both sides.
-        user_text: The text, with its languages.
-        sample: Some of its pairs.
-        are_given: Whether the user named the languages.
+        user_text: The settings of the text in these files, among them its two languages.
+        sample: Some of its sentence pairs.
+        are_given: Whether the user named the languages; otherwise, file names gave them.
 
     Returns:
-        A note if most pairs seem to be in other languages; otherwise an empty string.
+        A note for the user if most pairs seem to be in other languages; otherwise an empty string.
 
     Raises:
-        UserError: No pair has two sides, or most pairs contain the same text twice or have the
-            languages in the other order.
+        UserError: In no pair, both sides contain text; or in most pairs, the target repeats the
+            source, or source and target are exchanged.
     """
     names = join_with_and(files)
     pairs = _first_full_pairs(sample)
@@ -60,9 +60,29 @@ def check_languages(
             "note",
         )
         return ""
+    return _compare_with_sample(names, user_text, pairs, are_given)
+
+
+def _compare_with_sample(
+    names: str, user_text: OwnText, pairs: Sequence[Pair], are_given: bool
+) -> str:
+    """Identify the languages of some sentence pairs, and compare them with those of the settings.
+
+    Args:
+        names: The names of the user's files, for messages.
+        user_text: The settings of the text, among them its two languages.
+        pairs: Some of its sentence pairs.
+        are_given: Whether the user named the languages; otherwise, file names gave them.
+
+    Returns:
+        A note for the user if most pairs seem to be in other languages; otherwise an empty string.
+
+    Raises:
+        UserError: In most pairs, source and target are exchanged.
+    """
     source, target = user_text.languages
     share = _share_in_languages(pairs, source, target)
-    exchanged_share = _share_in_languages(pairs, target, source)
+    exchanged_share = _share_in_languages(pairs, source=target, target=source)
     if exchanged_share > share and exchanged_share > _MAJORITY:
         raise UserError(
             f"{names}: {exchanged_share:.0%} of the pairs are {target} and {source}, not {source} "
@@ -77,23 +97,32 @@ def check_languages(
 
 
 def _first_full_pairs(sample: Sequence[Pair]) -> list[Pair]:
-    """Return the first pairs with text on both sides, as many as are identified."""
+    """Return the first pairs with text on both sides, up to the number that is worth checking."""
     full_pairs = [pair for pair in sample if pair.source.strip() and pair.target.strip()]
     return full_pairs[:_IDENTIFIED_PAIRS]
 
 
 def _share_of_copies(pairs: Sequence[Pair]) -> float:
-    """Return the share of pairs whose target is the same text as the source."""
+    """Return the share of sentence pairs whose target is the same text as the source."""
     copies = [pair for pair in pairs if pair.source == pair.target]
     return len(copies) / len(pairs)
 
 
 def _share_in_languages(pairs: Sequence[Pair], source: str, target: str) -> float:
-    """Return the share of pairs that may be in two languages, one on each side."""
-    check = LanguageId(min_odds=_MIN_ODDS)
+    """Return the share of sentence pairs that seem to be in a source and a target language.
+
+    Args:
+        pairs: Sentence pairs, at least one.
+        source: Code of the language in which the sources should be, such as `de`.
+        target: Code of the language in which the targets should be.
+    """
+    # A sentence fails only if another language is `min_odds` times as likely: short ones are often
+    # undecided.
+    language_check = LanguageId(min_odds=_MIN_ODDS)
     passing_pairs = 0
     for pair in pairs:
-        if check.passes(pair.source, source) and check.passes(pair.target, target):
+        is_in_source_language = language_check.passes(pair.source, source)
+        if is_in_source_language and language_check.passes(pair.target, target):
             passing_pairs += 1
     return passing_pairs / len(pairs)
 
@@ -102,17 +131,21 @@ def _advice_to_exchange(user_text: OwnText, are_given: bool) -> str:
     """Return what the user should do if source and target are in each other's language.
 
     Args:
-        user_text: The text, with its languages in the wrong order.
-        are_given: Whether the user named the languages.
+        user_text: The settings of the text, with its two languages in the wrong order.
+        are_given: Whether the user named the languages; otherwise, file names gave them.
     """
     source, target = user_text.languages
     if user_text.text.columns:
-        columns = [shlex.quote(str(column)) for column in reversed(user_text.text.columns)]
+        # The text is a table with a column for each language.
+        exchanged_columns = []
+        for column in reversed(user_text.text.columns):
+            exchanged_columns.append(shlex.quote(str(column)))
         return (
-            f"To exchange the columns, add: --columns {' '.join(columns)} "
+            f"To exchange the columns, add: --columns {' '.join(exchanged_columns)} "
             f"--languages {source} {target}"
         )
     if user_text.text.format == "tmx":
+        # TMX, the format of translation memories, marks each sentence with its language.
         return f"In the file, exchange the two language codes {source} and {target}"
     if are_given:
         return f"Name the two files in the other order, or use: --languages {target} {source}"

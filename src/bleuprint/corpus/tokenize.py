@@ -35,12 +35,12 @@ class Tokenizing(FilterStep):
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Create the stage with the settings and paths of a corpus.
+        """Set up the tokenization of one corpus: what it reads and writes, and by which tokenizer.
 
         Args:
-            name: The name of the corpus.
+            name: Corpus name, such as `multi30k`.
             corpus: The settings of the corpus.
-            root: The folder of the experiment.
+            root: The project folder; by default the current folder.
         """
         files = step_files(
             name,
@@ -51,21 +51,28 @@ class Tokenizing(FilterStep):
             output_folder="tokens",
         )
         return cls(
-            *files,
+            corpus=name,
+            input_text=files.input_text,
+            output=files.output,
+            filter_stats_path=files.filter_stats_path,
             settings=corpus.tokenize,
             edits=corpus.clean,
             given=frozenset(corpus.files.set_names()),
         )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
-        """Tokenize the pairs of a block. All pairs are kept.
+        """Tokenize the sentence pairs of a block; all pairs are kept.
+
+        The edits of the cleaning stage, such as Unicode normalization, have already changed the
+        training text, and the sets that were drawn from it. Published validation and test sets are
+        edited here, so that the model reads them in the form of its training text.
 
         Args:
-            name: The name of the set that contains the block.
-            block: The pairs.
+            name: The data set of the block, such as `train` or `test.flickr2016`.
+            block: Consecutive sentence pairs.
 
         Returns:
-            The tokenized pairs and their count.
+            The tokenized pairs, and their number.
         """
         was_cleaned = name == "train" or name not in self.given
         tokenized_sides = []
@@ -82,20 +89,26 @@ class Tokenizing(FilterStep):
         counts.count_kept(len(block))
         return FilteredBlock(source_bytes, target_bytes, counts)
 
-    def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:
-        """Tokenize the validation and test sets, which other stages copy.
+    def write_held_out(
+        self,
+        output_text: TextFolder,
+        filter_stats: FilterStats,
+        workers: int,
+    ) -> None:
+        """Tokenize the validation and test sets.
 
         Args:
-            after: The folder to write to.
-            filter_stats: The statistics to which the counts of each set are added.
+            output_text: The folder to write to.
+            filter_stats: The statistics of the stage, to which each set's pairs are added.
             workers: The number of processes.
         """
         for set_name in self.input_text.held_out():
             self.filter_set(
                 set_name,
                 blocks=self.input_text.blocks(set_name),
-                pairs=None,
-                after=after,
+                # Only for the progress bar: these sets are too small to count them first.
+                pair_count=None,
+                output_text=output_text,
                 counts=filter_stats.add_set(set_name),
                 workers=workers,
             )

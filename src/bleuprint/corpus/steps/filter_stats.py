@@ -57,22 +57,24 @@ class SetCounts:
     samples: dict[str, list[PairSample]] = field(default_factory=dict)
 
     def count_kept(self, pairs: int = 1) -> None:
-        """Count pairs that are kept."""
+        """Count sentence pairs that the stage reads and keeps."""
         self.pairs_in += pairs
         self.pairs_out += pairs
 
     def count_dropped(self, rule: str) -> None:
-        """Count a pair that a rule drops, without a sample."""
+        """Count a sentence pair that a rule drops, without keeping it as an example."""
         self.pairs_in += 1
         self.dropped[rule] = self.dropped.get(rule, 0) + 1
 
     def record_dropped(self, rule: str, number: int, pair: Pair) -> None:
-        """Count a pair that a rule drops, and keep it as a sample if the rule has few.
+        """Count a sentence pair that a rule drops, and keep it as an example of the rule.
+
+        Only the first few examples of each rule are kept.
 
         Args:
-            rule: The name of the rule.
-            number: The number of the pair in the set, from 1.
-            pair: The pair.
+            rule: The name of the rule, such as `length`.
+            number: The number of the pair in its data set, from 1.
+            pair: The dropped pair.
         """
         self.count_dropped(rule)
         sample: PairSample = {
@@ -83,11 +85,13 @@ class SetCounts:
         self._add_sample(rule, sample)
 
     def record_changed(self, edit: str, number: int, before: Pair, after: Pair) -> None:
-        """Count a pair that an edit changes, and keep it as a sample if the edit has few.
+        """Count a sentence pair that an edit changes, and keep it as an example of these changes.
+
+        Only the first few examples of each edit are kept.
 
         Args:
-            edit: The name of the edit.
-            number: The number of the pair in the set, from 1.
+            edit: The name of the edit, such as `normalize`.
+            number: The number of the pair in its data set, from 1.
             before: The pair before the edit.
             after: The pair after the edit.
         """
@@ -102,7 +106,12 @@ class SetCounts:
         self._add_sample(edit, sample)
 
     def add(self, later: "SetCounts") -> None:
-        """Add the counts of pairs that follow in the same set."""
+        """Add the counts and examples of a later part of the same data set to these counts.
+
+        Args:
+            later: The counts of pairs that follow in the set; of its examples, only as many are
+                added as each rule still lacks.
+        """
         self.pairs_in += later.pairs_in
         self.pairs_out += later.pairs_out
         _add_counts(self.changed, later.changed)
@@ -112,14 +121,14 @@ class SetCounts:
                 self._add_sample(rule, sample)
 
     def _add_sample(self, rule: str, sample: PairSample) -> None:
-        """Keep a sample of a rule or edit, unless it has enough of them."""
+        """Keep a pair as an example of what a rule or edit does, unless it has enough examples."""
         samples = self.samples.setdefault(rule, [])
         if len(samples) < SAMPLES:
             samples.append(sample)
 
     @property
     def summary(self) -> str:
-        """Pairs in and out, and what each rule changed and dropped, in one line."""
+        """One line for people: `9 pairs in, 7 out; changed by normalize 3; dropped by length 2`."""
         parts = [f"{counted(self.pairs_in, 'pair')} in, {self.pairs_out:,} out"]
         changed = _list_counts(self.changed)
         if changed:
@@ -142,7 +151,7 @@ def _add_counts(counts: dict[str, int], later: Mapping[str, int]) -> None:
 
 
 def _list_counts(counts: Mapping[str, int]) -> str:
-    """List the rules with a count above zero: `identical 3, length 1,200`."""
+    """List the rules that concerned any pair, with their counts: `identical 3, length 1,200`."""
     items = []
     for rule, count in counts.items():
         if count:
@@ -158,7 +167,12 @@ class NothingLeft(UserError):
     """
 
     def __init__(self, message: str, counts: SetCounts) -> None:
-        """Create the error with a message and the counts of the set."""
+        """Create the error.
+
+        Args:
+            message: The message for the user.
+            counts: The counts of the set, which say by which rules its pairs were dropped.
+        """
         super().__init__(message)
         self.counts = counts
 
@@ -184,7 +198,10 @@ class FilterStats:
     sets: dict[str, SetCounts] = field(default_factory=dict)
 
     def add_set(self, name: str) -> SetCounts:
-        """Add a set, with a zero for every rule and edit, and return its counts."""
+        """Start the counts of a data set, and return them to be increased while the stage runs.
+
+        Every rule and edit starts with a zero, so that the file also lists those without effect.
+        """
         counts = SetCounts(
             changed=dict.fromkeys(self.edits, 0),
             dropped=dict.fromkeys(self.rules, 0),
@@ -193,21 +210,13 @@ class FilterStats:
         return counts
 
     def write(self, path: Path) -> None:
-        """Write the statistics as JSON.
+        """Check that no sentence pair is unaccounted for, and write the statistics as JSON.
 
         Raises:
-            NothingLeft: All pairs of a set were dropped.
+            NothingLeft: All pairs of a data set were dropped.
         """
         for name, counts in self.sets.items():
-            copies = counts.changed.get(COPIES, 0)
-            remaining = counts.pairs_in + copies - sum(counts.dropped.values())
-            assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"
-            if counts.pairs_in and not remaining:
-                raise NothingLeft(
-                    f"corpus {self.corpus}: nothing left of {name} after {self.stage}: "
-                    f"{counts.summary}",
-                    counts,
-                )
+            self._check_counts(name, counts)
         content = {
             "stage": self.stage,
             "corpus": self.corpus,
@@ -215,6 +224,27 @@ class FilterStats:
             "sets": {name: vars(counts) for name, counts in self.sets.items()},
         }
         write_json(path, content)
+
+    def _check_counts(self, name: str, counts: SetCounts) -> None:
+        """Check that the pairs which a stage keeps are those that it read and did not drop.
+
+        Args:
+            name: The data set, such as `train`.
+            counts: The counts of the set.
+
+        Raises:
+            NothingLeft: All pairs of the set were dropped.
+        """
+        # Sampling repeats pairs of small language pairs. Only these copies add to what is read.
+        copies = counts.changed.get(COPIES, 0)
+        remaining = counts.pairs_in + copies - sum(counts.dropped.values())
+        assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"
+        if counts.pairs_in and not remaining:
+            raise NothingLeft(
+                f"corpus {self.corpus}: nothing left of {name} after {self.stage}: "
+                f"{counts.summary}",
+                counts,
+            )
 
 
 @dataclass(frozen=True)
@@ -235,14 +265,14 @@ class FilterStatsRecord:
 
 
 def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
-    """Read the filtering statistics of all stages of a corpus.
+    """Read how many pairs of a corpus each stage kept, changed and dropped.
 
     Args:
-        corpus: The name of the corpus.
-        root: The folder of the project.
+        corpus: Corpus name, such as `multi30k`.
+        root: The project folder; by default the current folder.
 
     Returns:
-        The counts by stage and set.
+        The counts by stage, such as `filter`, then by data set, such as `train`.
 
     Raises:
         UserError: The file of a stage is missing or damaged.

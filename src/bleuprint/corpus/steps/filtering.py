@@ -54,73 +54,96 @@ class FilterStep(Step):
 
     @abstractmethod
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
-        """Return the pairs that are kept of a block.
+        """Filter consecutive sentence pairs, and count what happened to them.
 
         Args:
-            name: The set of the block, such as train.
+            name: The data set that the pairs belong to, such as `train`.
             block: The pairs.
         """
 
-    def write_held_out(self, after: TextFolder, filter_stats: FilterStats, workers: int) -> None:  # noqa: ARG002
-        """Write validation and test sets: copies, unless a stage overrides this method.
+    def write_held_out(
+        self,
+        output_text: TextFolder,
+        filter_stats: FilterStats,
+        workers: int,  # noqa: ARG002
+    ) -> None:
+        """Write the validation and test sets: copies, unless a stage overrides this method.
 
         Args:
-            after: The folder to write to.
-            filter_stats: The statistics to which the sets are added.
-            workers: The number of processes.
+            output_text: The folder to write to.
+            filter_stats: The statistics of the stage, to which each set's pairs are added.
+            workers: The number of processes; a stage that overrides this method may need them.
         """
-        copy_sets(self.input_text, after, self.input_text.held_out(), filter_stats)
+        copy_sets(self.input_text, output_text, self.input_text.held_out(), filter_stats)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Write the kept pairs of a shard of train, and its counts."""
+        """Filter one part of the training text.
+
+        A large text is divided into parts, its shards, so that several machines can filter it.
+
+        Args:
+            shard: Which part of the training text to read.
+            part: The folder to write to: the pairs that are kept, and how many were kept, changed
+                and dropped.
+            workers: The number of processes.
+        """
         counts = self.new_filter_stats().add_set("train")
         blocks, pair_count = self.shard_blocks(shard)
-        after = self.input_text.with_path(part)
-        self.filter_set("train", blocks, pair_count, after, counts, workers)
+        output_text = self.input_text.with_path(part)
+        self.filter_set("train", blocks, pair_count, output_text, counts, workers)
         write_json(part / _COUNTS_FILE, vars(counts))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards of train, and write the held-out sets and the filtering statistics."""
+        """Join the filtered parts of the training text, and write the validation and test sets.
+
+        Then write the filtering statistics: how many pairs were kept, changed and dropped.
+
+        Args:
+            parts: The folders that `process_shard` has written, in the order of the text.
+            workers: The number of processes, for the validation and test sets.
+        """
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
-            after = self.input_text.with_path(unfinished)
-            counts = filter_stats.add_set("train")
+            output_text = self.input_text.with_path(unfinished)
+            train_counts = filter_stats.add_set("train")
             source_parts = []
             target_parts = []
             for part in parts:
                 remedy = f"remove {part}, and run its shard again"
-                counts.add(read_record(SetCounts, part / _COUNTS_FILE, remedy))
-                source_part, target_part = after.with_path(part).files("train")
+                train_counts.add(read_record(SetCounts, part / _COUNTS_FILE, remedy))
+                source_part, target_part = self.input_text.with_path(part).files("train")
                 source_parts.append(source_part)
                 target_parts.append(target_part)
-            source_file, target_file = after.files("train")
+            source_file, target_file = output_text.files("train")
             join_files(source_parts, source_file)
             join_files(target_parts, target_file)
-            self.write_held_out(after, filter_stats, workers)
+            self.write_held_out(output_text, filter_stats, workers)
             filter_stats.write(self.filter_stats_path)
 
     def filter_set(
         self,
         name: str,
         blocks: Iterable[Block],
-        pairs: int | None,
-        after: TextFolder,
+        pair_count: int | None,
+        output_text: TextFolder,
         counts: SetCounts,
         workers: int,
     ) -> None:
-        """Filter a set, or a shard of it, in several processes.
+        """Filter the sentence pairs of a data set in several processes, and write those kept.
 
         Args:
-            name: The name of the set.
-            blocks: The pairs to filter.
-            pairs: The number of these pairs, if known, for the progress bar.
-            after: The folder to write to.
-            counts: The counts of the set, to which those of the blocks are added.
+            name: The data set, such as `train`.
+            blocks: The pairs to filter: all pairs of the set, or a part of it.
+            pair_count: The number of these pairs, for the progress bar; None if it is unknown.
+            output_text: The folder to write to.
+            counts: The statistics of the set, to which these pairs are added.
             workers: The number of processes.
         """
-        progress = Progress(f"{self.stage} {self.corpus} {name}", pairs, "pairs")
-        with after.writer(name) as writer, progress:
-            for filtered in map_parts(partial(self._block_filter, name), blocks, workers):
+        progress = Progress(f"{self.stage} {self.corpus} {name}", pair_count, "pairs")
+        # Each worker process calls this once, and then filters blocks by the function it returns.
+        create_filter = partial(self._block_filter, name)
+        with output_text.writer(name) as writer, progress:
+            for filtered in map_parts(create_filter, blocks, workers):
                 writer.write_packed(filtered.source, filtered.target)
                 counts.add(filtered.counts)
                 progress.advance(filtered.counts.pairs_in)
@@ -131,15 +154,16 @@ class FilterStep(Step):
 
 
 def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
-    """Keep the pairs of a block that no rule drops.
+    """Keep the sentence pairs of a block that no rule drops, and count how many each rule drops.
 
     Args:
-        block: The pairs.
-        rules: For each pair the rule that drops it; None if it is kept.
+        block: The pairs, as bytes.
+        rules: For each pair the name of the rule that drops it, such as `length`; None if it is
+            kept.
     """
     counts = SetCounts()
     counts.count_kept(rules.count(None))
-    # Decoding a block takes time: without a dropped pair, its bytes are kept as they are.
+    # `numbered_pairs` decodes the bytes, which takes time: only if a pair is dropped.
     if any(rules):
         for (number, pair), rule in zip(block.numbered_pairs(), rules, strict=True):
             if rule is not None:
@@ -149,33 +173,41 @@ def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
 
 
 def write_kept(
-    before: TextFolder,
-    after: TextFolder,
+    input_text: TextFolder,
+    output_text: TextFolder,
     dropped_by: DroppedBy,
     rules: Sequence[str],
     counts: SetCounts,
 ) -> None:
-    """Write the pairs of train that no rule drops.
+    """Write the training pairs that no rule drops.
 
     Args:
-        before: The folder to read.
-        after: The folder to write to.
+        input_text: The folder to read.
+        output_text: The folder to write to.
         dropped_by: For each pair the number of the rule that drops it, from 1; 0 if it is kept.
-        rules: The names of the rules 1, 2, ...
-        counts: The counts of train, to which the pairs are added.
+        rules: The names of the rules with the numbers 1, 2, ...
+        counts: The statistics of the training text, to which kept and dropped pairs are added.
     """
+    # Number 0 stands for a pair that no rule drops.
     rules_by_number = (None, *rules)
-    with after.writer("train") as writer:
-        for block in before.blocks("train"):
-            start = block.first - 1  # pairs are numbered from 1
+    with output_text.writer("train") as writer:
+        for block in input_text.blocks("train"):
+            start = block.first - 1  # `first` counts from 1.
             rule_numbers = dropped_by[start : start + len(block)].tolist()
-            kept = kept_pairs(block, [rules_by_number[number] for number in rule_numbers])
+            rules_of_pairs = [rules_by_number[number] for number in rule_numbers]
+            kept = kept_pairs(block, rules_of_pairs)
             writer.write_packed(kept.source, kept.target)
             counts.add(kept.counts)
 
 
 def join_files(files: Iterable[Path], joined: Path) -> None:
-    """Concatenate files into the file `joined`; each must end at the end of a line."""
+    """Concatenate files into one.
+
+    Args:
+        files: The files, in order. A text file must end with a line end, or its last line would
+            continue in the next file.
+        joined: The file to write.
+    """
     with joined.open("wb") as output:
         for path in files:
             with path.open("rb") as file:
@@ -183,24 +215,29 @@ def join_files(files: Iterable[Path], joined: Path) -> None:
 
 
 def copy_sets(
-    before: TextFolder, after: TextFolder, names: Iterable[str], filter_stats: FilterStats
+    input_text: TextFolder,
+    output_text: TextFolder,
+    names: Iterable[str],
+    filter_stats: FilterStats,
 ) -> None:
-    """Copy sets byte for byte, and count their pairs.
+    """Copy data sets byte for byte, check the copies, and count their sentence pairs.
 
     Args:
-        before: The folder to read.
-        after: The folder to write to.
-        names: The names of the sets.
-        filter_stats: The statistics to which the sets are added.
+        input_text: The folder to read.
+        output_text: The folder to write to.
+        names: The data sets, such as `valid` and `test.flickr2016`.
+        filter_stats: The statistics of the stage, to which each set's pairs are added as kept.
 
     Raises:
-        UserError: A set is not parallel or not UTF-8.
+        UserError: A source file has more or fewer lines than its target file, or is not UTF-8.
     """
     for name in names:
-        source, target = before.files(name)
-        source_copy, target_copy = after.files(name)
+        source, target = input_text.files(name)
+        source_copy, target_copy = output_text.files(name)
         shutil.copyfile(source, source_copy)
         shutil.copyfile(target, target_copy)
         counts = filter_stats.add_set(name)
-        for block in after.blocks(name):
-            counts.count_kept(len(block.pairs()))  # decoding the pairs checks them
+        for block in output_text.blocks(name):
+            # Decodes the bytes of the block, which fails if they are not UTF-8.
+            pairs = block.pairs()
+            counts.count_kept(len(pairs))

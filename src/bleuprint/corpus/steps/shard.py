@@ -26,10 +26,10 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Read a shard written as `3-of-8`.
+        """Read which shard of how many is meant, from a text such as `3-of-8`.
 
         Raises:
-            UserError: The text is not of this form, or the number is above the total.
+            UserError: The text has another form, or the number is above the total.
         """
         match = re.fullmatch(r"([1-9][0-9]*)-of-([1-9][0-9]*)", text)
         if match is None or int(match[1]) > int(match[2]):
@@ -42,14 +42,15 @@ class Shard:
         return [cls(number, total) for number in range(1, total + 1)]
 
     def bounds(self, pair_count: int) -> tuple[int, int | None]:
-        """Return which pairs of a text belong to the shard, counted from 0.
+        """Return which sentence pairs of a text belong to this shard, one of its equal parts.
 
         Args:
-            pair_count: The number of sentence pairs of the text.
+            pair_count: The number of pairs of the text.
 
         Returns:
-            The index of the first pair, and the index after the last pair. The last shard ends with
-            the text, which is None: its reader then checks that both sides end there.
+            The index of the first pair, counted from 0, and the index after the last pair. For the
+            last shard, the second one is None: read to the end. Only then is it noticed if the
+            source file is longer or shorter than the target file.
         """
         start = pair_count * (self.number - 1) // self.total
         if self.number == self.total:

@@ -50,30 +50,32 @@ class Step(ABC):
     @classmethod
     @abstractmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """Create the step for a corpus.
+        """Set up this stage for one corpus: what it reads and writes, and its settings.
 
         Args:
-            name: The name of the corpus.
+            name: Corpus name, such as `multi30k`.
             corpus: The settings of the corpus.
-            root: The folder of the project.
+            root: The project folder; by default the current folder.
         """
 
     @abstractmethod
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Process one shard of the training text.
+        """Process one part of the training text, for example on one of several machines.
 
         Args:
-            shard: The shard.
-            part: The folder to write to.
+            shard: Which part of the training text to read.
+            part: The folder to write to. `gather` reads it.
             workers: The number of processes.
         """
 
     @abstractmethod
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Write the output of the stage and its filtering statistics.
+        """Combine the processed parts of the training text into the output of the stage.
+
+        The filtering statistics are written as well: how many pairs were kept, changed and dropped.
 
         Args:
-            parts: The folders of all processed shards, in the order of their numbers.
+            parts: The folders that `process_shard` has written, in the order of the text.
             workers: The number of processes.
         """
 
@@ -98,7 +100,10 @@ class Step(ABC):
         return fingerprint.of_settings(settings)
 
     def new_filter_stats(self) -> FilterStats:
-        """Return filtering statistics for this stage, which contain no set yet."""
+        """Create the filtering statistics of this stage, to which data sets are then added.
+
+        They will say how many pairs were kept, changed by each edit, and dropped by each rule.
+        """
         return FilterStats(
             stage=self.stage,
             corpus=self.corpus,
@@ -113,16 +118,22 @@ class Step(ABC):
         return texts_of_all_pairs(self.corpus, self.input_text)
 
     def shard_blocks(self, shard: Shard) -> tuple[Iterator[Block], int]:
-        """Return the blocks of a shard of the training text, and the number of its pairs."""
-        text_pairs = self.input_text.count("train")
-        start, stop = shard.bounds(text_pairs)
+        """Read a shard, that is, one of several equal parts of the training text.
+
+        Returns:
+            The sentence pairs of the shard in blocks, and their number.
+        """
+        text_pair_count = self.input_text.count("train")
+        start, stop = shard.bounds(text_pair_count)
         blocks = self.input_text.blocks("train", start, stop)
-        shard_pairs = (text_pairs if stop is None else stop) - start
-        return blocks, shard_pairs
+        # The last shard ends with the text, which `bounds` expresses by None.
+        if stop is None:
+            stop = text_pair_count
+        return blocks, stop - start
 
 
 class StepFiles(NamedTuple):
-    """The fields that every `Step` has, in the same order.
+    """What every `Step` reads and writes.
 
     Attributes:
         corpus: The name of the corpus.
@@ -146,13 +157,16 @@ def step_files(
     input_folder: str,
     output_folder: str,
 ) -> StepFiles:
-    """Return the input and the outputs of a stage for a corpus.
+    """Return which text a stage reads, and which folder and file it writes.
+
+    The stage tokenize, for example, reads data/split/CORPUS and writes data/tokens/CORPUS. Each
+    stage also writes a file of filtering statistics: how many pairs it kept, changed and dropped.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        root: The folder of the project.
-        stage: The name of the stage.
+        root: The project folder.
+        stage: The name of the stage, such as `tokenize`.
         input_folder: The folder in data/ that the stage reads, such as `split`.
         output_folder: The folder in data/ that the stage writes, such as `tokens`.
     """
@@ -169,13 +183,17 @@ def step_files(
 
 
 def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
-    """Run a step: process one shard, gather all shards, or do both for the whole text.
+    """Run a stage on a training text, which may be divided into equal parts, its shards.
+
+    To use several machines, one process per shard processes it, and a last process gathers all
+    shards into the output. Otherwise one process does both.
 
     Args:
-        step: The step.
-        shards_folder: The folder for the processed shards.
-        work: What this process works on.
-        workers: The number of processes for it.
+        step: The stage, set up for a corpus.
+        shards_folder: The folder for processed shards.
+        work: What this process does: process one shard, gather all shards, or do both for the whole
+            text.
+        workers: The number of worker processes that it may start.
 
     Raises:
         UserError: A shard to gather is missing, or was made from another text or other settings.
@@ -192,14 +210,34 @@ def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
 def _process_shard(
     step: Step, shard: Shard, shards_folder: Path, workers: int, origin: str
 ) -> None:
-    """Process a shard into its folder, which is written completely or not at all."""
+    """Process one part of a training text into a folder, which appears when it is complete.
+
+    Args:
+        step: The stage, set up for a corpus.
+        shard: Which part of the training text to process.
+        shards_folder: The folder in which each shard has a folder.
+        workers: The number of processes.
+        origin: A text that identifies the input and the settings. It is stored with the shard, and
+            compared before shards are combined.
+    """
     with atomic_folder(_shard_folder(step, shard, shards_folder)) as part:
         step.process_shard(shard, part, workers)
         (part / _ORIGIN_FILE).write_text(origin)
 
 
 def _gather_shards(step: Step, shards: AllShards, shards_folder: Path, workers: int) -> None:
-    """Write the output of a step from its shards, after comparing where they come from."""
+    """Combine the processed parts of a training text, its shards, into the output of a stage.
+
+    Args:
+        step: The stage, set up for a corpus.
+        shards: How many shards there are.
+        shards_folder: The folder in which each shard has a folder.
+        workers: The number of processes.
+
+    Raises:
+        UserError: A shard is missing; or it was made from another text or with other settings, for
+            example because params.yaml has changed since.
+    """
     origin = _origin(step)
     parts = []
     for shard in Shard.all(shards.total):
@@ -216,9 +254,18 @@ def _gather_shards(step: Step, shards: AllShards, shards_folder: Path, workers: 
 
 
 def _process_whole_text(step: Step, shards_folder: Path, workers: int) -> None:
-    """Process the training text as one shard, gather it, and remove the shard's folder."""
+    """Run a stage in one process, without dividing the training text.
+
+    The text is processed like a single shard, whose folder is temporary.
+
+    Args:
+        step: The stage, set up for a corpus.
+        shards_folder: The folder in which each shard has a folder.
+        workers: The number of worker processes.
+    """
     only_shard = Shard(number=1, total=1)
-    # Nothing can change the text or the settings before this process gathers its own shard.
+    # The origin, by which shards of other settings are recognized, is only compared if another
+    # process gathers the shard.
     _process_shard(step, only_shard, shards_folder, workers, origin="")
     part = _shard_folder(step, only_shard, shards_folder)
     try:
@@ -247,15 +294,18 @@ def run_step_on_pairs(
     *,
     has_summary: bool = True,
 ) -> None:
-    """Run a step on each language pair of a corpus, and join what it wrote.
+    """Run a stage on each language pair of a corpus, and join what it wrote.
+
+    Most corpora have one language pair. A corpus for a multilingual system has several.
 
     Args:
-        step_class: The stage.
-        name: The name of the corpus.
+        step_class: The stage, such as `Filtering`.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        work: What this process works on.
+        work: What this process does: process one part of the training text (a shard), combine the
+            processed shards, or do both for the whole text.
         workers: The number of processes.
-        has_summary: Whether to print what each rule did to the training text.
+        has_summary: Whether to print how many pairs each rule dropped or changed.
     """
     shards_folder = paths.shards_folder(name, step_class.stage)
     for pair_name, pair in corpus.language_pairs(name).items():
@@ -264,13 +314,23 @@ def run_step_on_pairs(
             run_and_print(step, shards_folder, work, workers)
         else:
             run_step(step, shards_folder, work, workers)
+    # After a single shard, there is no output yet.
     if not isinstance(work, Shard):
         join_pairs(name, corpus, step_class.stage)
 
 
 def run_and_print(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
-    """Run a step; once its output is written, print what each rule did to the training text."""
+    """Run a stage, then print how many training pairs it kept, changed and dropped.
+
+    Args:
+        step: The stage, set up for a corpus.
+        shards_folder: The folder for processed shards, the parts of a training text.
+        work: What this process does: process one shard, combine all shards, or do both for the
+            whole text.
+        workers: The number of worker processes that it may start.
+    """
     run_step(step, shards_folder, work, workers)
+    # The numbers are known when all shards are combined.
     if isinstance(work, Shard):
         return
     train = read_filter_stats(step.filter_stats_path)["train"]
@@ -278,13 +338,16 @@ def run_and_print(step: Step, shards_folder: Path, work: Work, workers: int) -> 
 
 
 def run_on_pairs(name: str, corpus: Corpus, stage: str, run: Callable[[str, Corpus], None]) -> None:
-    """Run a stage without shards on each language pair of a corpus, and join what it wrote.
+    """Run a stage on each language pair of a corpus, and join what it wrote.
+
+    Most corpora have one language pair. A corpus for a multilingual system has several.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        stage: The name of the stage.
-        run: Runs the stage on one language pair; it gets the pair's name and its settings.
+        stage: The name of the stage, such as `split`.
+        run: The function that runs the stage on one language pair, called with the name of the
+            pair and its settings.
     """
     for pair_name, pair in corpus.language_pairs(name).items():
         run(pair_name, pair)
