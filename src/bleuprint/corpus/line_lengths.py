@@ -25,18 +25,22 @@ _Lengths = npt.NDArray[np.float64]
 
 
 def describe_parting(files: Sequence[Path]) -> str:
-    """Describe where two files with different numbers of lines stop being parallel.
+    """Describe where two files with different numbers of lines stop being translations.
+
+    Long lines have long translations. So the line from which on the lengths no longer match is
+    where a line is missing or too many.
 
     Args:
-        files: The files of the source and of the target.
+        files: The source file and the target file.
 
     Returns:
         The end of a message, such as "; by their lengths, they part at about line 301". It is empty
-        if the line lengths do not show where.
+        if the line lengths do not show where, or a file is compressed.
     """
     if len(files) != 2 or any(path.suffix in _COMPRESSED_SUFFIXES for path in files):
         return ""
-    shorter, longer = sorted((_log_lengths(path) for path in files), key=len)
+    lengths_of_files = [_log_lengths(path) for path in files]
+    shorter, longer = sorted(lengths_of_files, key=len)
     surplus = len(longer) - len(shorter)
     if surplus == 0 or surplus > _MAX_SURPLUS_SHARE * len(shorter):
         return ""
@@ -56,7 +60,7 @@ def describe_parting(files: Sequence[Path]) -> str:
 
 
 def _log_lengths(path: Path) -> _Lengths:
-    """Return the logarithm of the length of each line of a file, in bytes; shape (lines,)."""
+    """Return the logarithm of the length of each line of a file, in bytes, (lines,)."""
     with path.open("rb") as stream:
         # One more byte, so that an empty last line has a logarithm.
         lengths = [1.0 + len(line) for line in stream]
@@ -64,13 +68,18 @@ def _log_lengths(path: Path) -> _Lengths:
 
 
 def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
-    """Locate the lines of the longer file that have no partner, as if they were all in one place.
+    """Find the lines of the longer file that have no partner in the shorter one.
 
-    Before that place, line i of one file fits line i of the other. After it, line i of the shorter
-    file fits line i + surplus of the longer one. The place is where the lengths differ least.
+    They are assumed to follow each other. Before them, line i of one file fits line i of the other;
+    after them, line i of the shorter file fits line i + surplus of the longer one. Of all places
+    for them, the one is chosen with which the lengths of the paired lines differ least.
+
+    Args:
+        shorter: The logarithms of the line lengths of the shorter file, (lines,).
+        longer: The same for the longer file.
 
     Returns:
-        The index of the first surplus line, from 0.
+        The index of the first line without a partner, from 0.
     """
     surplus = len(longer) - len(shorter)
     differences_before = np.abs(longer[:-surplus] - shorter)
@@ -78,16 +87,22 @@ def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
     # For each place i: the sum of the differences of lines before i, and of lines from i on.
     sums_before = np.append(0, differences_before.cumsum())
     # Reversed twice, so that the sums are cumulated from the end.
-    sums_after = np.append(differences_after[::-1].cumsum()[::-1], 0)
+    sums_from_end = differences_after[::-1].cumsum()
+    sums_after = np.append(sums_from_end[::-1], 0)
     return int((sums_before + sums_after).argmin())
 
 
 def _find_unrelated_window(first: _Lengths, second: _Lengths) -> int | None:
-    """Return the start, from 0, of the first window of lines with unrelated lengths; None if none.
+    """Find the first lines of two files that cannot be translations, because of their lengths.
+
+    The files are compared in windows of 200 lines, since a single pair may differ by chance.
 
     Args:
-        first: The lengths of the lines of one file, shape (lines,).
-        second: The lengths of the lines of the other file, shape (lines,).
+        first: The lengths of the lines of one file, (lines,).
+        second: The lengths of the lines of the other file, (lines,).
+
+    Returns:
+        The index of the first line, from 0, of the first such window; None if all windows fit.
     """
     # A last window of less than half the size has too few lines for a correlation.
     for start in range(0, len(first) - _WINDOW_LINES // 2, _WINDOW_LINES):

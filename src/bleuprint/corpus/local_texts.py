@@ -14,17 +14,21 @@ def has_local_files(text: Text) -> bool:
 
 
 def find_downloaded_set(name: str, corpus: Corpus, set_name: str) -> TextFolder | None:
-    """Find a set of a corpus that the stage download has written before.
+    """Find a data set of a corpus that was downloaded earlier.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        set_name: The name of the set, such as test.news.
+        set_name: Data set, such as `train` or `test.flickr2016`.
 
     Returns:
-        The folder of the downloaded sets; None if it does not contain both sides of this set.
+        The folder of downloaded sets; None if the source or the target file of this set is missing.
     """
-    folder = TextFolder(paths.download_folder(name), *corpus.languages)
+    folder = TextFolder(
+        path=paths.download_folder(name),
+        source=corpus.source,
+        target=corpus.target,
+    )
     for path in folder.files(set_name):
         if not path.is_file():
             return None

@@ -79,7 +79,7 @@ _Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Misfit:
-    """A range of lines whose source and target do not fit each other.
+    """A range of lines of a parallel text that are not translations of each other.
 
     Attributes:
         first: Number of the first line of the range, counted from 1.
@@ -93,7 +93,7 @@ class Misfit:
     offset: int | None
 
     def __str__(self) -> str:
-        """Return the range as a phrase of a message."""
+        """Return a phrase for a message, such as `lines 301 to 340 fit the target 1 line later`."""
         lines = f"{self.first:,} to {self.last:,}"
         if self.offset is None:
             return f"lines {lines} do not fit at all"
@@ -104,13 +104,13 @@ class Misfit:
 
 
 def describe_misfits(misfits: Sequence[Misfit]) -> str:
-    """Describe ranges in one phrase.
+    """List for a message which lines of a parallel text are not translations of each other.
 
     Args:
-        misfits: Ranges, in the order of the phrase.
+        misfits: The ranges of such lines, in the order in which they are listed.
 
     Returns:
-        The first ranges with their lines, and the number of the remaining ones.
+        The first ranges with their line numbers, and how many more there are.
     """
     phrases = [str(misfit) for misfit in misfits[:_MAX_DESCRIBED_RANGES]]
     remaining_count = len(misfits) - len(phrases)
@@ -120,61 +120,73 @@ def describe_misfits(misfits: Sequence[Misfit]) -> str:
 
 
 class PairClues:
-    """Collects lengths and words of pairs while they are read, and finds the ranges that misfit.
+    """Finds lines of a parallel text that are not translations, while the text is read once.
 
-    Memory: the words and marks of up to 30,000 pairs, and the lengths of up to 500,000 pairs.
+    It collects the length of each sentence, and the words that a translation could copy. To limit
+    memory, a long text is searched in parts of 500,000 pairs, and words are only collected for a
+    text of up to 30,000 pairs.
     """
 
     def __init__(self, max_pairs_with_words: int = _MAX_PAIRS_WITH_WORDS) -> None:
-        """Start without pairs.
+        """Prepare for the first sentence pair of a text.
 
         Args:
-            max_pairs_with_words: A text with more pairs than this is judged by its lengths alone.
+            max_pairs_with_words: Of a text with more pairs than this, words are not compared: only
+                the lengths of its sentences tell whether they fit.
         """
         self._max_pairs_with_words = max_pairs_with_words
         # The part that is being read: the lengths of both sides in characters, and the words.
         self._source_lengths = array("I")
         self._target_lengths = array("I")
         self._words = WordSets()
-        # The number of lines in earlier parts, and the ranges of these parts.
-        self._judged_lines = 0
+        # The number of lines in earlier parts, and what was found in them.
+        self._searched_lines = 0
         self._misfits: list[Misfit] = []
 
     def collect(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Add each pair, and pass it on unchanged.
+        """Look at sentence pairs on their way from a reader to its caller.
 
         Args:
             pairs: The next pairs of the text.
 
         Yields:
-            The same pairs.
+            The same pairs, unchanged.
         """
         for pair in pairs:
             self.add(pair)
             yield pair
 
     def add(self, pair: Pair) -> None:
-        """Add the next pair of the text."""
+        """Collect the lengths and words of the next sentence pair of the text.
+
+        To limit memory, a part that has grown to its largest size is searched first, and its
+        lengths are discarded. Words are only collected at the beginning of a text: a text that
+        turns out to be longer is judged without them.
+        """
         if len(self._source_lengths) == _MAX_PAIRS_PER_PART:
-            self._judge_part()
-        pair_number = self._judged_lines + len(self._source_lengths)
-        if pair_number < self._max_pairs_with_words and self._judged_lines == 0:
+            self._search_part()
+        pair_index = self._searched_lines + len(self._source_lengths)
+        is_first_part = self._searched_lines == 0
+        if is_first_part and pair_index < self._max_pairs_with_words:
             self._words.sources.append(words_and_marks(pair.source))
             self._words.targets.append(words_and_marks(pair.target))
         self._source_lengths.append(len(pair.source))
         self._target_lengths.append(len(pair.target))
 
     def misfits(self) -> list[Misfit]:
-        """Find the ranges of lines that do not fit, after the last pair was added.
+        """Return the ranges of lines that are not translations, after the last pair was added.
 
         Returns:
             The ranges, in the order of their lines. A text with fewer than 50 lines has none.
         """
-        self._judge_part()
+        self._search_part()
         return self._misfits
 
-    def _judge_part(self) -> None:
-        """Find the ranges of the part that was read, and discard its lengths and words."""
+    def _search_part(self) -> None:
+        """Search the sentence pairs collected so far for lines that are not translations.
+
+        The ranges are added to `_misfits`. The collected lengths and words are discarded.
+        """
         source_lengths = np.array(self._source_lengths, float)
         target_lengths = np.array(self._target_lengths, float)
         part_lines = len(source_lengths)
@@ -183,24 +195,25 @@ class PairClues:
         if part_lines >= _MIN_TEXT_LINES:
             words = self._words if has_all_words else None
             for misfit in _find_in_part(source_lengths, target_lengths, words):
-                first = self._judged_lines + misfit.first
-                last = self._judged_lines + misfit.last
+                # From line numbers within this part to line numbers of the text.
+                first = self._searched_lines + misfit.first
+                last = self._searched_lines + misfit.last
                 self._misfits.append(Misfit(first, last, misfit.offset))
-        self._judged_lines += part_lines
+        self._searched_lines += part_lines
         self._source_lengths = array("I")
         self._target_lengths = array("I")
         self._words = WordSets()
 
 
 def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]:
-    """Find the ranges of lines of a parallel text that do not fit each other.
+    """Find the lines of a parallel text that are not translations of each other.
 
     Args:
-        sources: The lines of the source.
-        targets: The lines of the target, as many as in the source.
+        sources: The source sentences.
+        targets: The target sentences, as many.
 
     Returns:
-        The ranges, in the order of their lines.
+        Ranges of such lines, in the order of the text.
     """
     clues = PairClues()
     for source, target in zip(sources, targets, strict=True):
@@ -209,10 +222,10 @@ def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]
 
 
 def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> bool:
-    """Decide whether the lengths of translations would correlate noticeably in such a text.
+    """Return whether lengths can show, in this text, that the lines are translations.
 
-    Short lines of similar lengths hardly correlate even if they are translations: their lengths
-    vary less than the length of a translation does by chance.
+    A long sentence usually has a long translation, so the lengths of translations correlate. But if
+    all lines are short and similar, like menu entries, the differences are mere chance.
 
     The model: log target length = log source length + noise. By Gale and Church (1993), the length
     of a translation of n characters has the variance 6.8 n. The variance of its logarithm is then
@@ -220,8 +233,8 @@ def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> 
     noise, the log lengths of translations have the correlation sqrt(V / (V + N)).
 
     Args:
-        source_lengths: Lengths in characters, shape (lines,).
-        target_lengths: Lengths in characters, shape (lines,).
+        source_lengths: Lengths in characters, (lines,).
+        target_lengths: Lengths in characters, (lines,).
     """
     # One more character, so that empty lines have a logarithm.
     source_lengths = source_lengths + 1
@@ -236,9 +249,14 @@ def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> 
 
 
 def _shift_threshold(line_count: int) -> float:
-    """Return the smallest sum of gains in a shifted range, as the module docstring derives it.
+    """Return how much better a range of lines must fit at another offset to be reported as shifted.
 
-    With this threshold, a range is reported by mistake in at most one of a thousand texts.
+    The fit is a sum of log-likelihood ratios. In a text without shifted lines, some range exceeds
+    the sum T by chance with a probability of at most lines * exp(-T) for each offset. From this
+    follows the T that is exceeded in at most one of a thousand such texts.
+
+    Args:
+        line_count: The number of lines of the text.
     """
     return math.log(len(OFFSETS) * line_count / _FALSE_ALARM_PROBABILITY)
 
@@ -246,22 +264,47 @@ def _shift_threshold(line_count: int) -> float:
 def _find_in_part(
     source_lengths: Floats, target_lengths: Floats, words: WordSets | None
 ) -> list[Misfit]:
-    """Find the ranges that do not fit in one part of a text.
+    """Find the lines of a text, or of a part of it, that are not translations of each other.
+
+    A scorer tells how likely line i of the source and line i + offset of the target are to be
+    translations. Either no line fits, or some ranges of lines do not fit at offset 0.
 
     Args:
-        source_lengths: Lengths in characters, shape (lines,).
-        target_lengths: Lengths in characters, shape (lines,).
+        source_lengths: Lengths in characters, (lines,).
+        target_lengths: Lengths in characters, (lines,).
         words: The words of all lines; None to judge by the lengths alone.
 
     Returns:
-        The ranges in the order of their lines, which are counted from 1 in this part.
+        Ranges of such lines, in order. Lines are counted from 1 within the given lines.
     """
     line_count = len(source_lengths)
+    best_scorer, best_total = _best_scorer(source_lengths, target_lengths, words)
+    is_uncorrelated = best_scorer.length_correlation < _MIN_RELATED_CORRELATION
+    is_unlikely = best_total < _shift_threshold(line_count)
+    should_correlate = _is_correlation_expected(source_lengths, target_lengths)
+    if is_uncorrelated and is_unlikely and should_correlate:
+        return [Misfit(first=1, last=line_count, offset=None)]
+    return _find_ranges(best_scorer)
+
+
+def _best_scorer(
+    source_lengths: Floats, target_lengths: Floats, words: WordSets | None
+) -> tuple[PairScorer, float]:
+    """Choose the offset at which the lines of a text fit best, and learn from the pairs there.
+
+    A scorer learns from a text how lengths and words of translations correspond. If all target
+    lines are one line late, this can only be learned from line i and line i + 1.
+
+    Args:
+        source_lengths: Lengths in characters, (lines,).
+        target_lengths: Lengths in characters, (lines,).
+        words: The words of all lines; None to judge by the lengths alone.
+
+    Returns:
+        The scorer, and the sum of its scores over all pairs at the offset from which it learned.
+    """
     source = normal_scores(source_lengths)
     target = normal_scores(target_lengths)
-    # If all lines of a text are shifted, the parameters can only be estimated at that offset. So
-    # there is a scorer for each offset, and the one that explains the pairs at its offset best is
-    # used.
     scorers = []
     total_scores = []
     for offset in (0, *OFFSETS):
@@ -272,27 +315,33 @@ def _find_in_part(
         total_scores.append(float(scorer.pair_scores(offset).sum()))
     best_total = max(total_scores)
     best_scorer = scorers[total_scores.index(best_total)]
-
-    is_uncorrelated = best_scorer.length_correlation < _MIN_RELATED_CORRELATION
-    is_unexplained = best_total < _shift_threshold(line_count)
-    should_correlate = _is_correlation_expected(source_lengths, target_lengths)
-    if is_uncorrelated and is_unexplained and should_correlate:
-        return [Misfit(first=1, last=line_count, offset=None)]
-    return _find_ranges(best_scorer)
+    return best_scorer, best_total
 
 
 def _find_ranges(scorer: PairScorer) -> list[Misfit]:
-    """Find the shifted ranges, then the unrelated ranges outside of them, in order."""
+    """Find the lines whose translations are elsewhere or missing, in the order of the text.
+
+    Shifted lines fit a target line shortly before or after. The rest is searched for unrelated
+    lines, which fit no target line nearby.
+    """
     shifted = _find_shifted_ranges(scorer)
     unrelated = _find_unrelated_ranges(scorer, shifted)
     return sorted(shifted + unrelated, key=lambda misfit: misfit.first)
 
 
 def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
-    """Find the ranges that fit better at another offset than at offset 0, the clearest first.
+    """Find ranges of lines whose translations are one or two lines earlier or later.
 
-    Each round takes the range with the largest sum of gains over all offsets, and excludes its
-    lines from the next rounds. A line's gain is its score at the offset minus its score at 0.
+    An offset pairs source line i with target line i + offset. A line's gain at an offset is its
+    score there minus its score at offset 0. Each round finds the range of lines with the largest
+    sum of gains at any offset, and excludes these lines from the next rounds.
+
+    Args:
+        scorer: Returns for an offset the score of each line: how much likelier it and its partner
+            are as translations than by chance (log-likelihood ratio).
+
+    Returns:
+        The ranges, the clearest first.
     """
     unshifted_scores = scorer.pair_scores(0)
     shifted_scores = {}
@@ -316,17 +365,26 @@ def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
         is_excluded[best.start : best.stop] = True
         # Where nothing fits, some lines fit less badly at another offset by chance. A range counts
         # as shifted only if its pairs look like translations there.
-        fits_at_offset = shifted_scores[best_offset][best.start : best.stop].sum() > 0
-        if fits_at_offset and best.line_count >= _MIN_SHIFTED_LINES:
+        scores_at_offset = shifted_scores[best_offset]
+        has_translations = scores_at_offset[best.start : best.stop].sum() > 0
+        if has_translations and best.line_count >= _MIN_SHIFTED_LINES:
             misfits.append(best.to_misfit(best_offset))
     return misfits
 
 
 def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> list[Misfit]:
-    """Find the ranges that fit at no offset, outside of the shifted ranges, the clearest first.
+    """Find ranges of lines without a translation in the nearby target lines.
 
-    Each round takes the range with the largest sum of chance scores, and excludes its lines from
-    the next rounds. Shifted and unrelated ranges together are at most `_MAX_RANGES`.
+    Each round finds the range of lines with the largest sum of chance scores, and excludes these
+    lines from the next rounds.
+
+    Args:
+        scorer: Returns for each line its chance score: how much likelier it and the target line
+            with the same number are by chance than as translations (log-likelihood ratio).
+        shifted: Ranges whose translations are a line or two earlier or later; they are left out.
+
+    Returns:
+        The ranges, the clearest first. Together with the shifted ones, they are limited in number.
     """
     chance_scores = np.minimum(scorer.chance_scores(), _MAX_UNRELATED_LINE_SCORE)
     is_excluded = np.zeros(len(chance_scores), bool)
@@ -340,7 +398,7 @@ def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> lis
             break
         is_excluded[best.start : best.stop] = True
         if best.line_count >= _MIN_UNRELATED_LINES:
-            misfits.append(best.to_misfit(None))
+            misfits.append(best.to_misfit(offset=None))
     return misfits
 
 
@@ -364,12 +422,16 @@ class _Range:
         return self.stop - self.start
 
     def to_misfit(self, offset: int | None) -> Misfit:
-        """Return the same range with lines counted from 1; `offset` says where the lines fit."""
+        """Return this range as it is reported: with lines counted from 1.
+
+        Args:
+            offset: How many lines later in the target the translations are; None if nowhere.
+        """
         return Misfit(first=self.start + 1, last=self.stop, offset=offset)
 
 
 def _without_excluded(scores: Floats, is_excluded: _Booleans) -> Floats:
-    """Replace the scores of excluded lines by `_EXCLUDED_LINE_SCORE`."""
+    """Replace the scores of excluded lines by one so low that no best range contains them."""
     return np.where(is_excluded, _EXCLUDED_LINE_SCORE, scores)
 
 
@@ -377,11 +439,15 @@ def _best_range(scores: Floats) -> _Range:
     """Find the range of lines with the largest sum of scores, in linear time.
 
     The sum of a range is the difference of two cumulative sums: at its end and before its start.
-    For each end, the best start is where the cumulative sum was lowest so far.
+    For each end, the best start is where the cumulative sum was lowest so far. (Kadane's algorithm,
+    in numpy.)
+
+    Args:
+        scores: The score of each line, (lines,); some are negative.
     """
     cumulative_sums = np.append(0.0, np.cumsum(scores))
     lowest_sums = np.minimum.accumulate(cumulative_sums)
-    largest_totals = cumulative_sums - lowest_sums
+    largest_totals = cumulative_sums - lowest_sums  # For each end, the largest sum of a range.
     stop = int(largest_totals.argmax())
     start = int(cumulative_sums[: stop + 1].argmin())
-    return _Range(float(largest_totals[stop]), start, stop)
+    return _Range(total=float(largest_totals[stop]), start=start, stop=stop)

@@ -45,14 +45,16 @@ class OwnText:
 def own_text(
     files: Sequence[Path], languages: Sequence[str] | None, columns: Sequence[str] | None
 ) -> OwnText:
-    """Find out what is in a user's files.
+    """Find out the format and the languages of a user's parallel text.
+
+    The text is in two plain text files, or in one table (.tsv) or translation memory (.tmx).
 
     Args:
         files: The source file and the target file, or one file with both sides.
-        languages: The codes of source and target. None to take the languages from the names of the
-            files, from the header of a table, or from a translation memory.
-        columns: The columns of source and target in a table, by numbers or names. None to choose
-            the columns that contain text.
+        languages: The codes of source and target that the user names, such as `de` and `en`. None
+            to find them: in the names of the files, in the first line of a table, or in a
+            translation memory.
+        columns: The numbers or names of a table's source and target column. None to find them.
 
     Raises:
         UserError: A file is missing, not below inputs/ or in another format, or the languages or
@@ -70,24 +72,28 @@ def own_text(
     if text_format == "plain":
         source_file, target_file = settings_of_files
         source, target = given_languages or languages_of_two_files(files)
-        text = Text("", source=source_file, target=target_file)
+        text = Text(license_and_citation="", source=source_file, target=target_file)
         return OwnText(text, check_two_languages(files, source, target))
+    # The other formats have both sides in one file.
     [path] = files
     [file] = settings_of_files
     if text_format == "tsv":
         return _table_text(path, file, given_languages, columns)
-    # The tags as the user typed them, since they may name variants such as en-GB.
+    # The codes as the user typed them, since a translation memory distinguishes en-GB and en-US.
     return _memory_text(path, file, languages)
 
 
 def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
-    """Return the format of files: plain text for two files; by the suffix for one.
+    """Return the format of a user's parallel text, by the names of its files.
+
+    Two files are plain text, one sentence per line. A single file is a table (.tsv) or a
+    translation memory (.tmx), perhaps compressed.
 
     Args:
         files: One or two files.
 
     Raises:
-        UserError: new-corpus does not read this format. The message says what to do.
+        UserError: The format is not supported. The message says how to convert the file.
     """
     advice = advice_for_files(files)
     if advice is not None:
@@ -104,17 +110,17 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
 
 
 def _wrong_files(files: Sequence[Path]) -> UserError:
-    """Return the error for one file in another format, or for more than two files."""
+    """Return the error for one file in an unsupported format, or for more than two files."""
     names = ", ".join(str(path) for path in files)
     return UserError(f"{names}: name two files, source and target, or one .tsv or .tmx file")
 
 
 def _check_files(files: Sequence[Path]) -> list[File]:
-    """Return the settings of files.
+    """Check that a user's files can be used, and return how params.yaml refers to them.
 
     Raises:
         UserError: A file does not exist, has a name that is not UTF-8, is named twice, or is not
-            below inputs/.
+            below inputs/, the only folder of the user's texts.
     """
     for path in files:
         if not path_on_disk(path).is_file():
@@ -144,17 +150,25 @@ def _is_utf8(name: str) -> bool:
 def _table_text(
     path: Path, file: File, given_languages: Sequence[str] | None, columns: Sequence[str] | None
 ) -> OwnText:
-    """Choose the columns and languages of a .tsv file.
+    """Find the source and target columns and the languages of a table (.tsv).
+
+    The user may give the languages; otherwise the name of the file or the first line contains them.
 
     Args:
         path: The file.
-        file: Its settings.
-        given_languages: The codes of source and target that the user gives, or None.
-        columns: The columns that the user gives, or None.
+        file: The file as params.yaml refers to it.
+        given_languages: The codes of source and target that the user gives, such as `de` and `en`;
+            None if the user gives none.
+        columns: The numbers or names of the source and target column that the user gives; None if
+            the user gives none.
+
+    Raises:
+        UserError: The languages or columns are unclear.
     """
     languages = given_languages or languages_of_one_file(path)
     chosen = choose_columns(path_on_disk(path), columns, languages)
-    languages = languages or chosen.languages
+    if languages is None:
+        languages = chosen.languages
     if languages is None:
         example = example_languages(find_languages(path))
         raise UserError(
@@ -163,23 +177,26 @@ def _table_text(
         )
     source, target = languages
     return OwnText(
-        text=Text("", "tsv", both=file, columns=chosen.columns),
+        text=Text(license_and_citation="", format="tsv", both=file, columns=chosen.columns),
         languages=check_two_languages([path], source, target),
         about=(chosen.about,),
     )
 
 
 def _memory_text(path: Path, file: File, given_tags: Sequence[str] | None) -> OwnText:
-    """Choose the languages of a .tmx file.
+    """Find the source and the target language of a translation memory (.tmx).
+
+    A translation memory contains sentences in two or more languages, each with its language code.
 
     Args:
         path: The file.
-        file: Its settings.
-        given_tags: The language codes that the user gives, perhaps with a region, or None.
+        file: The file as params.yaml refers to it.
+        given_tags: The codes of source and target that the user gives, such as `de` and `en-GB`;
+            None if the user gives none.
     """
     chosen = choose_memory_languages(path, given_tags)
     return OwnText(
-        text=Text("", "tmx", both=file, languages=chosen.variants),
+        text=Text(license_and_citation="", format="tmx", both=file, languages=chosen.variants),
         languages=chosen.languages,
         about=(chosen.about,),
     )

@@ -57,9 +57,10 @@ class WordSets:
 
 
 def words_and_marks(sentence: str) -> set[str]:
-    """Return the parts of a sentence that a translation could copy.
+    """Return the words and marks of a sentence that its translation could contain unchanged.
 
-    These are numbers, words of three letters or more, and punctuation marks that languages share.
+    These are numbers, words of three letters or more (names are often copied), and punctuation
+    marks that languages share. A variant of a mark, such as a Chinese question mark, becomes "?".
     """
     words = set(_WORD.findall(sentence))
     for mark in _MARK.findall(sentence):
@@ -68,9 +69,9 @@ def words_and_marks(sentence: str) -> set[str]:
 
 
 def _word_kind(word: str) -> str:
-    """Return the kind of a word: number, word or mark.
+    """Return whether a token is a "number", a "word" or a punctuation "mark".
 
-    The probability that a word is copied into the translation is estimated for each kind.
+    Translations copy numbers more often than words, so the kinds are counted separately.
     """
     if word.isdecimal():
         return "number"
@@ -81,12 +82,12 @@ def _word_kind(word: str) -> str:
 
 @dataclass(frozen=True)
 class _WordScores:
-    """What one word adds to the score of a pair.
+    """What one word adds to the score of a sentence pair.
 
     Attributes:
         both: The score if both sides of the pair contain the word.
-        source: The score if the source contains it and the target does not.
-        target: The score if the target contains it and the source does not.
+        source: The score if only the source contains it.
+        target: The score if only the target contains it.
     """
 
     both: float
@@ -102,12 +103,13 @@ class PairScorer:
     """
 
     def __init__(self, source: Floats, target: Floats, estimation_offset: int) -> None:
-        """Estimate the correlation of lengths.
+        """Estimate from a text how the lengths of source and target sentences correlate.
 
         Args:
-            source: Normal scores of the source lengths, shape (lines,).
-            target: Normal scores of the target lengths, shape (lines,).
-            estimation_offset: The offset, in lines, that the text is assumed to have.
+            source: The lengths of the source sentences, mapped to a standard normal distribution by
+                their ranks, (lines,).
+            target: The same for the target sentences.
+            estimation_offset: Source line i and target line i + offset are taken for translations.
         """
         self.estimation_offset = estimation_offset
         self._source = source
@@ -117,7 +119,15 @@ class PairScorer:
         self._scores_of_word: dict[str, _WordScores] = {}
 
     def learn_words(self, words: WordSets) -> None:
-        """Estimate how often words are copied, and compute the scores of each word from it."""
+        """Learn from a text how strongly each word shows that two lines are translations.
+
+        Numbers, words such as names, and punctuation marks are often copied into a translation. The
+        probability of a copy is estimated for each of these three kinds. A word's score follows
+        from this probability, and from how often the word occurs anyway.
+
+        Args:
+            words: The numbers, words and marks of each line of the text.
+        """
         lines = len(words.sources)
         source_counts = _line_counts(words.sources)
         target_counts = _line_counts(words.targets)
@@ -126,7 +136,8 @@ class PairScorer:
             sources=[line_words & shared_words for line_words in words.sources],
             targets=[line_words & shared_words for line_words in words.targets],
         )
-        # By kind: how often a word is in a source line, in a target line, and in both of a pair.
+        # For each kind: how often such a word is in a source line, in a target line, and in both
+        # lines of a pair.
         source_kinds = Counter[str]()
         target_kinds = Counter[str]()
         copied_kinds = Counter[str]()
@@ -147,14 +158,16 @@ class PairScorer:
             )
 
     def pair_scores(self, offset: int) -> Floats:
-        """Score each source line with the target line that is `offset` lines later.
+        """Score how much likelier the lines of a text are as translations than by chance.
+
+        Source line i is compared with target line i + offset, by their lengths and their words.
 
         Args:
-            offset: The offset in lines; negative for earlier target lines.
+            offset: How many lines later the target line is; negative if it is earlier.
 
         Returns:
-            Log likelihood ratios, shape (lines,). A source line whose target line would be before
-            the first or after the last line of the text scores 0.
+            Log-likelihood ratios, (lines,). A source line whose target line would be before the
+            first or after the last line of the text scores 0.
         """
         target = _at_offset(self._target, offset)
         scores = _length_scores(self._source, target, self.length_correlation)
@@ -166,21 +179,29 @@ class PairScorer:
         return np.where(is_outside_text, 0.0, _with_outliers(scores))
 
     def chance_scores(self) -> Floats:
-        """Score how much likelier each pair at offset 0 is by chance than as a translation.
+        """Score how much likelier each sentence pair of the text is by chance than as translations.
 
-        Both the lengths and all clues together must speak against a translation. Words alone are
-        not enough: a text of another field can lack the copied words although it is translated.
+        A score is high only if the lengths alone and the lengths with the words both speak against
+        a translation. Words alone prove little: a free translation may copy none of them.
 
         Returns:
-            Log likelihood ratios in favor of chance, shape (lines,).
+            Log-likelihood ratios, (lines,): positive if chance is likelier.
         """
         length_scores = _length_scores(self._source, self._target, self.length_correlation)
         translation_scores = np.maximum(_with_outliers(length_scores), self.pair_scores(0))
         return -translation_scores
 
     def _sums_of_word_scores(self, offset: int) -> Floats:
-        """Sum up the word scores of each pair, shape (lines,)."""
+        """Sum up for each line how strongly its words show that it is a translation.
+
+        Args:
+            offset: Source line i is paired with target line i + offset.
+
+        Returns:
+            The sums, (lines,); 0 for a source line without a partner.
+        """
         sums = np.zeros(len(self._source))
+        # With a negative offset, the first source lines have no partner.
         first_line = max(0, -offset)
         pairs = self._pairs_of_words(offset)
         for line, (source_words, target_words) in enumerate(pairs, first_line):
@@ -188,7 +209,10 @@ class PairScorer:
         return sums
 
     def _sum_of_word_scores(self, source_words: set[str], target_words: set[str]) -> float:
-        """Sum up the word scores of one pair."""
+        """Sum up the scores of the words of one sentence pair.
+
+        A word that both sides contain speaks for a translation; a word of one side, against it.
+        """
         total = 0.0
         for word in source_words:
             scores = self._scores_of_word[word]
@@ -198,9 +222,15 @@ class PairScorer:
         return total
 
     def _pairs_of_words(self, offset: int) -> Iterator[tuple[set[str], set[str]]]:
-        """Pair the words of each source line with those of the target line `offset` later."""
-        sources = self._words.sources[max(0, -offset) :]
-        targets = self._words.targets[max(0, offset) :]
+        """Pair the words of source line i with the words of target line i + offset.
+
+        Lines without a partner at the beginning and the end of the text are left out.
+        """
+        first_source = max(0, -offset)
+        first_target = max(0, offset)
+        sources = self._words.sources[first_source:]
+        targets = self._words.targets[first_target:]
+        # One list is longer; `zip` ends with the shorter one.
         return zip(sources, targets, strict=False)
 
 
@@ -215,11 +245,11 @@ def _line_counts(words: Iterable[set[str]]) -> Counter[str]:
 def _informative_words(
     source_counts: Counter[str], target_counts: Counter[str], lines: int
 ) -> set[str]:
-    """Select the words of both sides that distinguish a translation from a chance pair.
+    """Select the words by which translations can be told from random pairs of lines.
 
-    Frequent words that are spelled alike, such as "in", show little: by chance, a word is in both
-    lines of source_count * target_count / lines pairs. A word is left out if that is 2 or more.
-    Numbers and marks are always kept.
+    They occur in both languages and are rare, such as names. A frequent word, such as "in", is in
+    both lines of many pairs by chance: in source_count * target_count / lines of them. If that is 2
+    or more, the word is left out. Numbers and punctuation marks are always kept.
 
     Args:
         source_counts: The number of source lines that contain each word.
@@ -243,11 +273,11 @@ def _word_scores(
     source_copied: float,
     target_copied: float,
 ) -> _WordScores:
-    """Compute the scores of one word as log likelihood ratios.
+    """Compute how strongly a word shows that two lines are translations (log-likelihood ratios).
 
-    In a translation, a word of one line is in the other line with the probability of a copy. In a
-    chance pair, it is there with its frequency. If the copy is not likelier than that, the word
-    tells nothing and scores 0.
+    If the lines are translations, a word of one line is in the other one with the probability of a
+    copy; if not, with the frequency of the word in the text. If a copy is not likelier than the
+    frequency, the word tells nothing and scores 0.
 
     Args:
         source_frequency: Share of the source lines that contain the word.
@@ -270,10 +300,16 @@ def _word_scores(
 
 
 def normal_scores(lengths: Floats) -> Floats:
-    """Map the rank of each length to a quantile of the standard normal distribution.
+    """Map lengths to a standard normal distribution by their ranks, as in a normal quantile plot.
 
     Rank r of n lengths becomes the quantile of probability (r - 0.5) / n. Equal lengths share the
-    mean of their ranks, which begin at 1. Shape in and out: (lines,).
+    mean of their ranks, which begin at 1.
+
+    Args:
+        lengths: The lengths of sentences, (lines,).
+
+    Returns:
+        The quantiles, (lines,).
     """
     from scipy.special import ndtri  # Loading scipy takes a moment, so it waits for a first use.
 
@@ -285,7 +321,15 @@ def normal_scores(lengths: Floats) -> Floats:
 
 
 def _at_offset(values: Floats, offset: int) -> Floats:
-    """Return for each line the value `offset` lines later; NaN beyond both ends of the text."""
+    """Move values so that line i has the value of line i + offset.
+
+    Args:
+        values: A value for each line, (lines,).
+        offset: How many lines later the value is; negative if it is earlier.
+
+    Returns:
+        The moved values, (lines,). NaN where line i + offset is outside of the text.
+    """
     moved_values = np.full(len(values), np.nan)
     if offset >= 0:
         moved_values[: len(values) - offset] = values[offset:]
@@ -295,9 +339,15 @@ def _at_offset(values: Floats, offset: int) -> Floats:
 
 
 def _correlation(source: Floats, target: Floats) -> float:
-    """Compute Pearson's correlation, limited to the range from 0 to `_MAX_ESTIMATE`.
+    """Compute Pearson's correlation of values of source and target lines.
 
-    Lines whose target is NaN are left out. If all values of one side are equal, the result is 0.
+    It is cut to the range from 0 to 0.95, since scores computed from a correlation of 1 would be
+    infinite. If all values of one side are equal, it is 0.
+
+    Args:
+        source: A value for each source line, (lines,).
+        target: A value for each target line, (lines,). A line with NaN, which has no partner, is
+            left out.
     """
     is_known = ~np.isnan(target)
     known_source = source[is_known]
@@ -309,9 +359,16 @@ def _correlation(source: Floats, target: Floats) -> float:
 
 
 def _length_scores(source: Floats, target: Floats, correlation: float) -> Floats:
-    """Compute log(p(x, y) / (p(x) p(y))) for standard bivariate normal x and y.
+    """Score how much likelier two lengths are in translations than by chance.
 
-    With the correlation r, this is -log(1 - r²) / 2 - (r² (x² + y²) - 2 r x y) / (2 (1 - r²)).
+    The lengths x and y are modeled as standard normal, with the correlation r in translations, and
+    independent by chance. The score is log(p(x, y) / (p(x) p(y))), which is
+    -log(1 - r²) / 2 - (r² (x² + y²) - 2 r x y) / (2 (1 - r²)).
+
+    Args:
+        source: The standardized lengths of source lines, (lines,).
+        target: The standardized lengths of target lines, (lines,).
+        correlation: r, below 1.
     """
     unexplained_variance = 1 - correlation**2
     squares = correlation**2 * (source**2 + target**2) - 2 * correlation * source * target
@@ -320,9 +377,13 @@ def _length_scores(source: Floats, target: Floats, correlation: float) -> Floats
 
 
 def _with_outliers(scores: Floats) -> Floats:
-    """Mix the likelihood ratio of each pair with the ratio of an outlier, which is 1.
+    """Limit how strongly a single line can speak against a translation.
 
-    No score can fall below log(`_OUTLIER_PROBABILITY`), which is about -3.
+    Even in a good text, a line in twenty may be an outlier, which tells nothing: its likelihood
+    ratio is 1. So the ratio of each line is mixed with 1, and no score falls below log(0.05), -3.
+
+    Args:
+        scores: Log-likelihood ratios, (lines,).
     """
     likelihood_ratios = np.exp(scores)
     mixed_scores: Floats = np.log(

@@ -6,95 +6,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from bleuprint.corpus.download.archive import open_member
-from bleuprint.rules.language_id import LanguageId, likelihood
+from bleuprint.corpus.table import SHOWN_CHARACTERS, Column, read_columns
+from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_codes import code_of_language_name, is_listed, language_code
 
-# The number of lines at the beginning of a table that are read to choose its columns.
-_LINES_READ = 1000
-# A property of cells, such as containing letters, counts for a column if more than this share of
-# its cells have the property.
-_MAJORITY = 0.5
-# The number of cells whose language is identified, joined into one text.
-_IDENTIFIED_CELLS = 200
-# A column contains categories, not sentences, if the number of different cells is below this share
-# of all cells. The rule applies from this number of cells on; fewer cells may repeat by chance.
-_MIN_DIFFERENT_SHARE = 0.1
-_MIN_CELLS_TO_COUNT = 20
-# The smallest likelihood of a language for the text of a column, as a share of the likelihood of
-# the likeliest language.
-_MIN_RELATIVE_LIKELIHOOD = 0.1
-# The number of characters of a cell that a message shows.
-_SHOWN_CHARACTERS = 30
-# A cell that is a key, not text: an identifier that joins several words (app.title, saveButton,
-# item_2), or a short code (AE, DE-AT, 12).
-_KEY = re.compile(
-    r"(?=\S*([A-Za-z0-9][._:/#\\-][A-Za-z0-9_]|[a-z][A-Z]|_|[0-9]))[!-~]+|[A-Z0-9]{1,3}"
-)
 # The column names, in lower case, that mean source and target.
 _SOURCE_NAMES = {"source", "src"}
 _TARGET_NAMES = {"target", "tgt", "trg", "translation"}
 # A language tag has at most three parts: a language, a script and a region, as in sr_Latn_RS.
 _MAX_TAG_PARTS = 3
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes:
-        number: The number of the column, counted from 1.
-        cells: The cells of the column in the first lines, the first line included, which may be a
-            header.
-    """
-
-    number: int
-    cells: list[str]
-
-    @property
-    def name(self) -> str:
-        """The cell in the first line."""
-        return self.cells[0]
-
-    @property
-    def stripped_name(self) -> str:
-        """The cell in the first line, without white space around it."""
-        return self.name.strip()
-
-    def problem(self, has_header: bool) -> str:
-        """Return why the column cannot be text in a language; an empty string if it can be.
-
-        Args:
-            has_header: Whether the first line contains names, which are not judged.
-        """
-        all_cells = self.cells[1:] if has_header else self.cells
-        cells = [cell for cell in all_cells if cell]
-        cells_with_letters = [cell for cell in cells if _has_letter(cell)]
-        if len(cells_with_letters) <= _MAJORITY * len(all_cells):
-            return "has hardly any words"
-        keys = [cell for cell in cells if _KEY.fullmatch(cell)]
-        if len(keys) > _MAJORITY * len(cells):
-            return f"holds keys such as {keys[0][:_SHOWN_CHARACTERS]!r}"
-        different_cells = set(cells)
-        is_long_enough = len(cells) >= _MIN_CELLS_TO_COUNT
-        if is_long_enough and len(different_cells) < _MIN_DIFFERENT_SHARE * len(cells):
-            return f"holds few different values, such as {cells[0][:_SHOWN_CHARACTERS]!r}"
-        return ""
-
-    def is_likely(self, language: str) -> bool:
-        """Return whether the text of the column may be in a language."""
-        # The first cell is skipped: it may be a header.
-        text = " ".join(self.cells[1 : _IDENTIFIED_CELLS + 1])
-        return likelihood(text, language) >= _MIN_RELATIVE_LIKELIHOOD
-
-
-def _has_letter(cell: str) -> bool:
-    """Return whether a cell contains a letter."""
-    return any(character.isalpha() for character in cell)
 
 
 @dataclass(frozen=True)
@@ -115,20 +38,20 @@ class ChosenColumns:
 def choose_columns(
     path: Path, given_columns: Sequence[str] | None, languages: Sequence[str] | None
 ) -> ChosenColumns:
-    """Choose the columns of source and target of a .tsv file.
+    """Choose the columns of a table (.tsv) that contain the source and the target sentences.
 
-    The user's choice comes first, then the names in the header, then the text of the columns.
+    The user's choice comes first, then the names in the first line, then the text of the columns.
 
     Args:
         path: The file.
-        given_columns: The columns that the user gives: two numbers from 1, or two names in the
-            first line. None to choose them here.
-        languages: The codes of source and target, or None if they are unknown.
+        given_columns: The source and the target column that the user names: two numbers from 1, or
+            two names in the first line. None if the user names no columns.
+        languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
 
     Raises:
         UserError: A column does not exist or is not text, or the choice is unclear.
     """
-    columns = _read_columns(path)
+    columns = read_columns(path)
     header_languages = _header_languages(columns)
     if given_columns:
         source, target = [_find_column(path, columns, choice) for choice in given_columns]
@@ -138,7 +61,10 @@ def choose_columns(
     else:
         header_columns = _choose_by_header(path, columns, header_languages, languages)
         has_header = header_columns is not None
-        source, target = header_columns or _choose_by_text(path, columns, languages)
+        if header_columns is not None:
+            source, target = header_columns
+        else:
+            source, target = _choose_by_text(path, columns, languages)
     _check_choice(path, columns, source, target, has_header)
     return ChosenColumns(
         columns=_column_setting(columns, source, target, has_header),
@@ -150,7 +76,15 @@ def choose_columns(
 def _can_be_named(
     columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> bool:
-    """Return whether both columns have a name in the header that no other column has."""
+    """Return whether the source and the target column can be found again by their names.
+
+    Args:
+        columns: All columns of the table.
+        source: The source column.
+        target: The target column.
+        has_header: Whether the first line contains column names. If it does, both names must be
+            unique.
+    """
     if not has_header:
         return False
     names = [column.stripped_name for column in columns]
@@ -160,7 +94,17 @@ def _can_be_named(
 def _column_setting(
     columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> tuple[int, int] | tuple[str, str]:
-    """Return the setting `columns` of the text: names if possible, otherwise numbers."""
+    """Return the source and the target column as they are written to params.yaml.
+
+    Column names are easier to read and to keep. Numbers, from 1, are written for a table without
+    unique names.
+
+    Args:
+        columns: All columns of the table.
+        source: The source column.
+        target: The target column.
+        has_header: Whether the first line contains column names.
+    """
     if _can_be_named(columns, source, target, has_header):
         return source.stripped_name, target.stripped_name
     return source.number, target.number
@@ -169,7 +113,15 @@ def _column_setting(
 def _describe_choice(
     path: Path, columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> str:
-    """Return a line for the user that says which columns were chosen."""
+    """Return a line for the user that says which columns of a table were chosen.
+
+    Args:
+        path: The file of the table.
+        columns: All its columns.
+        source: The source column.
+        target: The target column.
+        has_header: Whether the first line contains column names, which are then shown.
+    """
     if _can_be_named(columns, source, target, has_header):
         return (
             f"{path}: source is column {source.number}, {source.stripped_name!r}, "
@@ -181,19 +133,34 @@ def _describe_choice(
 def _languages_of_columns(
     header_languages: dict[int, str], source: Column, target: Column
 ) -> tuple[str, str] | None:
-    """Return the languages that the header names for two columns; None if one is missing."""
+    """Return the languages of the source and the target column, by the names of the columns.
+
+    Args:
+        header_languages: The language that a column is named after, by the column's number.
+        source: The source column.
+        target: The target column.
+
+    Returns:
+        The codes of both languages; None if one of the columns is not named after a language.
+    """
     if source.number not in header_languages or target.number not in header_languages:
         return None
     return header_languages[source.number], header_languages[target.number]
 
 
 def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
-    """Return the languages that the header names, by the number of the column, from 1."""
+    """Return the languages after which columns of a table are named, such as German or text_de.
+
+    Returns:
+        The code of the language, such as `de`, by the number of the column, from 1. Columns with
+        other names are missing.
+    """
     languages = {}
     for column in columns:
         language = _language_of_name(column.name)
-        # A column of keys may be called id, which is also the code of Indonesian.
-        if language and not column.problem(has_header=True):
+        # A column called id may contain keys, although id is also the code of Indonesian.
+        has_text = column.problem(has_header=True) == ""
+        if language and has_text:
             languages[column.number] = language
     return languages
 
@@ -201,7 +168,18 @@ def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
 def _check_choice(
     path: Path, columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> None:
-    """Raise UserError if source and target are one column, or if one of them is not text."""
+    """Check that source and target are two different columns, and that both contain sentences.
+
+    Args:
+        path: The file of the table, for messages.
+        columns: All its columns, for messages.
+        source: The chosen source column.
+        target: The chosen target column.
+        has_header: Whether the first line contains column names, which are not judged.
+
+    Raises:
+        UserError: Source and target are one column, or one of them does not contain sentences.
+    """
     if source.number == target.number:
         raise UserError(
             f"{path}: column {source.number} is given twice; name the source column, then the "
@@ -216,60 +194,42 @@ def _check_choice(
             )
 
 
-def _read_columns(path: Path) -> list[Column]:
-    """Read the first lines of a table, and return as many columns as the shortest line has.
-
-    Raises:
-        UserError: The file is empty, or a line has no tab.
-    """
-    rows = []
-    with open_member(path, str(path), ()) as stream:
-        for line in islice(stream, _LINES_READ):
-            text = line.decode("utf-8-sig", errors="replace")
-            rows.append(text.rstrip("\r\n").split("\t"))
-    if not rows:
-        raise UserError(f"{path}: an empty file")
-    for line_number, row in enumerate(rows, 1):
-        if len(row) < 2:
-            raise UserError(
-                f"{path}:{line_number}: the line has no tab. A .tsv file has a pair a line, "
-                "source and target with a tab between them"
-            )
-    column_count = min(len(row) for row in rows)
-    columns = []
-    for index in range(column_count):
-        cells = [row[index] for row in rows]
-        columns.append(Column(index + 1, cells))
-    return columns
-
-
 def _language_of_name(name: str) -> str | None:
-    """Return the language that the name of a column means.
+    """Find a language in the name of a column.
 
-    Args:
-        name: The name, such as `English`, `en`, `pt-BR`, `text_de` or `sentence (nl)`.
+    The name may be a language (`English`), its code (`en`, `pt-BR`), or longer (`text_de`,
+    `sentence (nl)`).
 
     Returns:
-        The code of the language; None if the name means none.
+        The code of the language, such as `en`; None if the name contains no language.
     """
-    named_language = code_of_language_name(name)
-    if named_language:
-        return named_language
-    parts = [part for part in re.split(r"[^A-Za-z]+", name) if part]
-    if is_listed(name) and len(parts) <= _MAX_TAG_PARTS:
-        return language_code(name)
-    # The language mostly stands at the end of a longer name.
-    for part in reversed(parts):
-        if len(parts) > 1 and part.islower() and is_listed(part):
-            return language_code(part)
-        named_language = code_of_language_name(part)
-        if named_language:
-            return named_language
+    # `language_named` returns the code of a language by its name, `language_of` by another code.
+    language = language_named(name)
+    if language:
+        return language
+    words = [word for word in re.split(r"[^A-Za-z]+", name) if word]
+    if is_listed(name) and len(words) <= _MAX_TAG_PARTS:
+        return language_of(name)
+    # In a longer name, the language is mostly the last word.
+    for word in reversed(words):
+        if len(words) > 1 and word.islower() and is_listed(word):
+            return language_of(word)
+        language = language_named(word)
+        if language:
+            return language
     return None
 
 
 def _column_with_name(columns: Sequence[Column], names: set[str]) -> Column | None:
-    """Return the only column that has one of some names in lower case; None if there is not one."""
+    """Find a column by several possible names.
+
+    Args:
+        columns: All columns of a table.
+        names: The names in lower case, such as `source` and `src`.
+
+    Returns:
+        The column; None if no column or more than one has such a name.
+    """
     matching = [column for column in columns if column.stripped_name.lower() in names]
     if len(matching) != 1:
         return None
@@ -277,7 +237,12 @@ def _column_with_name(columns: Sequence[Column], names: set[str]) -> Column | No
 
 
 def _find_column(path: Path, columns: Sequence[Column], choice: str) -> Column:
-    """Return the column that the user gives by its number or its name.
+    """Return the column that the user chose on the command line.
+
+    Args:
+        path: The file of the table, for messages.
+        columns: All its columns.
+        choice: The number of the column, from 1, or its name in the first line.
 
     Raises:
         UserError: There is no such column, or several columns have this name.
@@ -298,16 +263,18 @@ def _choose_by_header(
     header_languages: dict[int, str],
     languages: Sequence[str] | None,
 ) -> tuple[Column, Column] | None:
-    """Choose the columns that are named source and target, or after the languages.
+    """Choose the source and the target column of a table by the names in its first line.
+
+    The columns are named `source` and `target`, or after the two languages.
 
     Args:
         path: The file, for messages.
         columns: All columns.
-        header_languages: The languages that the header names, by the number of the column.
-        languages: The codes of source and target, or None if they are unknown.
+        header_languages: The language that a column is named after, by the column's number.
+        languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
 
     Returns:
-        The columns of source and target; None if the header does not name them.
+        The source and the target column; None if no columns have such names.
 
     Raises:
         UserError: The header names more than two languages, or one language several times.
@@ -316,7 +283,9 @@ def _choose_by_header(
     target = _column_with_name(columns, _TARGET_NAMES)
     if source and target:
         return source, target
+    # Each language once, in the order of the columns.
     named_languages = list(dict.fromkeys(header_languages.values()))
+    # If the user does not say which languages are wanted, the table must contain exactly two.
     wanted_languages = languages or named_languages
     if len(named_languages) < 2 or not set(wanted_languages) <= set(named_languages):
         return None
@@ -342,15 +311,18 @@ def _choose_by_header(
 def _choose_by_text(
     path: Path, columns: Sequence[Column], languages: Sequence[str] | None
 ) -> tuple[Column, Column]:
-    """Choose the only two columns of text, or of more columns those in the languages.
+    """Choose the source and the target column of a table by the text that its columns contain.
+
+    Columns of numbers or keys are left out. If more than two columns remain, the one in the source
+    language and the one in the target language are chosen.
 
     Args:
         path: The file, for messages.
         columns: All columns.
-        languages: The codes of source and target, or None if they are unknown.
+        languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
 
     Returns:
-        The columns of source and target.
+        The source and the target column.
 
     Raises:
         UserError: Fewer than two columns are text, or more than two and the choice is unclear.
@@ -377,7 +349,10 @@ def _choose_by_text(
 
 
 def _list_problems(columns: Sequence[Column]) -> str:
-    """List the columns that are not text, and why, for a message."""
+    """List for an error message which columns do not contain sentences, and why.
+
+    For example: `column 1 has hardly any words; column 2 holds keys such as 'app.title'`.
+    """
     problems = []
     for column in columns:
         problem = column.problem(has_header=False)
@@ -389,9 +364,17 @@ def _list_problems(columns: Sequence[Column]) -> str:
 def _order_by_language(
     first: Column, second: Column, languages: Sequence[str] | None
 ) -> tuple[Column, Column]:
-    """Return two columns as source and target.
+    """Decide which of two columns is the source, and which the target.
 
-    They are exchanged if their text may be in the languages only in the other order.
+    The first one is the source, unless the text shows the opposite.
+
+    Args:
+        first: The left column.
+        second: The right column.
+        languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
+
+    Returns:
+        The source and the target column.
     """
     if languages is None or not _can_be_identified(languages):
         return first, second
@@ -404,12 +387,15 @@ def _order_by_language(
 
 
 def _can_be_identified(languages: Sequence[str]) -> bool:
-    """Return whether text in all these languages can be identified."""
+    """Return whether the program can recognize text in all these languages."""
     return set(languages) <= set(LanguageId.known_languages)
 
 
 def _list_columns(columns: Sequence[Column]) -> str:
-    """List the columns for a message, each with the start of its first cell that is not empty."""
+    """List the columns of a table for an error message, each with the start of its text.
+
+    For example: `Columns: 1 ('Ein Hund'), 2 ('A dog')`.
+    """
     descriptions = []
     for column in columns:
         first_text = ""
@@ -417,5 +403,5 @@ def _list_columns(columns: Sequence[Column]) -> str:
             if cell.strip():
                 first_text = cell.strip()
                 break
-        descriptions.append(f"{column.number} ({first_text[:_SHOWN_CHARACTERS]!r})")
+        descriptions.append(f"{column.number} ({first_text[:SHOWN_CHARACTERS]!r})")
     return f"Columns: {', '.join(descriptions)}"

@@ -28,14 +28,17 @@ _LINE_FORMATS = ("plain", "tsv")
 
 
 class PairForms:
-    """Counts the forms (subwords, JSON and more) of both sides of pairs while they are read."""
+    """Recognizes text that does not look like sentences, but like subwords, tokens or JSON.
+
+    Source and target sentences are counted separately, while the text is read.
+    """
 
     def __init__(self) -> None:
-        """Start without pairs."""
+        """Create a counter for each side of the text."""
         self._counters = {"source": FormCounter(), "target": FormCounter()}
 
     def add(self, number: int, pair: Pair) -> None:
-        """Count the forms of one pair.
+        """Look at one sentence pair.
 
         Args:
             number: The number of the pair in its text, counted from 1.
@@ -45,26 +48,26 @@ class PairForms:
         self._counters["target"].add(number, pair.target)
 
     def collect(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Count the forms of each pair, and pass the pair on unchanged.
+        """Look at sentence pairs on their way from a reader to its caller.
 
         Args:
             pairs: All pairs of a text, from the first one.
 
         Yields:
-            The same pairs.
+            The same pairs, unchanged.
         """
         for number, pair in enumerate(pairs, 1):
             self.add(number, pair)
             yield pair
 
     def find_forms(self, ignored: Collection[Form] = ()) -> dict[str, FoundForm]:
-        """Find the sides that do not look like sentences.
+        """Find out what a text looks like in place of sentences: subwords, tokens, JSON or others.
 
         Args:
-            ignored: Forms that the text has on purpose.
+            ignored: Forms that the text has on purpose; they are not returned.
 
         Returns:
-            The form of each such side, by "source" or "target".
+            The form by "source" and "target". A side that looks like sentences is missing.
         """
         forms = {}
         for side, counter in self._counters.items():
@@ -74,12 +77,12 @@ class PairForms:
         return forms
 
     def notes(self, files: Sequence[Path]) -> Iterator[str]:
-        """Yield a note on each side that does not look like sentences.
+        """Yield a note for the user if source or target do not look like sentences.
 
-        HTML entities are not reported: a new corpus replaces them by their characters.
+        HTML entities such as `&amp;` are not reported: the settings of a new corpus replace them.
 
         Args:
-            files: The file of the source and the file of the target, or one file with both.
+            files: The source file and the target file, or one file with both sides.
         """
         file_of_side = {"source": files[0], "target": files[-1]}
         for side, form in self.find_forms([ENTITIES]).items():
@@ -90,28 +93,27 @@ class PairForms:
 
 
 def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
-    """Return a note that says where a text is, what it looks like, and what to do.
+    """Return a note that says where a text is, what it looks like, and what to do about it.
 
     Args:
-        location: The setting or the file of the text.
-        found_form: What the text looks like.
-        unit: What is counted: "line" or "pair".
+        location: The file or the setting of the text, such as `inputs/mine.en`.
+        found_form: What the text looks like, such as BPE subwords.
+        unit: What the text consists of: "line" or "pair".
     """
     return f"{location}: {found_form.describe(unit)}: {found_form.form.remedy}"
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
-    """Return the forms that a text may have, because the settings of its corpus say so.
+    """Return in which forms the text of a corpus may be, because its settings say so.
+
+    For example, text in lower case needs no warning if the corpus is lowercased anyway.
 
     Args:
-        corpus: The corpus. If its text is in tokens already, `tokenize` is none and SentencePiece
-            is not used.
-        is_cleaned: Whether the rules of `clean` edit the text, as they edit training text.
-
-    Returns:
-        The forms that need no note.
+        corpus: The settings of the corpus.
+        is_cleaned: Whether the stage clean edits the text. It edits only training text.
     """
     forms = list[Form]()
+    # With these settings, users provide text that is already tokenized.
     is_tokenized = corpus.tokenize.name == "none" and corpus.vocabulary.sentencepiece is None
     if is_tokenized:
         forms.extend(TOKENS)
@@ -119,37 +121,38 @@ def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
         forms.append(ENTITIES)
     if corpus.tokenize.lowercase:
         forms.append(LOWER_CASE)
-    replaces_entities = any(isinstance(edit, Entities) for edit in corpus.clean)
-    if is_cleaned and replaces_entities:
+    has_edit_of_entities = any(isinstance(edit, Entities) for edit in corpus.clean)
+    if is_cleaned and has_edit_of_entities:
         forms.append(ENTITIES)
     return forms
 
 
 def notes_on_local_texts(settings: Settings) -> Iterator[str]:
-    """Yield a note for each text on this machine that does not look like sentences.
+    """Yield a note for each text on this machine that looks like subwords, JSON and the like.
+
+    Texts that still have to be downloaded are skipped.
 
     Args:
-        settings: The experiment. Its texts are read from inputs/; a set whose files are not there
-            is read from the texts that were downloaded before.
+        settings: The settings of the experiment, with its corpora.
     """
     for name, corpus in settings.language_pairs().items():
-        for set_name, parts in corpus.files.sets().items():
-            if all(has_local_files(text) for text in parts.values()):
-                yield from _notes_on_parts(name, corpus, set_name, parts, source=None)
+        for set_name, texts in corpus.files.sets().items():
+            if all(has_local_files(text) for text in texts.values()):
+                yield from _notes_on_texts(name, corpus, set_name, texts, downloads=None)
             else:
                 yield from _notes_on_downloaded_set(name, corpus, set_name)
 
 
-def notes_on_corpus_texts(name: str, corpus: Corpus, source: Downloads) -> Iterator[str]:
-    """Yield a note for each text of one corpus that does not look like sentences.
+def notes_on_corpus_texts(name: str, corpus: Corpus, downloads: Downloads) -> Iterator[str]:
+    """Yield a note for each text of a corpus that looks like subwords, JSON and the like.
 
     Args:
-        name: The name of the corpus.
-        corpus: The corpus.
-        source: Fetches the files of the corpus.
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        downloads: Fetches the files of the corpus.
     """
-    for set_name, parts in corpus.files.sets().items():
-        yield from _notes_on_parts(name, corpus, set_name, parts, source)
+    for set_name, texts in corpus.files.sets().items():
+        yield from _notes_on_texts(name, corpus, set_name, texts, downloads)
 
 
 @dataclass(frozen=True)
@@ -171,37 +174,46 @@ class _CheckedText:
     pairs: Iterable[Pair]
 
 
-def _notes_on_parts(
-    name: str, corpus: Corpus, set_name: str, parts: dict[str, Text], source: Downloads | None
+def _notes_on_texts(
+    name: str, corpus: Corpus, set_name: str, texts: dict[str, Text], downloads: Downloads | None
 ) -> Iterator[str]:
-    """Yield the notes on the texts that make up one set.
+    """Yield a note for each text of a data set that looks like subwords, JSON and the like.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        set_name: The name of the set.
-        parts: The settings of the texts by name.
-        source: Fetches the files; None if all of them are in inputs/.
+        set_name: Data set, such as `train`.
+        texts: The settings of the set's texts, by name. A training set may consist of several.
+        downloads: Fetches the files; None if all of them are in inputs/ on this machine.
     """
     ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
-    for part_name, text in parts.items():
+    for text_name, text in texts.items():
         # The lines of documents are not split into sentences yet.
         if text.format == "documents":
             continue
+        # `both` is the file of a format with both sides in one file, such as .tsv.
         source_file = text.source or text.both
         target_file = text.target or text.both
         checked_text = _CheckedText(
-            key=settings_key(name, f"{set_name}.{part_name}"),
+            key=settings_key(name, f"{set_name}.{text_name}"),
             source_name=source_file.name if source_file else "",
             target_name=target_file.name if target_file else "",
             unit="line" if text.format in _LINE_FORMATS else "pair",
-            pairs=islice(read_text_pairs(text, corpus.languages, source), _MAX_PAIRS),
+            pairs=islice(read_text_pairs(text, corpus.languages, downloads), _MAX_PAIRS),
         )
         yield from _notes_on_text(checked_text, ignored)
 
 
 def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
-    """Yield the notes on a set that was downloaded before; nothing if it was not."""
+    """Yield a note for source or target of a downloaded data set that do not look like sentences.
+
+    Yields nothing if the set has not been downloaded yet.
+
+    Args:
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        set_name: Data set, such as `train` or `test.flickr2016`.
+    """
     folder = find_downloaded_set(name, corpus, set_name)
     if folder is None:
         return
@@ -221,11 +233,11 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
 
 
 def _notes_on_text(text: _CheckedText, ignored: Collection[Form]) -> Iterator[str]:
-    """Yield the notes on both sides of a text.
+    """Yield a note for source or target of a text if they look like subwords, JSON and the like.
 
     Args:
-        text: The text.
-        ignored: Forms that the text has on purpose.
+        text: The text, and what notes call its files and settings.
+        ignored: Forms that the text has on purpose, such as lower case.
     """
     forms = PairForms()
     try:
