@@ -33,14 +33,16 @@ _WORDS = (
 
 
 def copy_task(split: str) -> list[str]:
-    """Return the sentences of a split of the copy task. Source and target are equal.
+    """Return random sentences such as `1 4 10`, for the copy task of The Annotated Transformer.
+
+    A model learns to copy them, so they are both source and target.
 
     Args:
-        split: The name of the split: train, valid or test.
+        split: `train`, `valid` or `test`.
     """
     random = Random(_SEED)
     lines_by_split = {}
-    # One stream of random numbers makes all splits, so that their order decides their content.
+    # One generator draws all splits, so this order must stay.
     for name in ("test", "valid", "train"):
         lines = []
         for _ in range(COPY_SPLITS[name]):
@@ -53,17 +55,22 @@ def copy_task(split: str) -> list[str]:
 def toy_sentences(text: str, language: str) -> Iterator[str]:
     """Yield the sentences of a toy corpus in one language.
 
+    Line n of both languages translate each other.
+
     Args:
-        text: The corpus: "sentence" for the single sentence, "sentences" for the 54 sentences.
-        language: The language of the sentences: "de" or "en".
+        text: "sentence" for a corpus of one sentence pair; "sentences" for all 54 combinations of a
+            few words.
+        language: "de" or "en".
     """
     if text == "sentence":
         yield _SENTENCE[language]
         return
     words_by_position = []
-    for translations in _WORDS:
-        words = translations.keys() if language == "de" else translations.values()
-        words_by_position.append(words)
+    for german_to_english in _WORDS:
+        if language == "de":
+            words_by_position.append(list(german_to_english.keys()))
+        else:
+            words_by_position.append(list(german_to_english.values()))
     for words_of_sentence in product(*words_by_position):
         sentence = " ".join([_FIRST_WORD[language], *words_of_sentence])
         # If the last word is missing, the sentence ends in a space.

@@ -56,19 +56,24 @@ _BandedDocument: TypeAlias = tuple[Document, Band]
 
 
 def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
-    """Align the sentences of documents.
+    """Find out which sentences of documents in two languages translate each other.
 
-    All documents are in memory. The largest one also takes 8 bytes for each cell of its band, whose
-    width is about the square root of its number of sentences.
+    The first pass compares lengths. From the sentence pairs that are then certain, word
+    translations are learned, and the second pass compares lengths and words (Moore 2002).
+
+    All documents are in memory, and for the largest one, of n sentences, about n * sqrt(n) scores
+    of 8 bytes each.
 
     Args:
-        documents: The documents.
+        documents: The documents, each with its source and its target sentences.
         workers: The number of processes.
 
     Yields:
-        The beads of each document, in order; they contain each of its sentences once.
+        The beads of each document, in order. A bead is a group of source and target sentences that
+        translate each other, mostly one of each. Each sentence is in one bead.
     """
     ratio = _length_ratio(documents)
+    # A worker process calls `_first_pass` once, and the function that it returns for each document.
     first_pass = map_parts(partial(_first_pass, ratio), documents, workers)
     posteriors = list(track(first_pass, "align sentences", len(documents), "documents"))
     translations = _learn_from_certain_pairs(documents, posteriors)
@@ -97,14 +102,15 @@ def _first_pass(ratio: float) -> Callable[[Document], Posteriors]:
 
 
 def align_by_lengths(ratio: float, document: Document) -> Posteriors:
-    """Compute the probabilities of all alignments of a document by lengths alone.
+    """Compute which sentences of a document probably translate each other, by lengths alone.
 
-    The band around the diagonal is widened until its edges are improbable, so that it contains the
-    right alignment, or until it reaches MAX_CELLS.
+    Only alignments near the diagonal are considered: source sentences and target sentences at
+    similar positions, within a band. The band is widened until the alignments at its edges are
+    improbable, so that it contains the right one; or until it would take too much memory.
 
     Args:
-        ratio: The number of target characters for each source character.
-        document: The document.
+        ratio: How many target characters correspond to one source character.
+        document: The source and the target sentences.
     """
     scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
     rows = len(document.source) + 1
@@ -123,7 +129,15 @@ def align_by_lengths(ratio: float, document: Document) -> Posteriors:
 def _learn_from_certain_pairs(
     documents: Sequence[Document], posteriors: Sequence[Posteriors]
 ) -> WordTranslations | None:
-    """Learn word translations from the certain pairs of the first pass; None without any."""
+    """Learn word translations from the sentence pairs that are certain by their lengths.
+
+    Args:
+        documents: The documents.
+        posteriors: For each document which pairs are certain.
+
+    Returns:
+        The word translations; None if no certain pair is short enough to learn from.
+    """
     certain_pairs = []
     for document, posterior in zip(documents, posteriors, strict=True):
         for source_index, target_index in posterior.pairs:
@@ -131,13 +145,13 @@ def _learn_from_certain_pairs(
     try:
         return learn_word_translations(_tokenize_sample(certain_pairs))
     except UserError:
-        return None  # no certain pair is short enough; the second pass uses lengths alone
+        return None
 
 
 def _tokenize_sample(
     pairs: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the words of both sides of sentence pairs; of many pairs, those of a sample."""
+    """Yield the source and target words of sentence pairs; of very many pairs, only of a sample."""
     for index, (source, target) in enumerate(pairs):
         if is_sampled(index, len(pairs)):
             yield split_words(source), split_words(target)
@@ -153,12 +167,13 @@ def _second_pass(
 def _align_by_words(
     ratio: float, translations: WordTranslations | None, banded_document: _BandedDocument
 ) -> list[Bead]:
-    """Find the best alignment of a document by lengths and words, within a band.
+    """Find out which sentences of a document translate each other, by lengths and words.
 
     Args:
-        ratio: The number of target characters for each source character.
-        translations: The word translations; if None, only lengths are used.
-        banded_document: The document, and the cells to search.
+        ratio: How many target characters correspond to one source character.
+        translations: The word translations; None to compare lengths alone.
+        banded_document: The document; and the band, that is, which alignments were found probable
+            by lengths. Only these are searched.
     """
     document, band = banded_document
     length_scorer = LengthScorer.from_sentences(document.source, document.target, ratio)

@@ -44,14 +44,24 @@ class LengthScorer:
     def from_sentences(
         cls, source: Sequence[str], target: Sequence[str], ratio: float
     ) -> "LengthScorer":
-        """Create the scorer of two documents from their sentences."""
+        """Create the scorer of two documents.
+
+        Args:
+            source: The source sentences.
+            target: The target sentences.
+            ratio: How many target characters correspond to one source character.
+        """
         source_offsets = np.cumsum([0, *map(len, source)])
         target_offsets = np.cumsum([0, *map(len, target)])
         return cls(source_offsets, target_offsets, ratio)
 
     @property
     def centers(self) -> Ints:
-        """The diagonal: for each row the column before which the same share of text lies."""
+        """Where the translation probably is, by lengths: the diagonal of the table of alignments.
+
+        For each number of source sentences, this is the number of target sentences that contain the
+        same share of the text.
+        """
         source_length = max(int(self.source_offsets[-1]), 1)
         share_before = self.source_offsets / source_length
         target_length = self.target_offsets[-1]
@@ -68,7 +78,20 @@ class LengthScorer:
         )
 
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
-        """Return the scores of the beads that end in a range of rows, (bead sizes, cells)."""
+        """Score groups of source and target sentences, called beads, by their lengths.
+
+        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
+        sentences, and the last n of the first j target sentences.
+
+        Args:
+            band: The cells of the table of alignments that are searched.
+            first_row: The first row of cells to score.
+            stop_row: The row after the last one.
+
+        Returns:
+            Log-probabilities by Gale and Church (1993), (bead sizes, cells); -inf where fewer
+            sentences exist.
+        """
         rows, columns = band.cells(first_row, stop_row)
         scores = np.empty((len(BEAD_SIZES), len(rows)))
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):

@@ -58,12 +58,12 @@ class Band(NamedTuple):
 
     @classmethod
     def around(cls, centers: Ints, columns: int, half_width: int) -> "Band":
-        """Create a band of `half_width` columns on each side of a center in each row.
+        """Create the band of cells near a line through the lattice, such as its diagonal.
 
         Args:
-            centers: The column in the center of each row, (rows,); it never decreases.
+            centers: For each row the column of this line, (rows,); it never decreases.
             columns: The number of columns of the lattice.
-            half_width: The number of columns on each side.
+            half_width: The number of columns to the left and to the right of the line.
         """
         starts = (centers - half_width).clip(0)
         stops = (centers + half_width + 1).clip(max=columns)
@@ -77,12 +77,23 @@ class Band(NamedTuple):
 
     @property
     def reversed(self) -> "Band":
-        """The band of the documents read from their ends."""
+        """The same cells if both documents are read from their ends: last row and column first."""
         columns = self.stops[-1]
-        return Band(columns - self.stops[::-1], columns - self.starts[::-1])
+        return Band(
+            starts=columns - self.stops[::-1],
+            stops=columns - self.starts[::-1],
+        )
 
     def cells(self, first_row: int, stop_row: int) -> tuple[Ints, Ints]:
-        """Return row and column of each cell of the rows from `first_row` to before `stop_row`."""
+        """List the cells of some rows.
+
+        Args:
+            first_row: The first row.
+            stop_row: The row after the last one.
+
+        Returns:
+            The row of each cell, and its column, both (cells,).
+        """
         starts = self.starts[first_row:stop_row]
         stops = self.stops[first_row:stop_row]
         columns_of_rows = [
@@ -96,15 +107,18 @@ class Scorer(Protocol):
     """Scores beads of two documents."""
 
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
-        """Return the log-probabilities of the beads that end in the cells of a range of rows.
+        """Score beads, that is, groups of source and target sentences, as mutual translations.
+
+        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
+        sentences, and the last n of the first j target sentences.
 
         Args:
             band: The cells that are searched.
-            first_row: The first row.
+            first_row: The first row of cells to score.
             stop_row: The row after the last one.
 
         Returns:
-            The scores (bead sizes, cells); -inf where a bead would begin before the first sentence.
+            Log-probabilities, (bead sizes, cells); -inf where fewer sentences exist.
         """
 
 
@@ -124,10 +138,22 @@ class Posteriors(NamedTuple):
 
 
 def best_path(band: Band, scorer: Scorer) -> list[Bead]:
-    """Find the alignment with the highest score within a band, by Viterbi's algorithm."""
-    rows = list(_search(band, scorer, np.maximum))
+    """Find the best sentence alignment of two documents, by Viterbi's algorithm.
+
+    In the cell (i, j) of a table, the first i source and the first j target sentences are aligned.
+    An alignment is a path from the first to the last cell; each of its steps is a bead, that is, a
+    few source sentences and the target sentences that translate them.
+
+    Args:
+        band: The cells that are searched, near the diagonal.
+        scorer: Returns the log-probabilities of beads.
+
+    Returns:
+        The beads of the path with the highest sum, in order.
+    """
+    rows = list(_search(band, scorer, combine=np.maximum))
     beads = []
-    # The path is followed from its end: each cell knows the last bead of its best path.
+    # Followed from the last cell: each cell knows the last bead of the best path that leads to it.
     row = len(rows) - 1
     column = int(band.stops[-1]) - 1
     while row > 0 or column > 0:
@@ -152,22 +178,23 @@ def forward_backward(
     certain: float,
     improbable: float,
 ) -> Posteriors:
-    """Compute which beads are certain and which cells improbable, over all alignments in a band.
+    """Compute which sentence pairs of two documents are certain, over all possible alignments.
 
-    The probability of a cell is exp(forward + backward - total): the forward score sums all paths
-    from the first cell to it, the backward score all paths from it to the last cell, and the total
-    all paths from the first to the last cell.
+    In the cell (i, j) of a table, the first i source and the first j target sentences are aligned.
+    An alignment is a path from the first to the last cell. The probability that it passes a cell is
+    exp(forward + backward - total), in log-probabilities: forward sums all paths from the first
+    cell to this one, backward all paths from this one to the last, total all paths.
 
     Args:
-        band: The cells that are searched.
-        scorer: Scores the beads of the documents.
-        reversed_scorer: Scores the beads of the documents read from their ends.
-        certain: 1-1 beads with a greater probability are returned.
-        improbable: The band that is returned contains the cells with a greater probability.
+        band: The cells that are searched, near the diagonal.
+        scorer: Scores a path's steps: a few source sentences with their translations.
+        reversed_scorer: The same for both documents read from their ends.
+        certain: Pairs of single sentences with a greater probability are returned, such as 0.9.
+        improbable: Cells with a greater probability are returned, such as 1e-6.
     """
     # In the order of the reversed documents: the last item belongs to the first row.
     backward_scores = []
-    for reversed_row in _search(band.reversed, reversed_scorer, np.logaddexp):
+    for reversed_row in _search(band.reversed, reversed_scorer, combine=np.logaddexp):
         backward_scores.append(reversed_row.scores[::-1])
     total = backward_scores[-1][0]
     row_count = len(backward_scores)
@@ -177,9 +204,9 @@ def forward_backward(
     last_probable = np.full(row_count, -1)
     pairs = []
     at_edge = 0.0
-    for row_index, row in enumerate(_search(band, scorer, np.logaddexp)):
+    for row_index, row in enumerate(_search(band, scorer, combine=np.logaddexp)):
         start = int(band.starts[row_index])
-        backward = backward_scores.pop()  # frees the memory of each row after its use
+        backward = backward_scores.pop()  # Frees the memory of each row after its use.
         probabilities = np.exp(row.scores + backward - total)
         probable = np.flatnonzero(probabilities > improbable)
         if len(probable):
@@ -196,14 +223,16 @@ def forward_backward(
 
 
 def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bool) -> float:
-    """Return the largest probability near the ends of a row.
+    """Return how probable it is that the right path lies near the edges of the searched cells.
+
+    If it is probable, the path may lie outside, and more cells must be searched.
 
     Args:
-        probabilities: The probabilities of the cells of the row.
-        has_left_edge: Whether the lattice goes on before the row's first cell.
-        has_right_edge: Whether the lattice goes on after the row's last cell.
+        probabilities: The probabilities of one row of searched cells.
+        has_left_edge: Whether there are cells before them, which are not searched.
+        has_right_edge: Whether there are cells after them, which are not searched.
     """
-    depth = max(len(probabilities) // 16, 1)  # a sixteenth of the row counts as its edge
+    depth = max(len(probabilities) // 16, 1)  # A sixteenth of the row counts as its edge.
     maximum = 0.0
     if has_left_edge:
         maximum = max(maximum, probabilities[:depth].max())
@@ -213,10 +242,16 @@ def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bo
 
 
 def _probable_band(first_probable: Ints, last_probable: Ints, columns: int) -> Band:
-    """Return the band of all probable cells, with two more columns on each side.
+    """Return the cells that a second, more exact search must visit: probable cells and neighbors.
 
-    Two is the largest number of target sentences of a bead. A row without probable cells gets the
-    columns between those of the rows before and after it, so that paths can cross it.
+    Two more columns are added on each side, because a step of a path spans up to two target
+    sentences. A row without probable cells gets the columns between those of the rows before and
+    after it, so that paths can cross it.
+
+    Args:
+        first_probable: The first probable column of each row, (rows,); `columns` if there is none.
+        last_probable: The last probable column of each row, (rows,); -1 if there is none.
+        columns: The number of columns of the table.
     """
     starts = np.minimum.accumulate(first_probable[::-1])[::-1]
     stops = np.maximum(np.maximum.accumulate(last_probable) + 1, starts + 1)
@@ -239,18 +274,26 @@ class _Row:
 
 
 def _search(band: Band, scorer: Scorer, combine: np.ufunc) -> Iterator[_Row]:
-    """Yield the rows of the band in order, each computed from the two rows before it.
+    """Compute the scores of all paths through the table of alignments, row by row.
+
+    A path leads from the first cell to the cell (i, j) if it aligns the first i source and the
+    first j target sentences. Its steps span up to two rows, so a row follows from the two before.
 
     Args:
-        band: The cells that are searched.
-        scorer: Scores the beads.
+        band: The cells that are searched, near the diagonal.
+        scorer: Scores the steps.
         combine: How the scores of the paths to one cell are combined: np.maximum keeps the best
             path, np.logaddexp adds the probabilities of all paths.
+
+    Yields:
+        The rows, in order.
     """
-    earlier_scores: list[Floats] = []  # of the row before last and the last row
+    # The scores of the row before last, and of the last row.
+    earlier_scores: list[Floats] = []
     for row_index, bead_scores in enumerate(_row_scores(band, scorer)):
         row = _search_row(row_index, band, bead_scores, earlier_scores, combine)
-        earlier_scores = [*earlier_scores[-1:], row.scores]
+        last_scores = earlier_scores[-1:]  # Empty before the second row.
+        earlier_scores = [*last_scores, row.scores]
         yield row
 
 
@@ -261,19 +304,20 @@ def _search_row(
     earlier_scores: list[Floats],
     combine: np.ufunc,
 ) -> _Row:
-    """Compute one row of the band.
+    """Compute the scores of all paths to the cells of one row of the table of alignments.
 
-    Paths come to a cell from earlier rows, by beads with source sentences, or along the row, by
-    beads 0-1. Along the row, a path that enters at column k and goes on to column j scores
-    entered[k] + walked[j] - walked[k], where `walked` sums the beads 0-1 from the row's first cell.
-    So the combination over all k <= j is an accumulation of entered - walked.
+    A path comes from an earlier row, by a bead with source sentences, or along the row, by beads
+    0-1, which are target sentences without a source. Along the row, a path that enters at column k
+    and goes on to column j scores entered[k] + walked[j] - walked[k], where `walked` sums the beads
+    0-1 from the row's first cell. So for all k <= j together, entered - walked is accumulated.
 
     Args:
         row_index: The index of the row.
-        band: The cells that are searched.
+        band: The cells that are searched, near the diagonal.
         bead_scores: The scores of the beads that end in the row, (bead sizes, cells).
         earlier_scores: The scores of the cells of the two rows before, the last row last.
-        combine: Combines the scores of the paths to one cell.
+        combine: np.maximum to keep the best path to a cell; np.logaddexp to add the probabilities
+            of all paths.
     """
     start = int(band.starts[row_index])
     width = int(band.stops[row_index]) - start
@@ -305,23 +349,30 @@ def _search_row(
 
 
 def _row_scores(band: Band, scorer: Scorer) -> Iterator[Floats]:
-    """Yield for each row the scores of the beads that end in it, (bead sizes, cells of the row).
+    """Yield for each row of the table the scores of the steps, called beads, that end in it.
 
-    Many rows are scored in one call, since numpy is slow on short arrays; all rows at once would
+    Several rows are scored in one call, since numpy is slow on short arrays. All rows at once would
     not fit into memory.
+
+    Yields:
+        Log-probabilities, (bead sizes, cells of the row).
     """
     widths = band.stops - band.starts
     rows_per_call = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // int(widths.max())))
     for first_row in range(0, len(widths), rows_per_call):
+        # Where each of these rows ends among the cells of all of them.
         row_ends = np.cumsum(widths[first_row : first_row + rows_per_call])
-        scores = scorer(band, first_row, first_row + len(row_ends))
+        scores = scorer(band, first_row, stop_row=first_row + len(row_ends))
         yield from np.split(scores, row_ends[:-1], axis=1)
 
 
 def _shifted(row: Floats, offset: int, width: int) -> Floats:
-    """Return a row of `width` cells that contains `row` from index `offset` on, -inf elsewhere.
+    """Copy a row of scores into a new row, at another position.
 
-    Cells of `row` outside of the new row are dropped; a negative offset drops its first cells.
+    Args:
+        row: The scores.
+        offset: Where the first score goes in the new row; if negative, the first scores are cut.
+        width: The length of the new row. Scores beyond it are cut; cells without a score are -inf.
     """
     shifted = np.full(width, -np.inf)
     first = max(offset, 0)

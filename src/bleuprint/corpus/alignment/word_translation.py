@@ -69,13 +69,19 @@ class WordRatios(NamedTuple):
 
 
 def likelihood_ratios(ratio_sums: Floats, condition_length: int | Floats) -> Floats:
-    """Return p(word | sentence) / p(word) by Model 1, the mean of the ratios given its words.
+    """Return how much likelier words are given a sentence of the other language than by chance.
+
+    By IBM Model 1, p(word | sentence) is the mean of p(word | other word) over the words of the
+    sentence and NULL, the empty word. Divided by p(word), it is a mean of ratios. It is mixed with
+    a small constant: a word without a known translation should not rule out a sentence.
 
     Args:
-        ratio_sums: For each word, the sum of its ratios given the words of the sentence and NULL.
+        ratio_sums: For each word the sum of p(word | other word) / p(word) over the words of the
+            sentence and NULL.
         condition_length: The number of words of the sentence, without NULL.
     """
-    return UNEXPLAINED + (1 - UNEXPLAINED) / (condition_length + 1) * ratio_sums
+    weight = (1 - UNEXPLAINED) / (condition_length + 1)
+    return UNEXPLAINED + weight * ratio_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,19 +102,25 @@ class WordTranslations:
     backward: WordRatios
 
     def score(self, source: Tokens, target: Tokens) -> float:
-        """Return how much better than by chance the words of two sentences explain each other.
+        """Return how well the words of two sentences translate each other.
 
-        The score is the mean over the words of both sides of log(p(word | other side) / p(word)),
-        in nats, then the mean of both directions. It is around -1 for sentences that are not
-        translations of each other and around 2 for translations, whatever their lengths. If a side
-        is empty, it is log(UNEXPLAINED), the lowest score.
+        For each direction, the score is the mean over words of log(p(word | other side) / p(word)),
+        with the probabilities of IBM Model 1; the result is the mean of both directions. It is
+        around 2 for translations and around -1 for unrelated sentences, whatever their lengths. If
+        a side is empty, it is the lowest possible score.
+
+        Args:
+            source: The tokens of the source sentence; only the first 1,000 are used.
+            target: The tokens of the target sentence; only the first 1,000 are used.
         """
         if len(source) == 0 or len(target) == 0:
             return float(np.log(UNEXPLAINED))
         source_vocabulary, target_vocabulary = self.vocabularies
         source_ids = encode_words(source_vocabulary, source[:_MAX_SCORED_TOKENS])
         target_ids = encode_words(target_vocabulary, target[:_MAX_SCORED_TOKENS])
-        # Look up each source word with each target word, as a matrix.
+        # Two words that may translate each other are a link, stored as the number
+        # source id * (target words) + target id. Look up all pairs of words, as a matrix of shape
+        # (source length, target length).
         codes = source_ids[:, None] * len(target_vocabulary) + target_ids
         positions = np.searchsorted(self.link_codes, codes)
         positions = np.minimum(positions, len(self.link_codes) - 1)
@@ -127,48 +139,57 @@ def _mean_log_ratio(
     conditioning_ids: Integers,
     word_ids: Integers,
 ) -> float:
-    """Return the mean over words of log(p(word | conditioning words) / p(word)).
+    """Return how well the words of a sentence are explained by a sentence of the other language.
+
+    This is the mean over the words of log(p(word | other sentence) / p(word)), by IBM Model 1.
 
     Args:
         word_ratios: The likelihood ratios of this direction.
-        linked_sums: For each word the sum of its linked ratios with all conditioning words.
-        conditioning_ids: The conditioning words.
-        word_ids: The words.
+        linked_sums: For each word the sum of its ratios with the words of the other sentence, as
+            far as they were seen together (linked) in the training text.
+        conditioning_ids: The ids of the words of the other sentence.
+        word_ids: The ids of the words to explain.
     """
+    # The ratios with NULL, the empty word, and of a prior are added. The prior counts a word as if
+    # it had also been seen with words by chance: a word seen once or twice is weak evidence.
     prior_sum = word_ratios.prior_share[conditioning_ids].sum()
     ratio_sums = linked_sums + prior_sum + word_ratios.null[word_ids]
     return float(np.log(likelihood_ratios(ratio_sums, len(conditioning_ids))).mean())
 
 
 def encode_words(vocabulary: dict[str, int], tokens: Tokens) -> Integers:
-    """Return the ids of tokens; a token that the vocabulary lacks is RARE."""
+    """Return the ids of tokens in lower case; an unknown token has the id of rare words, 0."""
     return np.array([vocabulary.get(token.lower(), RARE) for token in tokens], np.int64)
 
 
 def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
-    """Return whether an item belongs to a sample that is spread evenly over all items.
+    """Return whether an item, such as a sentence pair, belongs to an evenly spaced sample.
+
+    Of 9 items, a sample of 3 contains those with the indices 2, 5 and 8.
 
     Args:
-        index: The item, counted from 0.
+        index: The index of the item, from 0.
         total: The number of all items.
-        sample_size: The number of items to sample; MAX_PAIRS if None.
+        sample_size: The number of items to sample; by default as many sentence pairs as are enough
+            to learn word translations. If there are not more items, all are in the sample.
     """
     sample_size = sample_size or MAX_PAIRS
     if total <= sample_size:
         return True
-    # The items before this one contribute `index * sample_size // total` items to the sample; this
-    # item is in the sample if that number increases with it.
-    return index * sample_size // total != (index + 1) * sample_size // total
+    # How many of the items before this one are in the sample, and how many including this one.
+    sampled_before = index * sample_size // total
+    sampled_with_item = (index + 1) * sample_size // total
+    return sampled_before != sampled_with_item
 
 
 def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
-    """Learn word translations from sentence pairs, by expectation maximization.
+    """Learn from sentence pairs which words translate each other, by IBM Model 1.
 
-    All words are equally likely translations of each other at the start. Only the ids of the words
-    are kept in memory.
+    Empty and very long sentences are left out. If the pairs have more combinations of a source and
+    a target word (links) than fit into memory, only a sample of the pairs is used.
 
     Args:
-        pairs: The tokens of both sides of each sentence pair.
+        pairs: The source tokens and the target tokens of each sentence pair.
 
     Raises:
         UserError: No pair has 1 to 100 tokens on each side.
@@ -219,7 +240,9 @@ class _Side(NamedTuple):
 
     @classmethod
     def from_sentences(cls, vocabulary: dict[str, int], sentences: Sequence[Sequence[int]]) -> Self:
-        """Create a side in which rare words are RARE, and the other words are numbered anew.
+        """Prepare the sentences of one language for learning: replace rare words by one word, RARE.
+
+        The other words are numbered anew, without gaps.
 
         Args:
             vocabulary: The id of each word in the sentences, in ascending order.
@@ -227,7 +250,8 @@ class _Side(NamedTuple):
         """
         old_ids = np.fromiter(chain.from_iterable(sentences), np.int64)
         is_frequent = np.bincount(old_ids, minlength=len(vocabulary)) >= MIN_COUNT
-        is_frequent[RARE] = True  # RARE itself is always kept, as id 0
+        is_frequent[RARE] = True  # RARE itself always keeps its id, 0.
+        # For each old id, the number of frequent words before it; or RARE.
         new_ids = np.where(is_frequent, np.cumsum(is_frequent) - 1, RARE)
         new_vocabulary: dict[str, int] = {}
         for word, is_kept in zip(vocabulary, is_frequent.tolist(), strict=True):
@@ -242,9 +266,15 @@ class _Side(NamedTuple):
 
 
 def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
-    """Learn the translation probabilities of both directions, and turn them into ratios.
+    """Learn p(target word | source word) and p(source word | target word), and prepare scoring.
 
-    Both directions have the same links, since a link is two words of one sentence pair.
+    Sentences are scored by the ratios p(word | other word) / p(word). A ratio is stored for each
+    link, that is, for two words that occur in one sentence pair. Links with small probabilities in
+    both directions are left out.
+
+    Args:
+        source: The source sentences.
+        target: The target sentences.
     """
     source_size = len(source.vocabulary)
     target_size = len(target.vocabulary)
@@ -261,7 +291,8 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
     target_ids = target_ids[is_kept]
     shape = (source_size, target_size)
 
-    # Each ratio is p(word | conditioning word) (1 - prior share) / p(word).
+    # Each ratio is p(word | conditioning word) (1 - prior share) / p(word). The prior counts a word
+    # as if it had also been seen with words by chance; its share is large for rare words.
     forward_prior = _prior_shares(source)
     target_chance = _chance_probabilities(target)
     forward_ratios: Floats = forward.probabilities[is_kept].astype(np.float32)
@@ -287,14 +318,19 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
 
 
 def _prior_shares(conditioning: _Side) -> Floats:
-    """Return for each conditioning word the weight of the prior, larger for rarer words."""
+    """Return how little to trust the translations of each word: more for rarer words.
+
+    A word counts as if it had also been seen 20 times with words by chance (the prior). The share
+    of these times is the weight of the prior.
+    """
     shares: Floats = _PRIOR / (conditioning.word_counts() + _PRIOR)
     return shares
 
 
 def _chance_probabilities(side: _Side) -> Floats:
-    """Return p(word), the share of each word in the text; never 0, as RARE may not occur."""
+    """Return p(word), the share of each word in the text."""
     counts = side.word_counts()
+    # Others divide by it, so it must not be 0, as for RARE in a text without rare words.
     probabilities: Floats = np.maximum(counts, 1) / counts.sum()
     return probabilities
 
@@ -315,11 +351,16 @@ class Model1(NamedTuple):
 
 
 def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
-    """Learn the probabilities of predicted words given conditioning words.
+    """Learn p(word | conditioning word) of IBM Model 1 by expectation maximization.
 
-    In each round of expectation maximization, each occurrence of a word is shared out among the
-    conditioning words of its pair, in proportion to their probabilities; the sums of these shares
-    give the new probabilities. NULL is the conditioning word with the id after the last one.
+    In each round, each occurrence of a word is divided into shares, one for each word of the other
+    sentence, in proportion to the current probabilities. The sums of these shares over the text
+    give the new probabilities. At the start, all probabilities are equal.
+
+    Args:
+        conditioning: The sentences of one language. NULL, the empty word, is added to each; its id
+            follows the last one.
+        predicted: The sentences of the other language, whose words are explained.
     """
     link_codes, chunks = _collect_links(conditioning, predicted)
     word_count = len(predicted.vocabulary)
@@ -359,11 +400,18 @@ class _Chunk(NamedTuple):
 
 
 def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, list[_Chunk]]:
-    """Link each word occurrence with each conditioning word of its sentence pair, and with NULL.
+    """Combine each word of a text with each word of the other sentence of its pair, and with NULL.
+
+    Such a combination is a link. A text has many millions, so they are numbers in arrays, made for
+    a chunk of the text at a time: link code = conditioning id * (number of words) + word id.
+
+    Args:
+        conditioning: The sentences of one language. NULL, the empty word, is added to each.
+        predicted: The sentences of the other language.
 
     Returns:
-        The codes of the distinct links, ascending (see `Model1`), and the links of all word
-        occurrences in the order of the text.
+        The codes of all different links, ascending; and the chunks, in which the links of each word
+        of the text follow each other, as indices into these codes.
     """
     null_id = len(conditioning.vocabulary)
     # NULL is added as a word at the end of each conditioning sentence.
@@ -384,8 +432,9 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
         stop = int(np.searchsorted(link_ends, links_before + _CHUNK))
         stop = max(start + 1, stop)  # a chunk contains at least one word occurrence
         sizes = links_per_word[start:stop]
-        # The positions of a word's conditions are consecutive from its first condition on.
-        # `arange` counts links through the chunk, so each word's count is moved to its condition.
+        # The words with which a word is combined, its conditions, are a range of positions. For
+        # conditions 5 to 7 of the first word and 9 to 10 of the second one, the positions must be
+        # 5 6 7 9 10. They are counted through (0 1 2 3 4), and shifted by 5 5 5 6 6.
         shifts = first_conditions[start:stop] - (np.cumsum(sizes) - sizes)
         condition_positions = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
         codes = conditioning_ids[condition_positions] * len(predicted.vocabulary)

@@ -51,7 +51,20 @@ class WordScorer:
     translations: WordTranslations
 
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
-        """Return the scores of the beads that end in a range of rows, (bead sizes, cells)."""
+        """Score groups of source and target sentences, called beads, by their lengths and words.
+
+        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
+        sentences, and the last n of the first j target sentences.
+
+        Args:
+            band: The cells of the table of alignments that are searched.
+            first_row: The first row of cells to score.
+            stop_row: The row after the last one.
+
+        Returns:
+            Log-probabilities, up to a constant, (bead sizes, cells); -inf where fewer sentences
+            exist. A bead of one side, a sentence without a translation, has no words to compare.
+        """
         scores = self.lengths(band, first_row, stop_row)
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
             if source_count == 0 or target_count == 0:
@@ -60,15 +73,24 @@ class WordScorer:
         return scores + self._word_scores(band, first_row, stop_row)
 
     def _word_scores(self, band: Band, first_row: int, stop_row: int) -> Floats:
-        """Return what words add to the scores of beads, (bead sizes, cells).
+        """Score groups of source and target sentences, called beads, by how well words translate.
 
-        Where a bead would begin before the first sentence, the number is meaningless; its length
-        score is -inf.
+        A bead's score is the mean of both directions: how much likelier the target words are given
+        the source words than by chance, and the reverse (log-likelihood ratios).
+
+        Args:
+            band: The cells of the table of alignments that are searched.
+            first_row: The first row of cells to score.
+            stop_row: The row after the last one.
+
+        Returns:
+            The scores, (bead sizes, cells). Where a bead would begin before the first sentence, the
+            number is meaningless; such a bead is excluded by its length score, -inf.
         """
         rows, columns = band.cells(first_row, stop_row)
         scores = np.zeros((len(BEAD_SIZES), len(rows)))
-        # The sentences of all beads that end in these rows: the cell (i, j) ends with sentence
-        # i - 1 and j - 1, and a bead may begin one sentence earlier.
+        # The sentences of all beads that end in these rows. In the cell (i, j), a bead ends with
+        # source sentence i - 1 and target sentence j - 1, and may begin one sentence earlier.
         first_source = max(first_row - _MAX_SENTENCES, 0)
         first_target = max(int(band.starts[first_row]) - _MAX_SENTENCES, 0)
         source = self.source[first_source : stop_row - 1]
@@ -83,10 +105,12 @@ class WordScorer:
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
             if source_count == 0 or target_count == 0:
                 continue
+            # Each target sentence of the bead, given its one or two source sentences.
             for distance in range(target_count):
                 gains = forward[source_count - 1]
                 target_index = (last_target - distance) % len(target)
                 scores[size_index] += gains[last_source % len(source), target_index] / 2
+            # Each source sentence of the bead, given its one or two target sentences.
             for distance in range(source_count):
                 gains = backward[target_count - 1]
                 source_index = (last_source - distance) % len(source)
@@ -96,10 +120,18 @@ class WordScorer:
     def _sentence_gains(
         self, source: Sequence[Integers], target: Sequence[Integers]
     ) -> tuple[list[Floats], list[Floats]]:
-        """Return the gains (see `_gains`) of target sentences given source sentences, and back.
+        """Compute how well source sentences explain the words of target sentences, and the reverse.
 
-        The sparse tables of ratios are reduced to the words of these sentences, which makes dense
-        products fast.
+        The large sparse tables of word translations are first reduced to the words of these
+        sentences, since products of small dense tables are fast.
+
+        Args:
+            source: The word ids of some source sentences.
+            target: The word ids of some target sentences.
+
+        Returns:
+            The gains (sums of log-likelihood ratios, explained in `_gains`) of target sentences
+            given source sentences, and of source sentences given target sentences.
         """
         source_words = np.unique(np.concatenate(source))
         target_words = np.unique(np.concatenate(target))
@@ -118,22 +150,23 @@ def _gains(
     conditions: Sequence[Integers],
     sentences: Sequence[Integers],
 ) -> list[Floats]:
-    """Compute how much better than by chance conditions explain the words of sentences.
+    """Compute how well sentences of one language explain the words of sentences of the other.
 
-    The gain is the sum of log(p(word | condition) / p(word)) over the words of a sentence. A
-    condition is one sentence of the other language, or two consecutive ones, as in a bead 2-1.
+    By IBM Model 1, a sentence gains the sum of log(p(word | condition) / p(word)) over its words.
+    The condition is one sentence of the other language, or two consecutive ones.
 
     Args:
-        word_ratios: The likelihood ratios of the words of the sentences.
-        linked_ratios: Their `linked` part, for the distinct words of the conditions and of the
-            sentences, both ascending: (words of conditions, words of sentences).
-        conditions: The word ids of the sentences that are conditioned on.
-        sentences: The word ids of the sentences to explain.
+        word_ratios: p(word | other word) / p(word), stored in parts: a table of word pairs, NULL
+            (the empty word), and a prior, which makes rare words weak evidence.
+        linked_ratios: The table, for the words that occur in these sentences, in the order of their
+            ids: (words of conditions, words of sentences).
+        conditions: The word ids of the sentences that explain.
+        sentences: The word ids of the sentences whose words are explained.
 
     Returns:
-        The gains (conditions, sentences) given each condition alone, and given each condition
-        together with the one before it. The first one is there joined with the last one; no bead
-        reads these numbers.
+        Two arrays (conditions, sentences): the gains given each condition alone, and given each
+        condition together with the one before it. The first condition has none before it; its
+        numbers in the second array are never read.
     """
     condition_words, condition_counts = _count_words(conditions)
     sentence_words, sentence_counts = _count_words(sentences)
@@ -145,15 +178,25 @@ def _gains(
     for _ in range(_MAX_SENTENCES):
         ratios = likelihood_ratios(ratio_sums + null_ratios, lengths[:, None])
         gains.append((sentence_counts @ np.log(ratios).T).T)
+        # Join each condition with the one before it, for the second round.
         ratio_sums = ratio_sums + np.roll(ratio_sums, 1, axis=0)
         lengths = lengths + np.roll(lengths, 1)
     return gains
 
 
 def _count_words(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
-    """Return the distinct words of sentences, and their counts (sentences, distinct words)."""
+    """Count the words of sentences.
+
+    Args:
+        sentences: The word ids of each sentence.
+
+    Returns:
+        The different word ids, ascending; and how often each sentence contains each of them, as a
+        sparse matrix (sentences, different words).
+    """
     words, columns = np.unique(np.concatenate(sentences), return_inverse=True)
-    row_starts = np.cumsum([0, *map(len, sentences)])
+    sentence_starts = np.cumsum([0, *map(len, sentences)])
     ones = np.ones(len(columns))
     # A word that occurs twice in a sentence has two entries in its row, which products add up.
-    return words, csr_array((ones, columns, row_starts), (len(sentences), len(words)))
+    shape = (len(sentences), len(words))
+    return words, csr_array((ones, columns, sentence_starts), shape)

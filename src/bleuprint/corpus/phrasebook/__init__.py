@@ -7,7 +7,9 @@ TEXTS = "phrasebook.tar.xz"
 
 
 def sentences(split: str, language: str) -> list[str]:
-    """Return the sentences of a split in one language. Line n is parallel in all languages.
+    """Read the phrasebook, the small corpus that is part of the package, in one language.
+
+    Sentence n of all languages of a split translate each other.
 
     Args:
         split: `train`, `valid`, `test`, or `noisy`, which is the training text with faulty lines.
@@ -21,5 +23,5 @@ def sentences(split: str, language: str) -> list[str]:
             content = archive.extractfile(member)
             if member.name == file_name and content is not None:
                 lines = content.read().decode().split("\n")
-                return lines[:-1]  # nothing follows the last line break
+                return lines[:-1]  # Nothing follows the last line break.
     raise KeyError(file_name)
