@@ -54,26 +54,29 @@ _LISTED_MEMBERS = 3
 
 @contextmanager
 def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[BinaryIO]:
-    """Open a file, or a member of an archive, and decompress it.
+    """Open a file, or a file inside an archive, and decompress it while it is read.
 
     The extension decides how a file is unpacked: .tar, .tar.gz, .tgz, .tar.bz2, .tar.xz and .zip
     are archives; .gz, .bz2 and .xz are decompressed; any other file is read unchanged.
 
     Args:
         path: The file on this machine.
-        name: The name or URL under which the file was published, whose extension counts.
-        member: The name of the member in the archive; several names lead through archives inside
-            archives. It is empty if the file itself is wanted.
+        name: The name or URL under which the file was published, such as `news.tar.gz`. Its
+            extension counts, since the file on this machine may have none.
+        member: The name of the file inside the archive, its member. Several names lead through
+            archives inside archives. Empty if the file itself is wanted.
 
     Yields:
-        The unpacked bytes. The stream cannot seek, and reading it may also raise UserError.
+        A stream of the unpacked bytes. It cannot seek, and reading it may also raise UserError.
 
     Raises:
         UserError: The file is damaged, or it does not contain the member.
     """
     with path.open("rb") as disk_file:
         file: IO[bytes] = disk_file
-        shown_name = name  # the names so far, joined by "!", for messages
+        # For messages: the path to the open file, such as `news.zip!train.tar!train.de`.
+        shown_name = name
+        # Its last part, whose extension says how the file is packed.
         last_name = name
         for member_name in member:
             with _unpacking_errors(shown_name):
@@ -91,15 +94,19 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
 
 @contextmanager
 def _unpacking_errors(shown_name: str) -> Iterator[None]:
-    """Turn an error of Python's modules into a UserError that names the damaged file."""
+    """Report an error that occurs while a file is unpacked as a UserError with the file's name.
+
+    Args:
+        shown_name: The name of the file, for the message.
+    """
     try:
         yield
     except _UNPACKING_ERRORS as error:
-        # A negative offset in a damaged file gives EINVAL. Other error numbers are those of the
-        # disk, which the program reports elsewhere.
+        # A damaged file may lead to a negative offset, and so to EINVAL. Other error numbers are
+        # problems of the disk, which the program reports elsewhere.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        cause = " ".join(str(error).split())
+        cause = " ".join(str(error).split())  # In one line.
         raise UserError(
             f"{shown_name}: truncated or damaged, or not what its name says: {cause}"
         ) from None
@@ -109,7 +116,12 @@ class _UnpackedFile(io.RawIOBase):
     """The bytes of an unpacked file, whose errors are reported under the file's name."""
 
     def __init__(self, file: IO[bytes], shown_name: str) -> None:
-        """Read from `file`; errors name `shown_name`."""
+        """Wrap a file.
+
+        Args:
+            file: The unpacked bytes.
+            shown_name: The name of the file in error messages.
+        """
         self._file = file
         self._shown_name = shown_name
 
@@ -118,7 +130,13 @@ class _UnpackedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read bytes into a buffer, and return their number; 0 at the end."""
+        """Read bytes into a buffer; errors say in which file they occurred.
+
+        This is the method that Python's buffered streams call.
+
+        Returns:
+            The number of bytes; 0 at the end of the file.
+        """
         view = memoryview(buffer)
         with _unpacking_errors(self._shown_name):
             data = self._file.read(len(view))
@@ -134,11 +152,11 @@ class _ConcatenatedStreams(io.RawIOBase):
     """
 
     def __init__(self, file: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
-        """Decompress a file.
+        """Wrap a .bz2 or .xz file, which may consist of several compressed streams.
 
         Args:
             file: The packed bytes.
-            new_decompressor: Creates a decompressor for one stream.
+            new_decompressor: Creates a decompressor, which unpacks one stream.
         """
         self._file = file
         self._new_decompressor = new_decompressor
@@ -149,7 +167,13 @@ class _ConcatenatedStreams(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Unpack bytes into a buffer, and return their number; 0 at the end.
+        """Unpack the next bytes of a .bz2 or .xz file into a buffer.
+
+        This is the method that Python's buffered streams call. The file may consist of several
+        compressed streams; each needs a decompressor of its own.
+
+        Returns:
+            The number of bytes; 0 at the end of the file.
 
         Raises:
             EOFError: The file ends within a stream.
@@ -173,7 +197,14 @@ class _ConcatenatedStreams(io.RawIOBase):
                 return len(data)
 
     def _start_of_next_stream(self) -> bytes:
-        """Return the first bytes after a finished stream, without the zeros that pad streams."""
+        """Find the next compressed stream of the file, after the one that has ended.
+
+        Streams may be padded with zeros, which are skipped.
+
+        Returns:
+            The first bytes of the stream; empty at the end of the file.
+        """
+        # The decompressor was given more bytes than the ended stream has.
         packed: bytes = self._decompressor.unused_data.lstrip(b"\0")
         while not packed:
             block = self._file.read(_BLOCK_BYTES)
@@ -194,13 +225,16 @@ _OPENERS: dict[str, Callable[[Any], Any]] = {
 def _open_archive_member(
     file: IO[bytes], archive_name: str, shown_name: str, member_name: str
 ) -> IO[bytes]:
-    """Open a member of an archive.
+    """Open a file inside an archive, its member.
 
     Args:
         file: The archive.
-        archive_name: The name of the archive, whose extension counts.
-        shown_name: The name of the archive in messages.
+        archive_name: The name of the archive, such as `news.zip`, whose extension counts.
+        shown_name: The name of the archive in messages: its path, if it is itself in an archive.
         member_name: The name of the member.
+
+    Raises:
+        UserError: The file is not an archive, or does not contain the member.
     """
     extension = _extension(archive_name, _ARCHIVE_EXTENSIONS)
     if extension is None:
@@ -212,10 +246,20 @@ def _open_archive_member(
 
 
 def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[bytes]:
-    """Open a member of a zip file; of several members with one name the last, as unzip does."""
+    """Open a file inside a zip file, its member.
+
+    Args:
+        file: The zip file.
+        shown_name: The name of the zip file in messages.
+        member_name: The name of the member.
+
+    Raises:
+        UserError: The zip file does not contain the member.
+    """
     zip_file = zipfile.ZipFile(file)
     members = {}
     for entry in zip_file.infolist():
+        # Of several members with one name, the last one counts, as for unzip.
         members[_relative_name(entry.filename)] = entry
     wanted = _relative_name(member_name)
     if wanted not in members:
@@ -227,29 +271,42 @@ def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[b
 def _open_tar_member(
     file: IO[bytes], mode: _TarMode, shown_name: str, member_name: str
 ) -> IO[bytes]:
-    """Open a member of a tar file, which is read only as far as the member."""
+    """Open a file inside a tar file, its member.
+
+    A tar file has no table of contents, so it is read from the start, as far as the member.
+
+    Args:
+        file: The tar file.
+        mode: How the tar file is compressed, such as "r:gz".
+        shown_name: The name of the tar file in messages.
+        member_name: The name of the member.
+
+    Raises:
+        UserError: The tar file does not contain the member, or the member is a folder or a link.
+    """
     tar = tarfile.open(fileobj=file, mode=mode)  # noqa: SIM115 - closed with `file`
     wanted = _relative_name(member_name)
     names = []
     for entry in tar:
         name = _relative_name(entry.name)
         names.append(name)
-        if name != wanted:
-            continue
-        content = tar.extractfile(entry) if entry.isreg() else None
-        if content is None:
-            raise UserError(f"{shown_name}!{member_name}: not a regular file")
-        return content
+        if name == wanted:
+            content = tar.extractfile(entry) if entry.isreg() else None
+            if content is None:
+                raise UserError(f"{shown_name}!{member_name}: not a regular file")
+            return content
     raise _missing_member(shown_name, wanted, names)
 
 
 def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserError:
-    """Return the error for a member that an archive lacks; it lists members of similar names.
+    """Return the error for a file that an archive does not contain.
+
+    To help with misspelled names, it lists files with similar names, or the first ones.
 
     Args:
         shown_name: The name of the archive.
-        wanted: The name of the missing member.
-        names: The names of all members.
+        wanted: The name of the missing file.
+        names: The names of all files in the archive.
     """
     similar = difflib.get_close_matches(wanted, names, cutoff=0.5)
     if similar:
@@ -259,17 +316,25 @@ def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserE
 
 
 def _relative_name(member_name: str) -> str:
-    """Return the name of a member as tar and unzip would write it, in Unicode's composed form.
+    """Return the name of a file in an archive in a form in which names can be compared.
 
-    Archives from macOS contain names with decomposed letters: `u` and U+0308 in place of `ü`.
+    `./train.de` and `/train.de` become `train.de`. Archives from macOS contain names with
+    decomposed letters (`u` and U+0308 in place of `ü`), which are composed.
     """
-    return unicodedata.normalize("NFC", member_name.removeprefix("./").lstrip("/"))
+    relative_name = member_name.removeprefix("./").lstrip("/")
+    return unicodedata.normalize("NFC", relative_name)
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:
-    """Return the first of the extensions that a file name or URL has; None if it has none.
+    """Return the extension of a file name or URL, if it is a known one.
 
-    A URL may have a query after the extension: `x.tar.gz?download=1`.
+    Args:
+        name: The file name or URL. A URL may have a query after the extension, such as
+            `x.tar.gz?download=1`.
+        extensions: The known extensions, such as `.zip`. The first one that fits is returned.
+
+    Returns:
+        The extension; None if the name has none of them.
     """
     lower_name = name.lower()
     without_query = lower_name.partition("?")[0]

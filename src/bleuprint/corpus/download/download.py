@@ -45,31 +45,27 @@ def download_corpus(
     downloads: Downloads,
     sample: Sample | None = None,
 ) -> None:
-    """Download the texts of a corpus, and write train, valid and each test.NAME.
+    """Download the texts of a corpus, and write its training, validation and test sets.
 
-    The parts of a set are joined, in the order of the settings. If a format says which document a
-    line of a test set belongs to, the ids of the documents are written next to the set. A training
-    text of which a system translates one side goes to a folder of its name, where that side is
-    empty.
+    A set may consist of several texts, which are joined in the order of the settings.
 
     Args:
-        corpus: The name of the corpus.
-        files: The texts of each set.
+        corpus: Corpus name, such as `multi30k`.
+        files: The settings of the texts of each set.
         raw: The folder to write to, and the languages.
-        filter_stats_path: The file for the filtering statistics. They count each text by set and
-            part, and what `sample`, or the setting `pairs` of a text, leaves out as dropped. A text
-            with `repeat` is counted as often as it is written.
+        filter_stats_path: The file for the filtering statistics: how many sentence pairs each text
+            has, and how many are left out, because only a sample of them is wanted.
         downloads: Where files are downloaded from.
-        sample: If given, train is a sample of all training texts together, in random order.
+        sample: If given, the training set is a random sample of all training texts together.
     """
     filter_stats = FilterStats("download", corpus, fingerprint.of_settings(files))
-    with atomic_folder(raw.path) as partial:
-        folder = raw.with_path(partial)
-        for set_name, parts in files.sets().items():
+    with atomic_folder(raw.path) as unfinished:
+        folder = raw.with_path(unfinished)
+        for set_name, texts in files.sets().items():
             readers = {}
-            for part, text in parts.items():
-                key = settings_key(corpus, f"{set_name}.{part}")
-                readers[part] = _TextReader(key, text, raw.languages, downloads)
+            for text_name, text in texts.items():
+                key = settings_key(corpus, f"{set_name}.{text_name}")
+                readers[text_name] = _TextReader(key, text, raw.languages, downloads)
             # A zero-shot direction has no training text; its train is written as empty files.
             if not readers and set_name != "train":
                 continue
@@ -87,18 +83,33 @@ def _write_sample(
     filter_stats: FilterStats,
     sample: Sample,
 ) -> None:
-    """Write a sample of all training texts together as train."""
+    """Write a training set that is a random sample of all training texts together.
+
+    Args:
+        readers: The readers of the training texts, by name.
+        folder: The folder to write to.
+        filter_stats: The statistics to which the training set is added.
+        sample: How many sentence pairs to sample, and the seed.
+    """
     counts = filter_stats.add_set("train")
-    sampled_pairs = draw_sample(_repeated_pairs(readers, counts), sample, counts)
+    all_pairs = _repeated_pairs(readers, counts)
+    sampled_pairs = draw_sample(all_pairs, sample, counts)
+    source, target = pack_pairs(sampled_pairs)
     with folder.writer("train") as writer:
-        writer.write_packed(*pack_pairs(sampled_pairs))
+        writer.write_packed(source, target)
     counts.count_kept(len(sampled_pairs))
 
 
 def _repeated_pairs(readers: Mapping[str, "_TextReader"], counts: SetCounts) -> Iterator[Pair]:
-    """Yield the pairs of all training texts, each text as often as its setting `repeat` says."""
+    """Yield the sentence pairs of all training texts; a text may be repeated to upsample it.
+
+    Args:
+        readers: The readers of the training texts, by name.
+        counts: The statistics of the training set; each reader adds the pairs that it leaves out.
+    """
     for reader in readers.values():
-        for _ in range(reader.text.repeat or 1):
+        times = reader.text.repeat or 1
+        for _ in range(times):
             yield from reader.chosen_pairs(counts)
 
 
@@ -108,59 +119,67 @@ def _write_set(
     folder: TextFolder,
     filter_stats: FilterStats,
 ) -> None:
-    """Write a set with all of its parts, and the ids of its documents.
+    """Write a data set with all of its texts. For a test set, write also which lines are documents.
 
     Args:
-        set_name: The name of the set: train, valid, or test.NAME.
-        readers: The reader of each part.
+        set_name: Data set: `train`, `valid`, or a test set such as `test.flickr2016`.
+        readers: The reader of each text, by the name of the text.
         folder: The folder to write to.
-        filter_stats: The statistics to which the parts are added.
+        filter_stats: The statistics to which each text is added.
     """
     document_ids: list[str] = []
     with folder.writer(set_name) as writer:
-        for part, reader in readers.items():
-            counts = filter_stats.add_set(f"{set_name}.{part}")
-            repeat = reader.text.repeat or 1
+        for text_name, reader in readers.items():
+            counts = filter_stats.add_set(f"{set_name}.{text_name}")
+            # The setting `repeat` upsamples a training text.
+            times = reader.text.repeat or 1
             if reader.text.synthetic_side:
-                written = _write_synthetic_part(set_name, part, reader, folder)
-                for _ in range(repeat):  # the stage clean writes the copies
-                    counts.add(written)
+                counts_of_one_copy = _write_untranslated(set_name, text_name, reader, folder)
+                # The other copies are counted here, but the stage clean will write them.
+                for _ in range(times):
+                    counts.add(counts_of_one_copy)
                 continue
-            for _ in range(repeat):
+            for _ in range(times):
                 counts.add(reader.write(writer))
-            # Different parts may use the same ids.
-            prefix = f"{part}/" if len(readers) > 1 else ""
+            # Different texts may use the same ids.
+            prefix = f"{text_name}/" if len(readers) > 1 else ""
             for document_id in reader.document_ids:
                 document_ids.append(f"{prefix}{document_id}" if document_id else "")
     if set_name.startswith("test."):
         _write_document_ids(set_name, document_ids, folder)
 
 
-def _write_synthetic_part(
-    set_name: str, part: str, reader: "_TextReader", folder: TextFolder
+def _write_untranslated(
+    set_name: str, text_name: str, reader: "_TextReader", folder: TextFolder
 ) -> SetCounts:
-    """Write a text of which a system translates one side into a folder of its own."""
-    part_folder = folder.with_path(folder.path / part)
-    part_folder.path.mkdir()
-    with part_folder.writer(set_name) as writer:
+    """Write a training text in one language, which a system of the experiment will translate.
+
+    It gets a folder of its own, where the file of the other language has empty lines.
+
+    Args:
+        set_name: The data set that the text belongs to, `train`.
+        text_name: The name of the text, and of its folder.
+        reader: The reader of the text.
+        folder: The folder of the corpus.
+    """
+    text_folder = folder.with_path(folder.path / text_name)
+    text_folder.path.mkdir()
+    with text_folder.writer(set_name) as writer:
         return reader.write(writer)
 
 
 def _write_document_ids(set_name: str, document_ids: Sequence[str], folder: TextFolder) -> None:
-    """Write the document of each line of a test set, unless a line belongs to none.
+    """Write for each line of a test set the id of its document, for scores of whole documents.
 
-    No later stage copies this file, and no training depends on it.
+    Nothing is written if no line has an id, or, with a note, if only some lines have one.
 
     Args:
-        set_name: The name of the test set.
-        document_ids: The id of each line's document, empty if it has none; no ids at all if the
-            format of the files knows no documents.
+        set_name: Test set, such as `test.news`.
+        document_ids: The id of each line's document, empty if it has none. The list is empty if the
+            format of the files does not mark documents.
         folder: The folder of the test set.
     """
-    lines_with_id = 0
-    for document_id in document_ids:
-        if document_id:
-            lines_with_id += 1
+    lines_with_id = sum(1 for document_id in document_ids if document_id)
     if lines_with_id == 0:
         return
     line_count = folder.count(set_name)
@@ -198,28 +217,38 @@ class _TextReader:
     document_ids: list[str] = field(default_factory=list)
 
     def write(self, writer: PairWriter) -> SetCounts:
-        """Write the chosen pairs of the text, and count them."""
+        """Write the sentence pairs of the text, or as many of them as the settings choose.
+
+        Args:
+            writer: Where to write them.
+
+        Returns:
+            How many pairs were written, and how many left out.
+        """
         counts = SetCounts()
         pairs = self.chosen_pairs(counts)
-        with Progress(f"read {self.key.removeprefix('corpora.')}", None, "pairs") as progress:
+        label = f"read {self.key.removeprefix('corpora.')}"
+        with Progress(label, total=None, unit="pairs") as progress:
             while block := list(islice(pairs, BLOCK_PAIRS)):
-                writer.write_packed(*pack_pairs(block))
+                source, target = pack_pairs(block)
+                writer.write_packed(source, target)
                 counts.count_kept(len(block))
                 progress.advance(len(block))
         return counts
 
     def chosen_pairs(self, counts: SetCounts) -> Iterator[Pair]:
-        """Yield all pairs, or as many of them as the setting `pairs` of the text says.
+        """Yield the sentence pairs of the text that the user chose by the settings of the text.
 
-        These are the first pairs, or with `pairs_seed` random ones, drawn by selection sampling,
-        which keeps their order and needs no memory (Knuth, The Art of Computer Programming,
-        volume 2, section 3.4.2, algorithm S). The text is then read twice: it is counted first.
+        Without the setting `pairs`, these are all pairs. With it, the first so many; and with
+        `pairs_seed`, so many random ones, in their order. They are drawn by selection sampling,
+        which needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2,
+        algorithm S), but must know the number of all pairs: the text is read twice.
 
         Args:
-            counts: Counts the pairs that are left out, as dropped by `pairs`.
+            counts: Statistics to which the other pairs are added, as dropped.
 
         Raises:
-            UserError: The text contains fewer pairs.
+            UserError: The text contains fewer pairs than the user wants.
         """
         if self.text.pairs is None:
             yield from self.pairs(counts)
@@ -234,9 +263,9 @@ class _TextReader:
         seed = self.text.pairs_seed
         random = None if seed is None else Random(seed)
         for pair in self.pairs(counts):
-            # A random pair is taken with the probability wanted / remaining, so that exactly the
-            # wanted number is taken at the end.
-            if wanted and (random is None or random.random() * remaining < wanted):
+            # A random pair is chosen with the probability wanted / remaining, so that exactly the
+            # wanted number is chosen at the end.
+            if wanted > 0 and (random is None or random.random() * remaining < wanted):
                 wanted -= 1
                 yield pair
             else:
@@ -244,17 +273,24 @@ class _TextReader:
             remaining -= 1
 
     def _count_pairs(self) -> int:
-        """Return the number of pairs of the text."""
+        """Return the number of sentence pairs of the text, by reading all of them."""
+        ignored_counts = SetCounts()
         count = 0
-        for _ in self.pairs(SetCounts()):
+        for _ in self.pairs(ignored_counts):
             count += 1
         return count
 
     def pairs(self, counts: SetCounts) -> Iterator[Pair]:
-        """Yield all pairs of the text.
+        """Open the files of the text, downloading them if necessary, and yield all sentence pairs.
+
+        Afterwards, `document_ids` contains the document of each pair, if the format marks them.
 
         Args:
-            counts: Counts the pairs that the reader of the format drops.
+            counts: Statistics to which pairs are added that cannot be used, such as untranslated
+                ones, as dropped.
+
+        Raises:
+            UserError: A file is missing, damaged or malformed.
         """
         self.document_ids.clear()
         try:
@@ -274,13 +310,14 @@ def read_text_pairs(
     downloads: Downloads | None = None,
     counts: SetCounts | None = None,
 ) -> Iterator[Pair]:
-    """Yield all pairs of a text.
+    """Read the sentence pairs of a text, of which no part has been prepared yet.
 
     Args:
-        text: The settings of the text.
+        text: The settings of the text: its files and their format.
         languages: The codes of the source and the target language.
         downloads: Where files are downloaded from; not needed for files in inputs/.
-        counts: Counts the pairs that the reader of the format drops.
+        counts: Statistics to which pairs are added that cannot be used, as dropped; by default they
+            are not counted.
     """
     if downloads is None:
         downloads = Downloads(mirror=None, store=Path(), lock=None)
@@ -290,14 +327,14 @@ def read_text_pairs(
 
 
 def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
-    """Draw a simple random sample of sentence pairs, by reservoir sampling.
+    """Draw a random sample of sentence pairs, by reservoir sampling.
 
     Only the sample is in memory (Vitter 1985, "Random Sampling with a Reservoir", algorithm R).
 
     Args:
         pairs: All pairs.
-        sample: How many pairs are drawn, and the seed.
-        counts: Counts the other pairs as dropped by `sample`.
+        sample: How many pairs to draw, and the seed.
+        counts: Statistics to which the other pairs are added, as dropped by `sample`.
 
     Returns:
         The sample, in random order.
@@ -317,18 +354,34 @@ def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> lis
 
 @contextmanager
 def _open(file: File, downloads: Downloads) -> Iterator[BinaryIO]:
-    """Open the unpacked bytes of a file, or an embedded corpus as if it were a file."""
+    """Open a file of a corpus for reading, after downloading and unpacking it.
+
+    Some small corpora are part of the program; their sentences are read as if from a file.
+
+    Args:
+        file: The settings of the file.
+        downloads: Where it is downloaded from.
+
+    Yields:
+        The unpacked bytes.
+    """
     if file.url in EMBEDDED:
         lines = [f"{sentence}\n" for sentence in _embedded_sentences(file.url)]
         yield BytesIO("".join(lines).encode())
         return
-    name = file.url or file.path or ""
-    with open_member(fetch(file, downloads), name, file.archive_member) as stream:
+    # The extension of the published name says how the file is packed.
+    published_name = file.url or file.path or ""
+    path = fetch(file, downloads)
+    with open_member(path, published_name, file.archive_member) as stream:
         yield stream
 
 
 def _embedded_sentences(url: str) -> Iterable[str]:
-    """Return the sentences of an embedded corpus, such as `phrasebook:train.en`."""
+    """Return the sentences of a corpus that is part of the program.
+
+    Args:
+        url: Its name, split and language in place of a URL: `phrasebook:train.en`.
+    """
     corpus, split, language = re.split("[:.]", url)
     if corpus == "phrasebook":
         return phrasebook.sentences(split, language)

@@ -65,10 +65,10 @@ class Downloads:
     unrecorded: dict[str, Path] = field(default_factory=dict, compare=False)
 
     def record(self) -> None:
-        """Record the SHA-256 of the unrecorded files in downloads.lock.
+        """Record the SHA-256 of newly downloaded files in downloads.lock.
 
-        It is called once their texts have been read to the end, so that no damaged file is
-        recorded.
+        This file protects downloads for which the settings give no SHA-256: a later download must
+        have the same bytes. This is called after the files were read, so that they are not damaged.
         """
         if not self.unrecorded or self.lock is None:
             return
@@ -78,12 +78,16 @@ class Downloads:
             entries: dict[str, RecordedFile] = {}
             for url, path in self.unrecorded.items():
                 entries[url] = {"sha256": sha256_of(path), "size": path.stat().st_size}
+            # An entry that exists stays as it is.
             entries.update(self.recorded())
             write_json(self.lock, dict(sorted(entries.items())))
         self.unrecorded.clear()
 
     def recorded(self) -> dict[str, RecordedFile]:
-        """Return the entries of downloads.lock by URL.
+        """Read downloads.lock: the SHA-256 and the size of each file that was downloaded before.
+
+        Returns:
+            The entries by URL; none if the file does not exist.
 
         Raises:
             UserError: downloads.lock is damaged.
@@ -94,24 +98,33 @@ class Downloads:
         return read_record(dict[str, RecordedFile], self.lock, remedy)
 
     def unchecked_hint(self, files: Iterable[File]) -> str:
-        """Return the end of a message about a malformed text that was downloaded unchecked.
+        """Return an addition to an error message, if a malformed text was downloaded unchecked.
 
-        Without a SHA-256 nobody knows whether a file in the store is what its host offers now, so
-        the message says how to download it again. It is empty if all files were checked.
+        Without a SHA-256 nobody knows whether a file was damaged on its way, so the addition says
+        how to download it again.
+
+        Args:
+            files: The files of the malformed text.
+
+        Returns:
+            The end of the message; empty if the files were checked, or not downloaded.
         """
-        stored = set()
+        unchecked_paths = set()
         for file in files:
             path = self.unrecorded.get(file.url or "")
             if path is not None and path.is_relative_to(self.store):
-                stored.add(str(path))
-        if not stored:
+                unchecked_paths.add(str(path))
+        if not unchecked_paths:
             return ""
-        names = " and ".join(sorted(stored))
+        names = " and ".join(sorted(unchecked_paths))
         return f"; they were downloaded without a SHA-256; to download again, remove {names}"
 
 
 def downloads_of_environment() -> Downloads:
-    """Return the mirror in the environment, and the store and downloads.lock of the project."""
+    """Return where this project downloads from and to, as environment variables may change it.
+
+    BLEUPRINT_MIRROR names a folder or URL with copies of files, for machines without internet.
+    """
     return Downloads(
         mirror=environment.mirror(),
         store=environment.work_folder() / "downloads",
@@ -124,12 +137,20 @@ class _Mismatch(UserError):
 
 
 def fetch(file: File, downloads: Downloads) -> Path:
-    """Return the path of a file on this machine, downloading it if necessary.
+    """Download a file of a corpus, unless it is on this machine already, and check it.
 
-    Its size and SHA-256 have been checked. The caller must not move or change the file.
+    Its SHA-256 is in the settings, or was recorded in downloads.lock at an earlier download.
+    Otherwise this is the first download: the file is remembered, to be recorded.
+
+    Args:
+        file: The settings of the file: its URL, or its path for a user's own file.
+        downloads: Where files are downloaded from, and where they are kept.
+
+    Returns:
+        The path of the file. The caller must not move or change it.
 
     Raises:
-        UserError: No host or folder has the file.
+        UserError: No host or folder has the file, or its size or SHA-256 is wrong.
     """
     if file.path is not None:
         return _check_local(path_on_disk(Path(file.path)), file)
@@ -141,8 +162,9 @@ def fetch(file: File, downloads: Downloads) -> Path:
         if file.url not in downloads.unrecorded:
             downloads.unrecorded[file.url] = _fetch_from_first_host(file, downloads)
         return downloads.unrecorded[file.url]
+    file_as_recorded = replace(file, sha256=recorded["sha256"])
     try:
-        return _fetch_from_first_host(replace(file, sha256=recorded["sha256"]), downloads)
+        return _fetch_from_first_host(file_as_recorded, downloads)
     except _Mismatch as error:
         raise UserError(
             f"{error}; to accept the new file, remove the entry {file.url} from {downloads.lock} "
@@ -151,12 +173,16 @@ def fetch(file: File, downloads: Downloads) -> Path:
 
 
 def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
-    """Return the file from the first of its URLs that has it.
+    """Download a file from the first of its hosts that has it, unless it was downloaded before.
 
-    Each failure is printed before the next URL is tried.
+    Each failure is printed before the next host is tried.
+
+    Args:
+        file: The settings of the file: its URL, and those of other hosts with the same file.
+        downloads: Where files are downloaded from, and where they are kept.
 
     Raises:
-        UserError: No URL has the file; the message tells all failures.
+        UserError: No host has the file; the message tells all failures.
     """
     urls = [file.url, *file.mirrors]
     failures: list[UserError] = []
@@ -176,11 +202,14 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
 
 
 def _all_failed(failures: list[UserError], mirror: str | None) -> UserError:
-    """Return one error for several failures; a mismatch if one of them is.
+    """Join the errors of all hosts of a file into one error.
+
+    If a host has the file with other bytes than expected, the joined error says so by its type,
+    since the user may then accept the new file.
 
     Args:
-        failures: The error of each URL.
-        mirror: The mirror in the environment.
+        failures: The error of each host.
+        mirror: The value of BLEUPRINT_MIRROR, a folder or URL with copies; None if it is not set.
     """
     messages = [str(failure) for failure in failures]
     failure_types = {type(failure) for failure in failures}
@@ -195,9 +224,15 @@ def _all_failed(failures: list[UserError], mirror: str | None) -> UserError:
 
 
 def _location(url: str, mirror: str | None) -> str | Path:
-    """Return where a URL is fetched from: a URL, or a file on this machine.
+    """Return from where a URL is really read: its host, a mirror, or a file on this machine.
 
-    A mirror contains the file of `https://host/path?query` at `host/path?query`.
+    Args:
+        url: The published URL of the file.
+        mirror: A folder or URL with copies of files, by host: `https://host/path?query` is there at
+            `host/path?query`. None to use the host itself.
+
+    Returns:
+        A URL, or the path of a file on this machine.
 
     Raises:
         UserError: The path of the URL contains `..` and would leave the mirror.
@@ -217,11 +252,23 @@ def _location(url: str, mirror: str | None) -> str | Path:
 
 
 def _check_local(path: Path, file: File) -> Path:
-    """Return the path of a file on this machine, after checking its size and SHA-256."""
+    """Check the size and the SHA-256 of a file that is already on this machine.
+
+    Args:
+        path: Where the file is.
+        file: The settings of the file, with the expected values.
+
+    Returns:
+        The path.
+
+    Raises:
+        UserError: The file does not exist, or has other bytes than expected.
+    """
     if not path.is_file():
         hint = ""
         is_own_file = file.path is not None
         if is_own_file and not path.exists() and environment.is_experiment_copy():
+            # A run in a temporary copy of the project, as `dvc exp run --temp` makes it.
             hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
         raise UserError(f"{path}: {describe_non_file(path)}{hint}")
     difference = _difference(path, file)
@@ -231,7 +278,11 @@ def _check_local(path: Path, file: File) -> Path:
 
 
 def _difference(path: Path, file: File) -> str | None:
-    """Say how a file differs from its expected size and SHA-256; None if it does not."""
+    """Compare a file with its expected size and SHA-256, as far as the settings give them.
+
+    Returns:
+        The end of an error message that says how the file differs; None if it does not.
+    """
     size = path.stat().st_size
     if file.size is not None and size != file.size:
         return f"expected {file.size} bytes, found {size}"
@@ -244,14 +295,21 @@ def _difference(path: Path, file: File) -> str | None:
 
 
 def _download(url: str, file: File, store: Path) -> Path:
-    """Download a URL into the store, unless the file is there already; return its path.
+    """Download a file into the folder of downloaded files, unless it is there already.
 
-    A lock makes other processes wait that want the same file.
+    Only one process downloads a file; others that want it wait for a lock. The name of the file in
+    the folder is the hash of its published URL.
 
     Args:
-        url: Where to download from: the file's own URL, or a mirror's.
-        file: The file, stored under the hash of its own URL.
-        store: The folder for downloaded files.
+        url: Where to download from: the published URL, another host's, or a mirror's.
+        file: The settings of the file, with its expected size and SHA-256.
+        store: The folder of downloaded files.
+
+    Returns:
+        The path of the downloaded file.
+
+    Raises:
+        UserError: The download failed, or brought other bytes than expected.
     """
     # Imported here: requests takes a tenth of a second, and many files are on this machine.
     from bleuprint.corpus.download.http import transfer
@@ -276,7 +334,7 @@ def _download(url: str, file: File, store: Path) -> Path:
 
 
 def _is_web_page(path: Path) -> bool:
-    """Return whether a file begins like an HTML page or an error message in XML."""
+    """Return whether a host sent a web page, or an error message in XML, in place of a file."""
     with open_regular_file(path) as content:
         head = content.read(_PAGE_HEAD_BYTES)
     return _WEB_PAGE.match(head) is not None

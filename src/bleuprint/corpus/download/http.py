@@ -48,12 +48,13 @@ def transfer(url: str, partial: Path, file: File) -> None:
 
     If the SHA-256 of the file is known, an attempt goes on where the last one ended. Otherwise each
     attempt starts anew: the parts might come from different versions of the file, and nobody would
-    notice.
+    notice. Pauses between attempts double, or are as long as the host asks for. An attempt that
+    brings a megabyte or more starts the count of failures anew.
 
     Args:
         url: The URL.
-        partial: The file to write to; bytes that it contains are the start of the download.
-        file: The settings of the file. Only a little more than its size is read.
+        partial: The file to write to. Bytes that it contains already are the start of the download.
+        file: The settings of the file, with its size and SHA-256 if they are known.
 
     Raises:
         UserError: The file has another size than expected.
@@ -70,10 +71,10 @@ def transfer(url: str, partial: Path, file: File) -> None:
             if added_bytes >= MIN_PROGRESS:
                 failed_attempts = 0
             failed_attempts += 1
-            cause = " ".join(str(error).split())
+            cause = " ".join(str(error).split())  # In one line.
             min_pause = _min_pause(error)
-            pause = max(min_pause or 0.0, FIRST_PAUSE * 2 ** (failed_attempts - 1))
             is_permanent = min_pause is None
+            pause = max(min_pause or 0.0, FIRST_PAUSE * 2 ** (failed_attempts - 1))
             if is_permanent or failed_attempts == ATTEMPTS or pause > LONGEST_PAUSE:
                 raise Unreachable(f"{url}: cannot be fetched: {cause}") from None
             print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
@@ -86,13 +87,18 @@ def _size(path: Path) -> int:
 
 
 def _min_pause(error: Exception) -> float | None:
-    """Return how many seconds to wait at least before the next attempt.
+    """Decide whether a failed download may be tried again, and after which pause.
 
-    A host may ask for a pause by the header Retry-After. None means that the error is permanent,
-    so that another attempt would fail as well.
+    Args:
+        error: The error with which it failed.
+
+    Returns:
+        The shortest pause in seconds: what the host asks for by the header Retry-After, or 0.
+        None if another attempt would fail as well.
     """
     response = getattr(error, "response", None)
     if response is None:
+        # The host did not answer at all.
         is_connection_lost = isinstance(
             error, requests.ConnectionError | requests.Timeout | HTTPError
         )
@@ -104,13 +110,13 @@ def _min_pause(error: Exception) -> float | None:
 
 
 def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
-    """Request the file from byte `start` on, and write its bytes.
+    """Try once to download a URL, or the rest of it after an interrupted attempt.
 
     Args:
         url: The URL.
         partial: The file to write to.
-        start: The number of bytes that the file contains already.
-        size: The expected size of the whole file in bytes, if known.
+        start: How many bytes of the download the file contains already; 0 to start anew.
+        size: The expected size of the download in bytes; None if it is unknown.
 
     Raises:
         UserError: The host offers a file of another size.
@@ -134,12 +140,12 @@ def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
     ) as response:
         status = response.status_code
         if start and status == _RANGE_NOT_SATISFIABLE:
-            return  # the partial file is complete, or longer than the file
+            return  # There is nothing after byte `start`. The caller checks the size.
         is_resumed = start > 0 and status == _PARTIAL_CONTENT
         if status != _OK and not is_resumed:
             raise _status_error(response)
         if not is_resumed:
-            start = 0  # the host sends the whole file
+            start = 0  # The host sends all bytes, even if only the rest was requested.
         length = response.headers.get("Content-Length", "")
         total = start + int(length) if length.isdecimal() else None
         if total is not None and size is not None and total != size:
@@ -153,11 +159,19 @@ def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
 def _write_body(
     response: requests.Response, output: BinaryIO, progress: Progress, size: int | None
 ) -> None:
-    """Write the body of a response to a file, up to a little more than the expected size.
+    """Write the bytes that a host sends to a file, and watch how fast they arrive.
+
+    Args:
+        response: The response of the host.
+        output: The file.
+        progress: The progress bar.
+        size: The expected size of the file in bytes; None if it is unknown. Writing stops soon
+            after it is exceeded.
 
     Raises:
-        requests.ConnectionError: The body arrives too slowly (see PERIOD).
+        requests.ConnectionError: Fewer than 64 KB arrived in a minute.
     """
+    # Speed is measured in periods of a minute.
     period_start = time.monotonic()
     bytes_in_period = 0
     while block := response.raw.read1(_BLOCK_BYTES, decode_content=False):
@@ -165,7 +179,7 @@ def _write_body(
         progress.advance(len(block))
         bytes_in_period += len(block)
         if size is not None and output.tell() > size:
-            return  # the caller reports the wrong size
+            return  # The caller reports the wrong size.
         if time.monotonic() - period_start > PERIOD:
             if bytes_in_period < SLOWEST:
                 raise requests.ConnectionError(f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds")
@@ -174,10 +188,17 @@ def _write_body(
 
 
 def _check_redirect(url: str, response: requests.Response) -> None:
-    """Raise Unreachable at a redirect from a public host to this machine or its network.
+    """Refuse a redirect from a public host to this machine or its network.
 
-    A public host has no business with what listens there. A mirror on this machine or network may
-    redirect within it.
+    By such a redirect, a foreign host could reach services that only this network may use. A mirror
+    on this machine or network may redirect within it.
+
+    Args:
+        url: The URL that was requested first.
+        response: The response, which may be a redirect.
+
+    Raises:
+        Unreachable: The redirect is refused.
     """
     if not response.is_redirect:
         return
@@ -190,9 +211,9 @@ def _check_redirect(url: str, response: requests.Response) -> None:
 
 
 def _is_internal(url: str) -> bool:
-    """Return whether a host has an address outside of the public internet, such as localhost.
+    """Return whether the host of a URL is this machine or in its network, not on the internet.
 
-    A host whose addresses are unknown here, as behind a proxy, counts as public.
+    A host whose addresses cannot be looked up, as behind a proxy, counts as public.
     """
     host = urlsplit(url).hostname or ""
     try:
@@ -208,7 +229,10 @@ def _is_internal(url: str) -> bool:
 
 
 def _status_error(response: requests.Response) -> requests.HTTPError:
-    """Return the error for a response whose status means that there is no file."""
+    """Return the error for a response without a file, such as 404 Not Found.
+
+    It contains the header Retry-After, by which an overloaded host asks for a pause.
+    """
     cause = f"HTTP {response.status_code} {response.reason}"
     if response.status_code == _UNAUTHORIZED:
         cause += f" (user name and password: {environment.netrc_file()})"
