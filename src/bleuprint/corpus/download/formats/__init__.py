@@ -32,15 +32,18 @@ def read_text(
     counts: SetCounts,
     documents: MutableSequence[str],
 ) -> Iterator[Pair]:
-    r"""Yield the sentence pairs of a text, source first. No sentence contains a \n.
+    r"""Read the sentence pairs of a published text, whatever its format, and check it is not empty.
 
     Args:
-        text: The settings of the text.
-        streams: The unpacked bytes of `text.files`, in that order.
+        text: The settings of the text, among them its format, such as `tmx`.
+        streams: The unpacked bytes of its files, in the order of `text.files`.
         languages: The codes of the source and the target language.
-        counts: Counts the dropped pairs by the rules above; it is complete after the last pair.
-        documents: With sgml and ted-xml, the id of each pair's document is appended; it is complete
-            after the last pair.
+        counts: Statistics to which unusable pairs, such as untranslated ones, are added as dropped.
+        documents: A list to which the id of each pair's document is appended, if the format marks
+            documents.
+
+    Yields:
+        The sentence pairs. No sentence contains a \n.
 
     Raises:
         UserError: The files are not of the format, not parallel, or contain no pairs.
@@ -48,17 +51,22 @@ def read_text(
     pairs = _pairs(text, streams, languages, counts, documents)
     first = next(pairs, None)
     if first is None:
-        names = " and ".join(file.name for file in text.files)
-        drops = []
-        for rule, count in sorted(counts.dropped.items()):
-            drops.append(f"{count} by {rule}")
-        if not drops:
-            raise UserError(f"{names}: no pairs")
-        raise UserError(
-            f"{names}: no pairs of {' and '.join(languages)} (dropped: {', '.join(drops)})"
-        )
+        raise _no_pairs(text, languages, counts)
     yield first
     yield from pairs
+
+
+def _no_pairs(text: Text, languages: tuple[str, str], counts: SetCounts) -> UserError:
+    """Return the error for a text without usable sentence pairs; it says why pairs were dropped."""
+    names = " and ".join(file.name for file in text.files)
+    reasons = []
+    for rule, count in sorted(counts.dropped.items()):
+        reasons.append(f"{count} by {rule}")
+    if not reasons:
+        return UserError(f"{names}: no pairs")
+    return UserError(
+        f"{names}: no pairs of {' and '.join(languages)} (dropped: {', '.join(reasons)})"
+    )
 
 
 def _pairs(
@@ -68,7 +76,16 @@ def _pairs(
     counts: SetCounts,
     documents: MutableSequence[str],
 ) -> Iterator[Pair]:
-    """Return the pairs that the reader of the text's format yields; see `read_text`."""
+    """Read the sentence pairs of a text by the reader of its format.
+
+    Args:
+        text: The settings of the text, among them its format, such as `tmx`.
+        streams: The unpacked bytes of its files, in the order of `text.files`.
+        languages: The codes of the source and the target language.
+        counts: Statistics to which unusable pairs, such as untranslated ones, are added as dropped.
+        documents: A list to which the id of each pair's document is appended, if the format marks
+            documents.
+    """
     names = [file.name for file in text.files]
     match text.format:
         case "plain" if len(streams) == 1:
@@ -92,7 +109,16 @@ def _pairs(
 
 
 def _read_one_side(stream: BinaryIO, name: str, is_source: bool) -> Iterator[Pair]:
-    """Yield the pairs of a text with one side, whose other side is empty."""
+    """Read a text in one language, which a system of the experiment will translate.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+        is_source: Whether the text is in the source language, not in the target language.
+
+    Yields:
+        The sentence pairs, whose other side is empty.
+    """
     for line in read_lines(stream, name):
         if is_source:
             yield Pair(source=line, target="")

@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 def read_documents(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Align the sentences of documents, and yield those that translate each other.
+    """Read documents whose lines are not parallel, and find which sentences are translations.
 
-    Several sentences that translate each other (2-1, 1-2, 2-2) become one pair, joined by spaces,
-    which is counted as a change. All documents are in memory.
+    A sentence may be translated by two. Such groups, called 2-1, 1-2 and 2-2 by the numbers of
+    their sentences, become one pair; their sentences are joined by spaces. All documents are in
+    memory.
 
     Args:
-        streams: The bytes of the source and the target file.
+        streams: The bytes of the source and the target file. Document n of both files is the same
+            text; it ends at an empty line.
         names: The names of both files in messages.
-        counts: Counts sentences without a translation as dropped, by `1-0` or `0-1`.
+        counts: Statistics to which sentences without a translation are added as dropped, by `1-0`
+            or `0-1`, and joined sentences as changed.
 
     Raises:
         UserError: The files contain different numbers of documents.
@@ -49,22 +52,24 @@ def read_documents(
     for source, target in zip(source_documents, target_documents, strict=True):
         documents.append(Document(source, target))
     alignments = align(documents, environment.worker_count())
-    number = 0  # of the bead, counted through all documents
+    # A bead is a group of source and target sentences that translate each other, in the language of
+    # alignment. Beads are counted through all documents.
+    bead_number = 0
     for document, beads in zip(documents, alignments, strict=True):
         for bead in beads:
-            number += 1
-            sample = _bead_pair(document, bead, separator=" | ")
+            bead_number += 1
+            separate_sentences = _join_bead(document, bead, separator=" | ")
             if not bead.source or not bead.target:
-                counts.record_dropped(bead.kind, number, sample)
+                counts.record_dropped(bead.kind, bead_number, separate_sentences)
                 continue
-            pair = _bead_pair(document, bead, separator=" ")
+            pair = _join_bead(document, bead, separator=" ")
             if bead.kind != "1-1":
-                counts.record_changed(bead.kind, number, sample, pair)
+                counts.record_changed(bead.kind, bead_number, separate_sentences, pair)
             yield pair
 
 
 def _split_documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
-    """Yield the sentences of each document of a file."""
+    """Yield the sentences of each document of a file; a document ends at an empty line."""
     sentences: list[str] = []
     for line in read_lines(stream, name):
         if line.strip():
@@ -72,12 +77,19 @@ def _split_documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
         else:
             yield sentences
             sentences = []
+    # After the last document, the empty line may be missing.
     if sentences:
         yield sentences
 
 
-def _bead_pair(document: "Document", bead: "Bead", separator: str) -> Pair:
-    """Return the sentences of a bead as one pair, with a separator between sentences."""
+def _join_bead(document: "Document", bead: "Bead", separator: str) -> Pair:
+    """Join a bead, that is, a few sentences that translate each other, to one sentence pair.
+
+    Args:
+        document: The source and target sentences.
+        bead: The indices of the sentences to join, on both sides.
+        separator: What to put between sentences of one side.
+    """
     return Pair(
         source=separator.join(document.source[index] for index in bead.source),
         target=separator.join(document.target[index] for index in bead.target),

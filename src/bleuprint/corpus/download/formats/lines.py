@@ -21,10 +21,10 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    r"""Yield the lines of a file without their ends.
+    r"""Decode the lines of a UTF-8 file, without a byte order mark and without line ends.
 
-    Batches of lines are decoded at once. If a batch contains bytes that are not UTF-8, its lines
-    are decoded one by one, so that the error names the first bad line.
+    For speed, many lines are decoded at once. If they contain bytes that are not UTF-8, they are
+    decoded again one by one, so that the error names the first bad line.
 
     Args:
         stream: The bytes of the file.
@@ -35,8 +35,8 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             no \n.
     """
     line_count = 0
-    # Lines so far that are UTF-8 beyond ASCII: if there are any, an error message advises against
-    # converting the whole file from another encoding. A batch counts as one.
+    # Roughly how many lines so far are UTF-8 beyond ASCII (a batch counts as one). If there are
+    # any, a message about a bad line advises against converting the file from another encoding.
     utf8_lines = 0
     while True:
         batch_size = _BATCH_LINES if line_count else _CAREFUL_LINES
@@ -44,13 +44,15 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
         if not lines:
             return
         batch = b"".join(lines)
+        # Decoding leaves out bytes that are not UTF-8. Then encoding does not give them back.
         text = batch.decode(errors="ignore")
         is_utf8 = text.encode() == batch
         if line_count and is_utf8 and batch.endswith(b"\n"):
             if not text.isascii():
                 utf8_lines += 1
             line_count += len(lines)
-            yield from text.replace("\r\n", "\n").split("\n")[:-1]  # nothing follows the last \n
+            decoded_lines = text.replace("\r\n", "\n").split("\n")
+            yield from decoded_lines[:-1]  # The last element follows the last \n, and is empty.
             continue
         for position, line in enumerate(lines, 1):
             line_count += 1
@@ -64,7 +66,7 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
 
 
 def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pair]:
-    """Yield the pairs of two files, line by line.
+    """Read the sentence pairs of two files whose lines translate each other.
 
     Args:
         streams: The bytes of the source and the target file.
@@ -87,7 +89,12 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
 
 
 def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
-    """Count a line, unless it is None, and the lines that follow it."""
+    """Count the lines of a file from a line on.
+
+    Args:
+        line: The line that was read; None if the file had ended before it.
+        following_lines: The lines after it.
+    """
     count = 0 if line is None else 1
     for _ in following_lines:
         count += 1
@@ -95,7 +102,7 @@ def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
 
 
 def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) -> Iterator[Pair]:
-    """Yield the pairs of a file with tabs between its columns, without quoting.
+    """Read the sentence pairs of a table, in which tabs separate columns and quotes mean nothing.
 
     Args:
         stream: The bytes of the file.
@@ -107,6 +114,7 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
         UserError: A line, or the first line, lacks a column.
     """
     numbered_lines = enumerate(read_lines(stream, name), 1)
+    # Names are looked up in the first line, which is only read for the first name.
     column_numbers = []
     header: list[str] | None = None
     for column in columns:
@@ -129,12 +137,18 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
 
 
 def _column_number(column: str, header: Sequence[str], name: str) -> int:
-    """Return the number, from 1, of a column in the first line of a table.
+    """Look up a column of a table by its name.
 
     Args:
         column: The name of the column.
-        header: The names of all columns.
+        header: The names of all columns, from the first line of the table.
         name: The name of the file in messages.
+
+    Returns:
+        The number of the column, from 1.
+
+    Raises:
+        UserError: No column or several columns have this name.
     """
     column_names = [cell.strip() for cell in header]
     occurrences = column_names.count(column)

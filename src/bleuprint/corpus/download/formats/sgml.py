@@ -54,14 +54,16 @@ def read_segments(
     *,
     has_entities: bool,
 ) -> Iterator[Pair]:
-    """Yield the pairs of two files; runs of white space become one space, as in sacreBLEU.
+    """Read the sentence pairs of a test set in SGML, as WMT and IWSLT published them.
 
-    Both files are in memory.
+    A sentence is a segment (<seg>) of a document (<doc>). Both files contain the same segments, in
+    the same order. As in sacreBLEU, several spaces or line breaks in a row become one space. Both
+    files are in memory.
 
     Args:
         streams: The bytes of the source and the target file.
         names: The names of both files in messages.
-        documents: The id of each pair's document is appended, empty if it has none.
+        documents: A list to which the id of each pair's document is appended; empty if it has none.
         has_entities: Whether the files contain entities such as `&amp;`, which are decoded.
 
     Raises:
@@ -87,20 +89,34 @@ def _have_equal_ids(source: _Segment, target: _Segment) -> bool:
 
 
 def _sentence(segment: _Segment, has_entities: bool) -> str:
-    """Return the text of a segment with single spaces."""
-    text = html.unescape(segment.text) if has_entities else segment.text
+    """Return the sentence of a segment, with single spaces.
+
+    Args:
+        segment: The segment.
+        has_entities: Whether to decode entities such as `&amp;`.
+    """
+    text = segment.text
+    if has_entities:
+        text = html.unescape(text)
     return " ".join(text.split())
 
 
 def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
-    """Yield the segments of a file in order.
+    """Read the segments (sentences) of one language's file of a test set in SGML.
+
+    Each one is returned with the id of its document, and its line for error messages.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
 
     Raises:
         UserError: A segment has no id or no end, or the file does not end with its end tag.
     """
     content = "\n".join(read_lines(stream, name))
     document_id = ""
-    # Lines are counted from element to element, since counting from the start would be slow.
+    # The line of an element is counted from the element before it: from the start of the file, it
+    # would take too long.
     line_number = 1
     counted_to = 0
     for element in _ELEMENT.finditer(content):
@@ -108,6 +124,7 @@ def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
         counted_to = element.start()
         document_attributes = element["document_attributes"]
         if document_attributes is not None:
+            # The start tag of a document: the segments that follow belong to it.
             document_id = _attributes(document_attributes).get("docid", "")
             continue
         segment_id = _attributes(element["segment_attributes"]).get("id")
@@ -122,7 +139,10 @@ def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """Return the attributes of a tag, their names in lower case and their values unquoted."""
+    """Return the attributes of an SGML tag: `{"id": "3"}` for the text `ID="3"`.
+
+    Names are in lower case, since SGML does not distinguish case; values are without quotes.
+    """
     attributes = {}
     for name, value in _ATTRIBUTE.findall(text):
         attributes[name.lower()] = value.strip("\"'")

@@ -24,17 +24,21 @@ _TEXT_TAGS = re.compile("</?(?:title|description)>")
 def read_ted_tags(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Yield the pairs of two files without metadata.
+    """Read the sentence pairs of IWSLT's training text, and leave out the lines of metadata.
+
+    Between the sentences of a TED talk, both files contain lines such as `<url>...</url>`. Title
+    and description of a talk are sentences; only their tags are removed.
 
     Args:
         streams: The bytes of the source and the target file.
         names: The names of both files in messages.
-        counts: Counts lines of metadata as dropped.
+        counts: Statistics to which lines of metadata are added as dropped.
 
     Raises:
         UserError: One file is longer, or the lines of a pair have different tags.
     """
-    for number, pair in enumerate(read_plain(streams, names), 1):
+    for line_number, pair in enumerate(read_plain(streams, names), 1):
+        # Most lines need no search for tags.
         if "<" not in pair.source and "<" not in pair.target:
             yield pair
             continue
@@ -42,8 +46,8 @@ def read_ted_tags(
         target_kind = _describe_line(pair.target)
         if source_kind != target_kind:
             raise UserError(
-                f"{names[0]}:{number}: {source_kind}, "
-                f"but {names[1]}:{number}: {target_kind}: not parallel"
+                f"{names[0]}:{line_number}: {source_kind}, "
+                f"but {names[1]}:{line_number}: {target_kind}: not parallel"
             )
         if _METADATA.search(pair.source):
             counts.count_dropped("metadata")
@@ -55,7 +59,10 @@ def read_ted_tags(
 
 
 def _describe_line(line: str) -> str:
-    """Return the first tag of a line, such as `<url>`, or `a sentence`."""
+    """Say for an error message what a line of the text is: its tag, such as `<url>`, or a sentence.
+
+    Tags that are not known may be part of a sentence.
+    """
     tag = _METADATA.search(line) or _TEXT.search(line)
     if tag is None:
         return "a sentence"

@@ -47,18 +47,18 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 def read_tmx(
     stream: BinaryIO, name: str, languages: tuple[str, str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Yield a pair for each unit that contains both languages.
+    """Read the sentence pairs of a translation memory (TMX), an XML file.
 
-    Language codes are compared by the language that they name, without regard to case: `en` accepts
-    `en-US`, `EN_gb` and `eng`. A tag with a script or region accepts only that variant. If a unit
-    has several variants in a language, the first one with text is used. Runs of white space, line
-    breaks included, become one space.
+    Its units (<tu>) contain a sentence in several languages, each with a language code. The wanted
+    code `en` accepts `en-US`, `EN_gb` and `eng`; the wanted code `en-GB` accepts only this variant.
+    If a unit has several sentences in a language, the first one with text is used. Several spaces
+    or line breaks in a row become one space.
 
     Args:
         stream: The bytes of the file.
         name: The name of the file in messages.
-        languages: The codes or tags of source and target, such as `en-GB` and `de`.
-        counts: Counts the units without one of the languages as dropped, by `one_language`.
+        languages: The wanted codes of source and target, such as `en-GB` and `de`.
+        counts: Statistics to which units without one of the languages are added as dropped.
 
     Raises:
         UserError: The file is not sound XML, a variant has no language, or no unit contains both
@@ -86,15 +86,17 @@ def read_tmx(
 
 
 def count_code_sets(stream: BinaryIO, name: str) -> Counter[tuple[str, ...]]:
-    """Count the units of a file by the language codes in which they contain text.
+    """Count which languages occur together in the units of a translation memory (TMX).
+
+    A unit contains a sentence in several languages.
 
     Args:
         stream: The bytes of the file.
         name: The name of the file in messages.
 
     Returns:
-        The number of units with each set of codes. Codes are those of the file, such as `EN_us`,
-        each once and in the order of the unit.
+        The number of units with exactly these languages, by their language codes. The codes are
+        written as in the file, such as ("de", "EN_us").
 
     Raises:
         UserError: The file is not sound XML, or a variant has no language.
@@ -110,7 +112,14 @@ def count_code_sets(stream: BinaryIO, name: str) -> Counter[tuple[str, ...]]:
 
 
 def units_by_code(code_sets: Counter[tuple[str, ...]]) -> Counter[str]:
-    """Return the number of units with each language code, in the order of first occurrence."""
+    """Count for each language code of a translation memory how many units have text in it.
+
+    Args:
+        code_sets: The number of units by all language codes of a unit.
+
+    Returns:
+        The number of units by a single code, in the order of first occurrence.
+    """
     unit_counts: Counter[str] = Counter()
     for codes, unit_count in code_sets.items():
         for code in codes:
@@ -119,7 +128,11 @@ def units_by_code(code_sets: Counter[tuple[str, ...]]) -> Counter[str]:
 
 
 def listed_codes(unit_counts: Counter[str]) -> str:
-    """List language codes with their numbers of units, the most frequent first."""
+    """List the language codes of a translation memory for a message: `de (1,200), en (900)`.
+
+    Args:
+        unit_counts: The number of units, that is, of sentences, in each language.
+    """
     items = []
     for code, unit_count in unit_counts.most_common():
         items.append(f"{code} ({unit_count:,})")
@@ -140,17 +153,17 @@ class _Variant:
 
 
 def _variants(unit: ElementTree.Element, location: str) -> Iterator[_Variant]:
-    """Yield the variants of a unit that contain a segment.
+    """Yield the sentences that a unit of a translation memory contains in different languages.
 
     Args:
-        unit: The element <tu>.
+        unit: The element <tu>, with an element <tuv> for each language.
         location: The file and the number of the unit, for messages.
 
     Raises:
         UserError: A variant has no language code.
     """
     for element in unit.iter("tuv"):
-        # `lang` is the attribute of TMX 1.1.
+        # Files of TMX 1.1 have the attribute `lang` in place of `xml:lang`.
         code = (element.get(_XML_LANG) or element.get("lang") or "").strip()
         if not code:
             raise UserError(f"{location}: <tuv> without xml:lang")
@@ -166,14 +179,18 @@ def _distinct_codes(variants: Iterable[_Variant]) -> list[str]:
 
 
 def _text_in_language(wanted_tag: str, variants: Sequence[_Variant]) -> str | None:
-    """Return the first text in a language that is not empty.
+    """Choose the sentence in a language from a unit of a translation memory.
+
+    Of several sentences in the language, such as in `en-GB` and in `en-US`, the first one that is
+    not empty is chosen.
 
     Args:
-        wanted_tag: The language, as `normalized_tag` writes it.
-        variants: The variants of a unit.
+        wanted_tag: The language, such as `en`, as `normalized_tag` writes it.
+        variants: The sentences of the unit with their language codes.
 
     Returns:
-        The text; empty if all texts in the language are empty; None without a variant in it.
+        The sentence; empty if all sentences in the language are empty; None if the unit does not
+        contain the language.
     """
     texts = []
     for variant in variants:
@@ -188,9 +205,14 @@ def _text_in_language(wanted_tag: str, variants: Sequence[_Variant]) -> str | No
 
 
 def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
-    """Yield the <tu> elements of a file, with one in memory at a time.
+    """Read the units (<tu>) of a translation memory one by one, since the file may be very large.
 
-    Neither a DTD nor an external entity is read, and expat limits the size of other entities.
+    Neither a DTD nor an external entity is read, and the parser (expat) limits the size of other
+    entities, so that a file cannot attack the machine.
+
+    Args:
+        stream: The bytes of the XML file.
+        name: The name of the file in messages.
 
     Raises:
         UserError: The file is not sound XML, or elements are nested too deeply.
@@ -198,9 +220,10 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
     # The elements whose end has not been read yet, the outermost first.
     open_elements: list[ElementTree.Element] = []
     try:
-        for event, element in ElementTree.iterparse(stream, ("start", "end")):
+        for event, element in ElementTree.iterparse(stream, events=("start", "end")):
             if event == "start":
-                element.tag = element.tag.rpartition("}")[2]  # without its namespace
+                # ElementTree writes a tag with a namespace as {namespace}tag.
+                element.tag = element.tag.rpartition("}")[2]
                 open_elements.append(element)
                 depth = len(open_elements)
                 if depth > _MAX_DEPTH:
@@ -209,8 +232,8 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
             open_elements.pop()
             if element.tag == "tu":
                 yield element
-            # A unit, and whatever lies outside of units, is not needed any more. Units lie in
-            # <tmx><body>, two elements deep.
+            # A unit that was read, and whatever lies outside of units, is removed from its parent
+            # to free memory. Units lie in <tmx><body>, two elements deep.
             is_outside_of_units = len(open_elements) <= 2
             if open_elements and (is_outside_of_units or element.tag == "tu"):
                 open_elements[-1].clear()
@@ -220,18 +243,31 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _segment_text(element: ElementTree.Element) -> str:
-    """Return the text of a segment without codes; a code that breaks a line becomes a space."""
+    """Return the text of a sentence in a translation memory, without formatting codes.
+
+    Elements in a sentence may contain codes of the original document, such as bold type. These are
+    left out; only a code that breaks a line becomes a space.
+
+    Args:
+        element: The element <seg>, or an element inside it.
+    """
     parts = [element.text or ""]
     for child in element:
         if child.tag not in _CODE_ELEMENTS:
             parts.append(_segment_text(child))
-        elif _breaks_line(child):
+        elif _is_line_break(child):
             parts.append(" ")
+        # ElementTree stores the text after an element as its tail.
         parts.append(child.tail or "")
     return "".join(parts)
 
 
-def _breaks_line(code: ElementTree.Element) -> bool:
-    """Return whether a code breaks a line, by its type or by what it contains."""
+def _is_line_break(code: ElementTree.Element) -> bool:
+    """Return whether a formatting code in a sentence breaks a line, such as `<br>` in HTML.
+
+    Its attribute `type` says so, or the code itself, which is the element's text.
+    """
     code_type = code.get("type", "").lower().removeprefix("x-")
-    return code_type in _LINE_BREAK_TYPES or _LINE_BREAK_CODE.match(code.text or "") is not None
+    if code_type in _LINE_BREAK_TYPES:
+        return True
+    return _LINE_BREAK_CODE.match(code.text or "") is not None
