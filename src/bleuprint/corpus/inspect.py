@@ -72,17 +72,17 @@ class Inspection:
 def inspect_corpus(
     name: str, settings: Settings, sample: Sample, source: Downloads, scratch: Path, workers: int
 ) -> Inspection:
-    """Run the stages from download to split on a sample of the training text of a corpus.
+    """Show what cleaning and filtering would do to a corpus, by doing it to a random sample.
 
-    The texts are read as a whole, because many corpora are sorted, so that their first pairs say
-    little about the rest. The outputs of the stages in the experiment are not changed. Texts that a
-    system translates are left out.
+    The sample is drawn from the whole text, because many corpora are sorted: their first pairs say
+    little about the rest. The stages write to a temporary folder, not to the experiment's. Texts
+    that a system still has to translate are left out.
 
     Args:
         name: The name of a corpus, or of one of its language pairs.
         settings: The settings of the experiment.
         sample: How many pairs to draw, and the sampling seed.
-        source: Fetches the files of the corpus.
+        source: Downloads the files of the corpus.
         scratch: A folder for temporary files.
         workers: The number of processes.
 
@@ -100,10 +100,20 @@ def inspect_corpus(
 
 
 def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
-    """Return a corpus without the training texts that a system translates.
+    """Leave out of a corpus the training texts that have only one side.
+
+    The other side is translated by a system of the experiment, later than the corpus is inspected.
+
+    Args:
+        name: The name of the corpus, for messages.
+        corpus: The settings of the corpus.
+
+    Returns:
+        The settings without these texts.
 
     Raises:
-        UserError: The corpus has several language pairs, or no training text is left.
+        UserError: The corpus has several language pairs, of which the user must name one; or no
+            training text is left.
     """
     pair_names = list(corpus.language_pairs(name))
     if name not in pair_names:
@@ -123,13 +133,24 @@ def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
 
 
 def _download_other_held_out(name: str, settings: Settings, source: Downloads, root: Path) -> None:
-    """Download the held-out sets of the other language pairs of a corpus.
+    """Download the validation and test sets of the other language pairs of a corpus.
 
-    The stage dedup compares the training text with them, too. It looks for them in the folder that
-    the stage clean would write.
+    Deduplication compares the training text of one language pair with the test sets of all pairs.
+    It reads them from the folder of cleaned text, so they are put there. Cleaning would not have
+    changed them.
+
+    Args:
+        name: The name of the language pair whose training text is inspected.
+        settings: The settings of the experiment.
+        source: Downloads the files.
+        root: The temporary project folder to write to.
     """
     for other_name, other_pair in settings.other_language_pairs(name).items():
-        cleaned = TextFolder(paths.corpus_folder(other_name, "clean", root), *other_pair.languages)
+        cleaned = TextFolder(
+            path=paths.corpus_folder(other_name, "clean", root),
+            source=other_pair.source,
+            target=other_pair.target,
+        )
         held_out_files = replace(other_pair.files, train={})
         filter_stats = paths.filter_stats_file(other_name, "download", root)
         download_corpus(other_name, held_out_files, cleaned, filter_stats, source)
@@ -138,25 +159,28 @@ def _download_other_held_out(name: str, settings: Settings, source: Downloads, r
 def prepare_sample(
     name: str, corpus: Corpus, sample: Sample, source: Downloads, root: Path, workers: int
 ) -> Inspection:
-    """Run the stages from download to split on a sample of the training text.
+    """Run the stages download, clean, dedup, filter and split on a sample of a training text.
 
-    Their outputs stay below `root`, in the folders that they have in an experiment.
+    The stages write to the folders that they have in an experiment, below `root`.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
         sample: How many pairs to draw, and the sampling seed.
-        source: Fetches the files of the corpus.
-        root: The folder for the outputs.
+        source: Downloads the files of the corpus.
+        root: The temporary project folder to write to.
         workers: The number of processes.
+
+    Returns:
+        What each stage did. If a stage dropped all pairs, the later stages are missing.
     """
     raw = TextFolder(paths.download_folder(name, root), corpus.source, corpus.target)
     filter_stats = paths.filter_stats_file(name, "download", root)
     download_corpus(name, corpus.files, raw, filter_stats, source, sample)
     download_counts = read_filter_stats(filter_stats)["train"]
+    sampled_pairs = download_counts.pairs_out
     # Pairs that are not drawn count as dropped by a rule named sample.
-    pairs = download_counts.pairs_out + download_counts.dropped.get("sample", 0)
-    has_all_pairs = pairs == download_counts.pairs_out
+    pairs = sampled_pairs + download_counts.dropped.get("sample", 0)
 
     stages: dict[str, SetCounts] = {}
     for step_class in (Cleaning, Deduplication, Filtering):
@@ -173,16 +197,26 @@ def prepare_sample(
         split = _split_sample(name, corpus, root, workers)
     except UserError as error:
         # A sample may be too small to be split where the whole text is not.
+        has_all_pairs = sampled_pairs == pairs
         failure = str(error) if has_all_pairs else ""
         return Inspection(pairs, sample, stages, sets={}, failure=failure)
     split_stats = read_filter_stats(paths.filter_stats_file(name, "split", root))
     stages["split"] = split_stats["train"]
-    sets = _estimate_sets(corpus, split, pairs, download_counts.pairs_out)
+    sets = _estimate_sets(corpus, split, pairs, sampled_pairs)
     return Inspection(pairs, sample, stages, sets)
 
 
 def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFolder:
-    """Run the stage split on the filtered sample, and return the folder that it wrote.
+    """Draw validation and test sets from the filtered sample, if the corpus has none.
+
+    Args:
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        root: The temporary project folder.
+        workers: The number of processes.
+
+    Returns:
+        The folder with the training, validation and test sets.
 
     Raises:
         UserError: The sample has too few pairs.
@@ -204,13 +238,16 @@ def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFo
 def _estimate_sets(
     corpus: Corpus, split: TextFolder, pairs: int, sampled_pairs: int
 ) -> dict[str, int]:
-    """Return the number of pairs of each set, estimated for the whole text.
+    """Estimate from a prepared sample how many pairs each set of the whole corpus would have.
 
     Args:
         corpus: The settings of the corpus.
-        split: The sets of the sample.
+        split: The folder with the sets into which the sample was split.
         pairs: The number of pairs of the whole training text.
-        sampled_pairs: The number of pairs of the sample.
+        sampled_pairs: The number of pairs that were drawn from it.
+
+    Returns:
+        The number of pairs by set, such as `train`.
     """
     sets = {}
     for set_name in split.set_names():
@@ -224,14 +261,15 @@ def _estimate_sets(
 
 
 def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
-    """Yield the lines that `bleuprint inspect` prints.
+    """Yield the lines that `bleuprint inspect` prints about a prepared sample of a corpus.
 
     Args:
-        inspection: The result of the stages.
-        samples: The number of pairs to show for each rule.
+        inspection: What each stage did to the sample.
+        samples: How many examples to show for each rule.
 
     Yields:
-        The pairs that each rule changed or dropped, stage by stage, then the sizes of the sets.
+        For each stage how many pairs each rule changed or dropped, with examples; then the sizes of
+        the training, validation and test sets.
     """
     if not inspection.has_all_pairs:
         yield (
@@ -242,11 +280,13 @@ def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
     for stage, counts in inspection.stages.items():
         yield f"{stage}: {counted(counts.pairs_in, 'pair')} in, {counts.pairs_out:,} out"
         for rule, count in counts.changed.items():
+            examples = counts.samples.get(rule, [])
             yield _rule_line(rule, f"{count:,} changed", count, counts.pairs_in, inspection)
-            yield from _side_by_side(counts.samples.get(rule, [])[:samples])
+            yield from _side_by_side(examples[:samples])
         for rule, count in counts.dropped.items():
+            examples = counts.samples.get(rule, [])
             yield _rule_line(rule, f"{count:,} dropped", count, counts.pairs_in, inspection)
-            yield from _side_by_side(counts.samples.get(rule, [])[:samples])
+            yield from _side_by_side(examples[:samples])
     if inspection.sets:
         sizes = ", ".join(f"{set_name} {pairs:,}" for set_name, pairs in inspection.sets.items())
         about = "" if inspection.has_all_pairs else "about "
@@ -254,16 +294,18 @@ def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
 
 
 def _rule_line(rule: str, effect: str, count: int, pairs_in: int, inspection: Inspection) -> str:
-    """Return the line about one rule.
+    """Return the line about one rule: `  length: 12 dropped, 1.20% [0.69%, 2.09%]`.
+
+    The interval is left out if the whole text was prepared, not a sample.
 
     Args:
-        rule: The name of the rule.
-        effect: How many pairs the rule changed or dropped, in words.
+        rule: The name of the rule, such as `length`.
+        effect: How many pairs the rule changed or dropped, such as "12 dropped".
         count: The number of these pairs.
         pairs_in: The number of pairs that the stage read.
-        inspection: The inspection. If it is of a sample, the line contains an interval.
+        inspection: The prepared sample.
     """
-    # A stage may read no pairs.
+    # A stage may read no pairs: do not divide by 0.
     share = count / max(pairs_in, 1)
     line = f"  {rule}: {effect}, {share:.2%}"
     if inspection.has_all_pairs:
@@ -280,18 +322,27 @@ def _interval(count: int, pairs: int) -> str:
 
 
 def _side_by_side(samples: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """Yield the lines of a table of pairs, with the source on the left and the target on the right.
+    """Lay out sentence pairs in two columns for a terminal, the source on the left.
 
     A dash marks a pair; `>` marks its form after an edit, if the edit changed it visibly.
 
     Args:
-        samples: The pairs, as the filtering statistics have them.
+        samples: The pairs, as dictionaries with `source` and `target`. Pairs that were edited also
+            have `new_source` and `new_target`.
     """
     width = shutil.get_terminal_size(_DEFAULT_TERMINAL_SIZE).columns
     console = Console(width=width, no_color=True, highlight=False)
     mark_column = ""
-    text_columns = [Column(overflow="fold", ratio=1), Column(overflow="fold", ratio=1)]
-    table = Table.grid(mark_column, *text_columns, padding=(0, 2), pad_edge=True, expand=True)
+    source_column = Column(overflow="fold", ratio=1)
+    target_column = Column(overflow="fold", ratio=1)
+    table = Table.grid(
+        mark_column,
+        source_column,
+        target_column,
+        padding=(0, 2),
+        pad_edge=True,
+        expand=True,
+    )
     for sample in samples:
         source = str(sample["source"])
         target = str(sample["target"])

@@ -49,21 +49,23 @@ class MemoryLanguages:
 
 
 def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> MemoryLanguages:
-    """Choose the source and the target language of a translation memory.
+    """Choose the source and the target language of a translation memory, and report the choice.
 
-    They are the languages that the user gives, otherwise the last two in the name of the file if
-    the file contains both, otherwise the only two languages in the file. If a language mixes
-    variants, a note is printed.
+    A translation memory contains sentences in several languages, each with a code, such as `de` or
+    `en-GB`. If a language is mixed from variants, such as `en-GB` and `en-US`, a note is printed.
 
     Args:
         path: The .tmx file.
-        given_tags: The codes of source and target that the user gives, or None.
+        given_tags: The codes of source and target that the user gives. None to choose the last two
+            in the name of the file if the text is in both, otherwise its only two languages.
 
     Raises:
         UserError: The file contains no text or only one language, or the choice is unclear.
     """
+    # Also reads a compressed file. The empty tuple: the file is not inside an archive.
     with open_member(path_on_disk(path), str(path), ()) as stream:
         code_sets = count_code_sets(stream, str(path))
+    # A unit is a sentence in several languages.
     units_with_code = units_by_code(code_sets)
     if not units_with_code:
         raise UserError(f"{path}: no unit has text")
@@ -87,7 +89,15 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
 def _choose_tags(
     path: Path, given_tags: Sequence[str] | None, code_sets: CodeSets
 ) -> tuple[str, str]:
-    """Choose the tags of source and target; `choose_memory_languages` says how.
+    """Choose the language codes of source and target in a translation memory.
+
+    They are the codes that the user gives; otherwise the last two languages in the name of the
+    file, if the text is in both; otherwise the only two languages of the text.
+
+    Args:
+        path: The .tmx file.
+        given_tags: The codes that the user gives, such as `de` and `en-GB`, or None.
+        code_sets: How many units (sentences in several languages) have text in which languages.
 
     Raises:
         UserError: The file contains only one language, or more than two to choose from.
@@ -114,13 +124,21 @@ def _choose_tags(
 
 
 def _list_codes(code_sets: CodeSets) -> str:
-    """List the language codes of a file in a sentence of a message."""
+    """Return a sentence for messages that lists the language codes of a translation memory."""
     return f"The language codes in this file are {listed_codes(units_by_code(code_sets))}"
 
 
 def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
-    """Return the two languages that most units contain, as the file writes their codes."""
-    # The same language may have several codes, such as en and eng. The first one is shown.
+    """Return the two languages that occur together most often, for an example in a message.
+
+    Args:
+        code_sets: How many units of the translation memory (sentences in several languages) have
+            text in which languages.
+
+    Returns:
+        The codes of both languages, as the file writes them.
+    """
+    # A language may have several codes in one file, such as en and eng. The first one is shown.
     code_of_language = dict[str, str]()
     for code in units_by_code(code_sets):
         code_of_language.setdefault(language_code(code), primary_subtag(code))
@@ -130,15 +148,16 @@ def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
         for source, target in combinations(unit_languages, 2):
             units_with_both[source, target] += unit_count
     if not units_with_both:
-        # Each unit has one language only.
+        # Each unit has one language only: take the first two languages of the file.
         first_code, second_code, *_ = code_of_language.values()
         return first_code, second_code
-    [((source, target), _)] = units_with_both.most_common(1)
+    [(most_frequent_pair, _)] = units_with_both.most_common(1)
+    source, target = most_frequent_pair
     return code_of_language[source], code_of_language[target]
 
 
 def _is_variant(code: str, tag: str) -> bool:
-    """Return whether a code of the file is the same as a tag, or a variant of it."""
+    """Return whether a language code of the file belongs to a wanted one: `en-GB` to `en`."""
     return includes(normalized_tag(tag), normalized_tag(code))
 
 
@@ -156,18 +175,21 @@ class _Variants:
 
 
 def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
-    """Return a note if a language mixes variants, with the command that takes only one of them.
+    """Return a note if source or target mixes variants of a language, such as en-GB and en-US.
+
+    The note ends with the options that choose the most frequent variant alone.
 
     Args:
-        tags: The tags of source and target.
-        code_sets: The units of the file.
+        tags: The chosen codes of source and target, such as `de` and `en`.
+        code_sets: How many units of the translation memory (sentences in several languages) have
+            text in which languages.
 
     Returns:
-        The note; None if no language mixes variants.
+        The note; None if neither side mixes variants.
     """
     mixtures = []
     has_unit_with_several = False
-    # For source and target, the tags with which only one variant is taken.
+    # First for the source, then for the target: the codes that the user could choose.
     choices = []
     for tag in tags:
         variants = _find_variants(tag, code_sets)
@@ -199,15 +221,15 @@ def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
 def _count_units_by_choice(
     source_variants: Sequence[str], target_variants: Sequence[str], code_sets: CodeSets
 ) -> Counter[tuple[str, str]]:
-    """Count the units that contain both languages, for each choice of their variants.
+    """Count how many sentence pairs a translation memory has with each choice of variants.
 
     Args:
-        source_variants: The tags to choose from for the source.
-        target_variants: The tags to choose from for the target.
-        code_sets: The units of the file.
+        source_variants: The codes to choose from for the source, such as `en-GB` and `en-US`.
+        target_variants: The codes to choose from for the target.
+        code_sets: How many units (sentences in several languages) have text in which languages.
 
     Returns:
-        The number of units by the tags of source and target; choices without units are left out.
+        The number of pairs by the codes of source and target; choices without pairs are missing.
     """
     unit_counts = Counter[tuple[str, str]]()
     for source_tag, target_tag in product(source_variants, target_variants):
@@ -220,20 +242,21 @@ def _count_units_by_choice(
 
 
 def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
-    """Find the variants of a language, and count their units.
+    """Count in how many units a translation memory has text in each variant of a language.
 
-    Codes that mean the same, such as en-US and eng_us, are one variant, which is listed under the
-    first of these codes. A code without a region or script is listed as the language.
+    Codes with the same meaning, such as en-US and eng_us, are one variant, which is listed under
+    the first of these codes. A code without a region or script is listed as the language.
 
     Args:
-        tag: The tag of the language.
-        code_sets: The units of the file.
+        tag: The code of the language, such as `en`.
+        code_sets: How many units (sentences in several languages) have text in which languages.
     """
     # The code under which each variant is listed, by its normalized code.
     listed_code = dict[str, str]()
     units = Counter[str]()
     has_unit_with_several = False
     for codes, unit_count in code_sets.items():
+        # The variants of this language in these units, with the codes that the units write.
         code_of_variant = {}
         for code in codes:
             if _is_variant(code, tag):

@@ -100,12 +100,13 @@ class NewCorpus:
         languages: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> "NewCorpus":
-        """Read the files of a new corpus, check them, and print notes on what looks wrong.
+        """Read a user's parallel text, check it, and print notes on what looks wrong.
 
         Args:
             files: The source file and the target file, or one file with both sides.
-            languages: The codes of source and target; None to find them in the files.
-            columns: The columns of source and target in a table; None to choose those with text.
+            languages: The codes of source and target, such as `de` and `en`; None to find them in
+                the names of the files or in the files.
+            columns: The source and the target column of a table; None to choose those with text.
 
         Raises:
             UserError: The files are not below inputs/, not UTF-8, not parallel, shorter than a
@@ -142,9 +143,10 @@ class NewCorpus:
 
     @property
     def text_name(self) -> str:
-        """The name of the text: the words that the names of all its files contain.
+        """A name for the user's text: the words that its file names have in common.
 
-        Languages and suffixes are left out, and letters lose their accents.
+        For example, `europarl-v7` for europarl-v7.de.txt and europarl-v7.en.txt. Languages and
+        suffixes are left out, and letters lose their accents.
         """
         first_words, *words_of_others = [_words_of_name(path.name) for path in self.files]
         common_words = []
@@ -155,7 +157,8 @@ class NewCorpus:
             if all(word in other_words for other_words in words_of_others):
                 common_words.append(word)
         # The name of the corpus also contains the languages, and must not be too long.
-        text_name = "-".join(common_words)[: MAX_NAME // 2].strip("-")
+        max_length = MAX_NAME // 2
+        text_name = "-".join(common_words)[:max_length].strip("-")
         return text_name or _DEFAULT_TEXT_NAME
 
     @property
@@ -165,7 +168,10 @@ class NewCorpus:
 
     @property
     def max_vocab_size(self) -> int:
-        """The largest vocabulary for so many pairs, bytes and special tokens included."""
+        """The largest subword vocabulary that is sensible for the size of this corpus.
+
+        It includes the 256 bytes, by which rare characters are spelled, and four special tokens.
+        """
         for max_pairs, subwords in _SUBWORDS_BY_MAX_PAIRS.items():
             if self.pairs <= max_pairs:
                 return subwords + _BYTES_AND_SPECIAL_TOKENS
@@ -173,7 +179,11 @@ class NewCorpus:
 
     @property
     def held_out_shares(self) -> tuple[float, float]:
-        """The shares of the pairs that are drawn for the validation set and the test set."""
+        """Which share of the corpus to draw for the validation set, and which for the test set.
+
+        A tenth each of a small corpus, a twentieth of a larger one, up to a largest number of
+        pairs.
+        """
         share = 0.1 if self.pairs <= _MAX_SMALL_TEXT_PAIRS else 0.05
         valid_share = min(share, _MAX_VALID_PAIRS / self.pairs)
         test_share = min(share, _MAX_TEST_PAIRS / self.pairs)
@@ -181,9 +191,14 @@ class NewCorpus:
 
     @property
     def filter_rules(self) -> list[str]:
-        """The checks of the filter, each as YAML."""
+        """The checks that will filter this corpus, each as YAML, such as `identical: {}`.
+
+        Checks that do not work for its languages or for its size are left out.
+        """
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
-        if not set(self.languages) & _UNSPACED_LANGUAGES:
+        # Without spaces between words, a sentence counts as one word.
+        has_unspaced_language = not _UNSPACED_LANGUAGES.isdisjoint(self.languages)
+        if not has_unspaced_language:
             rules.append("length_ratio: {max: 4.0}")
         if self.has_language_id and set(self.languages) <= set(LanguageId.known_languages):
             rules.append("language_id: {min_odds: 10.0}")
@@ -193,7 +208,10 @@ class NewCorpus:
 
     @property
     def entry(self) -> str:
-        """The entry of the corpus in params.yaml, as YAML that is indented by two spaces."""
+        """The settings of this corpus as they are written to params.yaml.
+
+        This is YAML, indented by two spaces: it goes below the key `corpora`.
+        """
         source, target = self.languages
         text_key = _yaml_key(self.text_name)
         bibtex = f"@misc{{{self.text_name}, title = {{{{{self.text_name}}}}}}}"
@@ -226,7 +244,11 @@ class NewCorpus:
 """
 
     def _file_lines(self) -> Iterator[str]:
-        """Yield the lines of the entry that name the files, and say what is in them."""
+        """Yield the settings of the corpus's files, as lines of YAML without indentation.
+
+        These are the paths, and for one file with both sides its format and its columns or
+        languages.
+        """
         if self.text is not None and self.text.format != "plain":
             yield f"format: {self.text.format}"
             if self.text.columns:
@@ -240,7 +262,11 @@ class NewCorpus:
 
     @property
     def corpus(self) -> Corpus:
-        """The settings of the entry; raises UserError if they are not valid."""
+        """The settings of this corpus, read from its text for params.yaml as an experiment does.
+
+        Raises:
+            UserError: The text is not valid.
+        """
         document = YAML(typ="rt").load(self.entry)
         return validate_document(Corpus, document[self.name], Path("params.yaml"))
 
@@ -252,21 +278,24 @@ def _read_sample(
     clues: PairClues,
     forms: PairForms,
 ) -> list[Pair]:
-    """Read all pairs of a text once, and return a sample of them.
+    """Read a user's text once, draw a random sample, and look for problems on the way.
 
     Args:
         files: The files of the text, for messages.
-        user_text: The settings and languages of the text.
-        counts: Counts the pairs that are not in the sample.
-        clues: Collects what shows lines that do not fit.
-        forms: Counts the forms of text that do not look like sentences.
+        user_text: The settings of the text and its two languages.
+        counts: Statistics to which the pairs outside of the sample are added, as dropped.
+        clues: Looks for lines that are not translations of each other.
+        forms: Looks for text that is not sentences, such as subwords or JSON.
 
     Raises:
-        UserError: The files cannot be read, or are not parallel.
+        UserError: The files cannot be read, or are not parallel. Then the message says where they
+            part.
     """
     pairs = read_text_pairs(user_text.text, user_text.languages, counts=counts)
+    # Both pass each pair on.
+    observed_pairs = forms.collect(clues.collect(pairs))
     try:
-        return draw_sample(forms.collect(clues.collect(pairs)), _SAMPLE, counts)
+        return draw_sample(observed_pairs, _SAMPLE, counts)
     except UserError as error:
         message = str(error)
         if "not parallel" in message:
@@ -275,7 +304,15 @@ def _read_sample(
 
 
 def _check_size(files: Sequence[Path], pairs: int) -> None:
-    """Raise UserError if a text has too few pairs."""
+    """Refuse a text that is too small for a training, a validation and a test set.
+
+    Args:
+        files: The files of the text, for the message.
+        pairs: The number of its sentence pairs.
+
+    Raises:
+        UserError: The text has fewer than a hundred pairs.
+    """
     if pairs < MIN_PAIRS:
         raise UserError(
             f"{join_with_and(files)}: {counted(pairs, 'pair')} {is_or_are(pairs)} too few to "
@@ -285,7 +322,13 @@ def _check_size(files: Sequence[Path], pairs: int) -> None:
 
 
 def _print_notes(files: Sequence[Path], clues: PairClues, forms: PairForms) -> None:
-    """Print notes on lines that do not fit, and on text that does not look like sentences."""
+    """Print notes on what looks wrong in a user's text.
+
+    Args:
+        files: The files of the text.
+        clues: Has looked for lines that are not translations of each other.
+        forms: Has looked for text that is not sentences, such as subwords or JSON.
+    """
     misfits = clues.misfits()
     if misfits:
         print_message(
@@ -299,15 +342,16 @@ def _print_notes(files: Sequence[Path], clues: PairClues, forms: PairForms) -> N
 
 
 def _words_of_name(file_name: str) -> list[str]:
-    """Split the name of a file into words of letters and digits, without accents."""
-    # In this normal form, an accent is a character of its own, which is then removed.
+    """Split a file name into words of ASCII letters and digits: ete, 1 and txt of `été_1.txt`."""
+    # In the normal form NFKD, an accent is a character of its own. It is removed with all other
+    # characters beyond ASCII.
     decomposed = unicodedata.normalize("NFKD", file_name)
     ascii_name = re.sub(r"[^\0-\x7f]", "", decomposed)
     return re.findall("[A-Za-z0-9]+", ascii_name)
 
 
 def _yaml_key(name: str) -> str:
-    """Return a name as a key in YAML, quoted if YAML would not read it as text (2020, null)."""
+    """Write a name as a key in YAML, in quotes if YAML would not read it as text: 2020, null."""
     if YAML(typ="safe").load(name) == name:
         return name
     return json.dumps(name)

@@ -70,14 +70,14 @@ _UNZIP = "python -m zipfile -e {file} inputs"
 
 
 def advice_for_files(files: Sequence[Path]) -> str | None:
-    """Return advice for files in formats that new-corpus does not read.
+    """Tell a user how to convert files in formats that the command new-corpus does not read.
 
     Args:
-        files: The files that the user named.
+        files: The files that the user named, such as data.csv.
 
     Returns:
-        A message that begins with a path and ends in a command to type; None if all files are in
-        other formats, such as plain text.
+        A message that begins with a path and ends in a command to type; None if no advice is
+        needed or known, as for plain text.
 
     Raises:
         UserError: A file is damaged, or contains nothing that the command could extract.
@@ -92,7 +92,10 @@ def advice_for_files(files: Sequence[Path]) -> str | None:
 
 
 def _json_pair_advice(source: Path, target: Path) -> str:
-    """Return advice for two JSON files that map the same keys to texts in two languages."""
+    """Tell a user how to convert two JSON files that map the same keys to texts in two languages.
+
+    Applications store their messages in such files. The advice ends in a command to type.
+    """
     quoted_paths = f"{shlex.quote(str(source))} {shlex.quote(str(target))}"
     return (
         f"{source} and {target}: .json files are not read. This command writes the texts "
@@ -102,7 +105,7 @@ def _json_pair_advice(source: Path, target: Path) -> str:
 
 
 def _advice_for_file(path: Path) -> str | None:
-    """Return advice for one file; None if this module does not know its format."""
+    """Tell a user how to convert a file; None if no advice is needed or known for its format."""
     name = path.name.lower()
     quoted_path = shlex.quote(str(path))
     if name.endswith(".zip"):
@@ -120,7 +123,7 @@ def _advice_for_file(path: Path) -> str | None:
 
 
 def _zip_advice(path: Path, quoted_path: str) -> str:
-    """Return advice for a .zip archive, with the names of its files.
+    """Tell a user how to unpack a .zip archive, and which files it contains.
 
     Args:
         path: The archive.
@@ -143,12 +146,14 @@ def _zip_advice(path: Path, quoted_path: str) -> str:
 
 
 def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
-    """Return advice for a table: a command that writes two of its columns to text files.
+    """Tell a user how to convert a table (.csv, .json or .parquet) into two text files.
+
+    The advice ends in a command to type: a short Python program that writes two columns to files.
 
     Args:
         path: The table.
         quoted_path: The path, quoted for a shell.
-        suffix: The suffix of the file, one of the keys of _PANDAS_READERS.
+        suffix: The suffix of the file, such as `.csv`.
 
     Raises:
         UserError: The table is damaged, or has fewer than two columns of text.
@@ -160,6 +165,7 @@ def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
             f"{path}: {suffix} files are not read, and no two columns of text were found in this "
             "one. Make two text files with equally many lines, or a .tsv file"
         )
+    # In a JSON file, the rows may be the value of a key: {"data": [...]}.
     key_index = f"[{table.records_key!r}]" if table.records_key else ""
     reader = _PANDAS_READERS[suffix].format(key=key_index)
     program = _TABLE_PROGRAM.format(reader=reader)
@@ -175,9 +181,9 @@ def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
 
 
 def _in_double_quotes(program: str) -> str:
-    """Return a program as one word for a shell.
+    """Quote a Python program so that a shell reads it as one word.
 
-    The programs contain many single quotes, so double quotes need fewer escapes.
+    The programs contain many single quotes, so double quotes around them need fewer escapes.
     """
     escaped = program.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'
@@ -199,11 +205,11 @@ class _Table:
 
 
 def _read_table(path: Path, suffix: str) -> _Table:
-    """Read the names of the text columns of a table.
+    """Read the names of a table's columns, as far as they contain text.
 
     Args:
         path: The table.
-        suffix: The suffix of the file, one of the keys of _PANDAS_READERS.
+        suffix: Its format: `.csv`, `.parquet`, `.json`, or else one JSON object per line.
 
     Raises:
         UserError: The file is damaged.
@@ -235,7 +241,11 @@ def _parquet_table(path: Path) -> _Table:
 
 
 def _json_table(path: Path) -> _Table:
-    """Read the column names from a JSON file: a list of records, or an object with such a list."""
+    """Read the column names of a table in a JSON file.
+
+    The file contains a list of records, that is, of objects with the same keys; or an object, one
+    of whose values is such a list. The first record shows the columns.
+    """
     with path.open(encoding="utf-8-sig") as file:
         content = json.load(file)
     if _is_record_list(content):
@@ -248,7 +258,7 @@ def _json_table(path: Path) -> _Table:
 
 
 def _json_lines_table(path: Path) -> _Table:
-    """Read the column names from the first line of a file with one JSON record per line."""
+    """Read the column names of a file with one JSON object per line, from its first line."""
     with path.open(encoding="utf-8-sig") as file:
         record = json.loads(file.readline())
     if isinstance(record, dict):
@@ -262,11 +272,14 @@ def _is_record_list(value: Any) -> bool:
 
 
 def _string_fields(fields: Any, prefix: str = "") -> list[str]:
-    """Return the names of the string fields in an Arrow schema, nested fields included.
+    """Return the names of a Parquet table's columns that contain text.
+
+    A column may consist of fields, which may be nested: `translation.de` names the field `de` of
+    the column `translation`.
 
     Args:
-        fields: A schema, or a list of fields.
-        prefix: The names of the outer fields, each with a dot at its end.
+        fields: The Arrow schema of the table, or the fields of a column.
+        prefix: The names of the outer fields, such as `translation.`; empty for a schema.
     """
     names = []
     for field in fields:
@@ -281,11 +294,13 @@ def _string_fields(fields: Any, prefix: str = "") -> list[str]:
 
 
 def _string_members(record: dict[str, Any], prefix: str = "") -> list[str]:
-    """Return the keys of the string values in a JSON object, nested objects included.
+    """Return the keys of a JSON object whose values are text.
+
+    Objects may be nested: `translation.de` names the text in `{"translation": {"de": "Ja"}}`.
 
     Args:
         record: The object.
-        prefix: The keys of the outer objects, each with a dot at its end.
+        prefix: The keys of the outer objects, such as `translation.`; empty for the outermost one.
     """
     names = []
     for key, value in record.items():
@@ -298,7 +313,7 @@ def _string_members(record: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first names as a list, with the number of the names that do not fit."""
+    """List names for a message: the first ones, and how many more there are."""
     if not names:
         return "nothing"
     return list_first(names, _MAX_LISTED)

@@ -41,9 +41,10 @@ class Overlap:
     lines: int
 
     def __str__(self) -> str:
-        """Return the overlap as a sentence for messages and the report."""
-        is_valid = self.other == "valid"
-        other_set = "the validation set" if is_valid else f"test set {self.other}"
+        """Return a sentence such as `3 of 500 sentences of test set news are in test set web`."""
+        other_set = f"test set {self.other}"
+        if self.other == "valid":
+            other_set = "the validation set"
         share = f"{self.shared:,} of {self.lines:,} sentences"
         return f"{share} of test set {self.test} are in {other_set}"
 
@@ -63,10 +64,11 @@ class SetFindings:
 
     @classmethod
     def read(cls, folder: Path) -> "SetFindings":
-        """Read the findings in the folder that describes the test sets of a corpus.
+        """Read the problems that were found in the sets of a corpus.
 
         Args:
-            folder: The folder. If it contains no file of findings, there are none.
+            folder: The folder that describes the test sets of the corpus. It contains no file of
+                problems if none were found.
         """
         path = folder / FINDINGS
         if not path.exists():
@@ -74,21 +76,24 @@ class SetFindings:
         return read_record(cls, path)
 
     def write(self, folder: Path) -> None:
-        """Write the findings to a folder as JSON. Empty findings are not written."""
+        """Write the problems that were found to a folder, as JSON; no file if there are none."""
         if self.misfits or self.overlaps:
             write_json(folder / FINDINGS, asdict(self))
 
 
 def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
-    """Find lines of published sets that do not fit, and sentences that held-out sets share.
+    """Find problems in the training, validation and test sets of a corpus.
+
+    These are lines that are not translations of each other, and sentences that a test set shares
+    with the validation set or another test set.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        root: The folder of the experiment.
+        root: The project folder; by default the current folder.
 
     Returns:
-        The findings. Their line numbers are those of the published files.
+        The problems. Line numbers are those of the published files, before cleaning.
     """
     misfits = {}
     for pair_name, pair in corpus.language_pairs(name).items():
@@ -104,7 +109,12 @@ def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings
 
 
 def _misfits_of_set(folder: TextFolder, set_name: str) -> tuple[Misfit, ...]:
-    """Return the ranges of lines of one set that do not fit."""
+    """Find the ranges of lines of a data set that are not translations of each other.
+
+    Args:
+        folder: The folder of the data set.
+        set_name: Data set, such as `train`.
+    """
     clues = PairClues()
     for pair in folder.pairs(set_name):
         clues.add(pair)
@@ -112,8 +122,18 @@ def _misfits_of_set(folder: TextFolder, set_name: str) -> tuple[Misfit, ...]:
 
 
 def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overlap, ...]:
-    """Return the overlaps of the validation and test sets of a corpus."""
-    split = TextFolder(paths.corpus_folder(name, "split", root), *corpus.languages)
+    """Find sentences that a test set of a corpus shares with another one or the validation set.
+
+    Args:
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        root: The project folder.
+    """
+    split = TextFolder(
+        path=paths.corpus_folder(name, "split", root),
+        source=corpus.source,
+        target=corpus.target,
+    )
     sources = {}
     for set_name in split.held_out():
         sources[set_name] = [pair.source for pair in split.pairs(set_name)]
@@ -121,18 +141,21 @@ def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overla
 
 
 def find_overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
-    """Find the held-out sets that share source sentences, compared without case and punctuation.
+    """Find test sets that share source sentences with another test set or the validation set.
+
+    Each test set is compared with the validation set and with the test sets before it. Sentences
+    are compared without case and punctuation.
 
     Args:
-        sources: The source sentences of each held-out set, by its name: valid or test.NAME.
+        sources: The source sentences of each set by its name: `valid` or, for example, `test.news`.
 
     Yields:
-        The overlaps of at least 1% of a test set. Each test set is compared with the validation
-        set and with the test sets before it.
+        Each case in which at least 1% of a test set is also in the other set.
     """
     normalized_sources = {}
     for set_name, sentences in sources.items():
         normalized_sources[set_name] = frozenset(comparison_key(sentence) for sentence in sentences)
+    # The sets with which the next test set is compared.
     earlier_sets = []
     if "valid" in sources:
         earlier_sets.append("valid")
@@ -152,7 +175,13 @@ def find_overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
 
 
 def _shared_count(sentences: Iterable[str], normalized_sentences: frozenset[str]) -> int:
-    """Count the sentences whose normalized form is in the other set."""
+    """Count the sentences that another set contains as well, compared without case and punctuation.
+
+    Args:
+        sentences: The sentences of one set.
+        normalized_sentences: The sentences of the other set, in the form in which they are
+            compared.
+    """
     shared_count = 0
     for sentence in sentences:
         if comparison_key(sentence) in normalized_sentences:

@@ -35,13 +35,13 @@ _DEFAULT_COLUMNS = (1, 2)
 
 
 def notes_on_sets(settings: Settings) -> Iterator[str]:
-    """Yield the notes on the sets of all corpora.
+    """Look for problems in the training, validation and test sets of all corpora.
 
     Args:
-        settings: The experiment.
+        settings: The settings of the experiment, with its corpora.
 
     Yields:
-        Notes of one line each.
+        A line for the user about each problem, such as a text that is both training and test set.
     """
     reader = _Reader(pairs_read={})
     for name, corpus in settings.language_pairs().items():
@@ -49,12 +49,18 @@ def notes_on_sets(settings: Settings) -> Iterator[str]:
 
 
 def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[str]:
-    """Yield the notes on one corpus: the same texts, then lines that do not fit, then overlaps.
+    """Look for problems in the training, validation and test sets of one corpus.
+
+    First, texts that are in two sets; then lines that are not translations of each other; then test
+    sets that share sentences with another set.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        reader: Reads the pairs of its texts.
+        reader: Reads the first sentence pairs of the texts.
+
+    Yields:
+        A line for the user about each problem.
     """
     texts = corpus.files.parallel_texts()
     same_texts = list(_same_texts(texts))
@@ -90,15 +96,15 @@ class _Reader:
     pairs_read: dict[tuple[Text, tuple[str, str]], list[Pair]]
 
     def pairs(self, text: Text, languages: tuple[str, str]) -> list[Pair]:
-        """Read the first pairs of a text.
+        """Read the first sentence pairs of a text, or return them again if they were read before.
 
         Args:
-            text: The settings of its files.
+            text: The settings of the text and its files.
             languages: The codes of source and target.
 
         Returns:
-            The pairs; an empty list if the files are not in inputs/, or contain whole documents,
-            which are not split into sentences yet.
+            The pairs. An empty list if the files still have to be downloaded, or contain whole
+            documents, whose sentences are not aligned yet.
 
         Raises:
             UserError: The files are not parallel.
@@ -113,19 +119,36 @@ class _Reader:
 
 
 def _held_out_without_files(corpus: Corpus, texts: Mapping[str, Text]) -> list[str]:
-    """Return the names of the validation and test sets whose files are not all in inputs/."""
+    """Return the validation and test sets of a corpus whose files have to be downloaded.
+
+    Args:
+        corpus: The settings of the corpus.
+        texts: The settings of its texts, by set and text: `test.news.europarl`.
+
+    Returns:
+        The names of the sets, such as `valid` and `test.news`.
+    """
     set_names = []
-    for set_name, parts in corpus.files.sets().items():
+    for set_name, texts_of_set in corpus.files.sets().items():
         if set_name == "train":
             continue
-        set_texts = [texts[f"{set_name}.{part_name}"] for part_name in parts]
-        if not all(has_local_files(text) for text in set_texts):
+        settings_of_texts = [texts[f"{set_name}.{text_name}"] for text_name in texts_of_set]
+        if not all(has_local_files(text) for text in settings_of_texts):
             set_names.append(set_name)
     return set_names
 
 
 def _read_downloaded_set(name: str, corpus: Corpus, set_name: str) -> list[Pair]:
-    """Read the first pairs of a set; an empty list if the set was not downloaded before."""
+    """Read the first sentence pairs of a data set, if it was downloaded before.
+
+    Args:
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        set_name: Data set, such as `test.flickr2016`.
+
+    Returns:
+        The pairs; an empty list if the set was not downloaded before.
+    """
     folder = find_downloaded_set(name, corpus, set_name)
     if folder is None:
         return []
@@ -133,7 +156,14 @@ def _read_downloaded_set(name: str, corpus: Corpus, set_name: str) -> list[Pair]
 
 
 def _misfit_note(pairs: Sequence[Pair]) -> str:
-    """Name the lines whose source and target do not fit; an empty string if all lines fit."""
+    """Return a note that names the lines of a text which are not translations of each other.
+
+    Args:
+        pairs: The first sentence pairs of the text.
+
+    Returns:
+        The end of a message that begins with the name of the text; empty if all lines fit.
+    """
     clues = PairClues(_MAX_PAIRS_WITH_WORDS)
     for pair in pairs:
         clues.add(pair)
@@ -144,10 +174,10 @@ def _misfit_note(pairs: Sequence[Pair]) -> str:
 
 
 def _set_of(key: str) -> str:
-    """Return the set of a text: `train` for train.PART, `test.NAME` for test.NAME.PART.
+    """Return the data set that a text belongs to: `test.news` for `test.news.europarl`.
 
     Args:
-        key: The name of the text in the settings, or of a whole set.
+        key: The set and the text, as in the settings, such as `train.europarl`; or a set alone.
     """
     parts = key.split(".")
     if parts[0] == "test":
@@ -158,12 +188,16 @@ def _set_of(key: str) -> str:
 def _partial_overlaps(
     pairs_by_key: Mapping[str, list[Pair]], same_texts: Sequence["_SameText"]
 ) -> Iterator[Overlap]:
-    """Yield the overlaps of held-out sets, except for sets that contain the same text as a whole.
+    """Find test sets that share some sentences with another test set or the validation set.
+
+    Sets that contain the same text as a whole are left out: they have a note of their own.
 
     Args:
-        pairs_by_key: The pairs of each text, by SET.PART, or by SET for a downloaded set.
-        same_texts: The texts that are the same as a whole, which have a note of their own.
+        pairs_by_key: The sentence pairs of each text, by set and text, such as `test.news.europarl`
+            or, for a downloaded set, `test.news`.
+        same_texts: The texts that are in two sets as a whole.
     """
+    # The source sentences of each validation and test set.
     sources = dict[str, list[str]]()
     for key, pairs in pairs_by_key.items():
         set_name = _set_of(key)
@@ -173,10 +207,11 @@ def _partial_overlaps(
         set_sources.extend(pair.source for pair in pairs)
     same_sets = {(same_text.first_set, same_text.second_set) for same_text in same_texts}
     for overlap in find_overlaps(sources):
-        # An overlap names test sets without the prefix.
-        is_with_valid = overlap.other == "valid"
-        other_set = "valid" if is_with_valid else f"test.{overlap.other}"
+        # An overlap names test sets without the prefix `test.`.
         test_set = f"test.{overlap.test}"
+        other_set = f"test.{overlap.other}"
+        if overlap.other == "valid":
+            other_set = "valid"
         if (other_set, test_set) not in same_sets:
             yield overlap
 
@@ -186,8 +221,8 @@ class _SameText:
     """Two texts that have the same sentences, either on both sides or in the source only.
 
     Attributes:
-        first: The key of a text in the settings, SET.PART.
-        second: The key of a later text.
+        first: The data set and the name of a text in the settings, such as `train.europarl`.
+        second: The same of a later text.
         in_source_alone: Whether only the sources are the same.
     """
 
@@ -206,13 +241,16 @@ class _SameText:
         return _set_of(self.second)
 
     def note(self, corpus: str, is_decontaminated: bool) -> str:
-        """Describe what is the same, and the consequence.
+        """Return a line for the user: which two texts are the same, and what follows from that.
 
         Args:
             corpus: The name of the corpus of both texts.
-            is_decontaminated: Whether held-out sentences are dropped from the training text.
+            is_decontaminated: Whether sentences of validation and test sets are dropped from the
+                training text.
         """
-        similarity = "have the same source file" if self.in_source_alone else "are the same text"
+        similarity = "are the same text"
+        if self.in_source_alone:
+            similarity = "have the same source file"
         first_key = settings_key(corpus, self.first)
         second_key = settings_key(corpus, self.second)
         note = f"{first_key} and {second_key} {similarity}"
@@ -220,7 +258,16 @@ class _SameText:
         return f"{note}: {consequence}" if consequence else note
 
     def _consequence(self, is_decontaminated: bool) -> str:
-        """Describe the consequence; an empty string for test sets with different references."""
+        """Say what happens if the same text is in two data sets.
+
+        Args:
+            is_decontaminated: Whether sentences of validation and test sets are dropped from the
+                training text.
+
+        Returns:
+            The end of a message; empty for two test sets with the same source, but with different
+            references, which are useful.
+        """
         sets = {self.first_set, self.second_set}
         if "train" in sets:
             return _DROPPED if is_decontaminated else _LEARNED
@@ -232,17 +279,20 @@ class _SameText:
 
 
 def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
-    """Yield the pairs of texts in different sets that have the same source, or source and target.
+    """Find texts that are in two data sets, such as in the training and in a test set.
 
     Args:
-        texts: The settings of the texts by SET.PART, in the order of the settings.
+        texts: The settings of all texts of a corpus, by set and text, such as `train.europarl`.
+
+    Yields:
+        Two texts of different sets with the same source file, or the same source and target file.
     """
     for first_key, second_key in combinations(texts, 2):
         first_text = texts[first_key]
         second_text = texts[second_key]
         if _set_of(first_key) == _set_of(second_key):
             continue
-        # The same file in two formats yields different sentences.
+        # The same file, read as two formats, yields different sentences.
         if first_text.format != second_text.format:
             continue
         if not _has_same_source(first_text, second_text):
@@ -252,7 +302,12 @@ def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
 
 
 def _has_same_source(first: Text, second: Text) -> bool:
-    """Return whether the sources of two texts are the same file, or the same column of one file."""
+    """Return whether two texts have the same source: the same file, or the same column of a table.
+
+    Args:
+        first: The settings of a text. `both` is a file with source and target, such as a table.
+        second: The settings of another text.
+    """
     if first.both is not None and second.both is not None:
         first_source_column, _ = _columns(first)
         second_source_column, _ = _columns(second)
@@ -262,9 +317,14 @@ def _has_same_source(first: Text, second: Text) -> bool:
 
 
 def _has_same_target(first: Text, second: Text) -> bool:
-    """Return whether two texts with the same source also have the same target."""
+    """Return whether two texts have the same target, if they are known to have the same source.
+
+    Args:
+        first: The settings of a text. `both` is a file with source and target, such as a table.
+        second: The settings of another text.
+    """
     if first.both is not None:
-        # Both texts read the same file.
+        # Since the sources are the same, both texts are columns of the same table.
         _, first_target_column = _columns(first)
         _, second_target_column = _columns(second)
         return first_target_column == second_target_column
@@ -277,10 +337,14 @@ def _columns(text: Text) -> tuple[int | str, int | str]:
 
 
 def _has_same_content(first: File | None, second: File | None) -> bool:
-    """Return whether two files are the same file, or have the same content.
+    """Return whether two files have the same content, without downloading them.
 
-    Contents are compared by the hashes in the settings. Without these, local files are compared by
-    their sizes, then by their hashes. Files that cannot be compared count as different.
+    Contents are compared by the hashes in the settings. Without these, files on this machine are
+    compared by their sizes, then by their hashes. Files that cannot be compared count as different.
+
+    Args:
+        first: The settings of a file; None if a text has no such file.
+        second: The settings of another file.
     """
     if first is None or second is None:
         return False

@@ -60,13 +60,17 @@ def split_folder(
 ) -> None:
     """Copy the published sets of a corpus, and draw the validation and test sets that it lacks.
 
+    They are drawn from the training text. Training pairs that share a sentence with them are then
+    dropped, so that no system is tested on sentences that it has seen.
+
     Args:
         corpus: The name of the corpus.
         settings: How many pairs to draw, and the sampling seed.
-        decontaminate: How sentences are compared to find those in two sets.
-        before: The filtered text.
+        decontaminate: How sentences of two sets are compared, such as "exact".
+        before: The folder with the filtered text.
         split: The folder to write.
-        filter_stats_path: The file for the filtering statistics.
+        filter_stats_path: The file for the filtering statistics: how many pairs were kept, drawn
+            and dropped.
         workers: The number of processes.
 
     Raises:
@@ -101,17 +105,20 @@ def split_folder(
 def _draw_sets(
     corpus: str, settings: Split, before: TextFolder, existing_sets: Sequence[str], workers: int
 ) -> DroppedBy:
-    """Decide for each training pair in which set it is.
+    """Draw the validation and test sets that a corpus lacks from its training pairs.
+
+    Pairs are drawn by their hashes, not by their positions: if pairs are added to the text, most of
+    the drawn ones stay the same. With the setting `every`, each n-th pair is a validation pair.
 
     Args:
         corpus: The name of the corpus, for messages.
         settings: How many pairs to draw, and the sampling seed.
-        before: The filtered text.
-        existing_sets: The names of the validation and test sets that exist already.
+        before: The folder with the filtered text.
+        existing_sets: The names of the validation and test sets that the corpus has.
         workers: The number of processes.
 
     Returns:
-        `_TRAIN`, `_VALID` or `_TEST` for each pair, shape (pairs,).
+        For each pair the set that it is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
 
     Raises:
         UserError: The corpus has too few pairs, or none is left for the validation set.
@@ -135,13 +142,15 @@ def _draw_sets(
 
     set_of_pair = np.full(pair_count, _TRAIN, np.uint8)
     if valid_interval is not None:
-        set_of_pair[valid_interval - 1 :: valid_interval] = _VALID
+        first_valid = valid_interval - 1  # Index n - 1 is the n-th pair.
+        set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
         create_hasher = partial(_block_hasher, settings.seed)
         hashes_of_blocks = map_parts(create_hasher, before.blocks("train"), workers)
         hashes = np.frombuffer(b"".join(hashes_of_blocks), _HASH_DTYPE)
         # A stable sort: equal pairs have equal hashes, and stay in the order of the text.
         indices_by_hash = hashes.argsort(kind="stable")
+        # The smallest hashes are the test set, the largest ones the validation set.
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
     # The test set may have taken each of the few pairs that were to become validation pairs.
@@ -153,14 +162,18 @@ def _draw_sets(
 
 
 def _block_hasher(seed: int) -> Callable[[Block], bytes]:
-    """Return a function that hashes each pair of a block.
+    """Return a function that hashes sentence pairs, for a worker process.
 
-    The hash depends on the pair and the seed alone, not on the position in the text.
+    By its hash, a pair is drawn for the validation or the test set. It depends on the pair and the
+    seed alone, not on the position in the text.
+
+    Args:
+        seed: The sampling seed; another one draws other pairs.
     """
     key = seed.to_bytes(4, "little")
 
     def hash_pairs(block: Block) -> bytes:
-        """Return the hashes of the pairs of a block, 8 bytes each."""
+        """Return the hashes of all sentence pairs of a block, 8 bytes each, one after the other."""
         hashes = []
         for pair in block.pairs():
             text = f"{pair.source}\t{pair.target}".encode()
@@ -178,21 +191,22 @@ def _write_drawn_set(
     held_out: HeldOutSentences,
     filter_stats: FilterStats,
 ) -> None:
-    """Write the pairs that were drawn for one set, except those with a held-out sentence.
+    """Write a validation or test set of pairs that were drawn from the training text.
+
+    A drawn pair is dropped if one of its sentences is in a set that was drawn before.
 
     Args:
-        before: The filtered text.
+        before: The folder with the filtered text.
         after: The folder to write to.
-        set_name: The name of the set.
-        is_drawn: Whether each training pair was drawn for this set, shape (pairs,).
-        held_out: The sentences of the sets that were written before.
-        filter_stats: The statistics to which the counts of the set are added.
+        set_name: The set to write, such as `valid`.
+        is_drawn: Whether each training pair was drawn for this set, (pairs,).
+        held_out: The sentences of the sets that were drawn before.
+        filter_stats: The statistics to which the kept and dropped pairs of the set are added.
     """
     counts = filter_stats.add_set(set_name)
     with after.writer(set_name) as writer:
         for block in before.blocks("train"):
-            # Blocks count pairs from 1.
-            first_index = block.first - 1
+            first_index = block.first - 1  # `first` counts from 1.
             is_drawn_in_block = is_drawn[first_index : first_index + len(block)]
             if not is_drawn_in_block.any():
                 continue
@@ -201,8 +215,9 @@ def _write_drawn_set(
                 sources=[pair.source for _, pair in drawn_pairs],
                 targets=[pair.target for _, pair in drawn_pairs],
             )
+            # The side that is in an earlier set: 1 for the source, 2 for the target, 0 for neither.
             for (number, pair), side in zip(drawn_pairs, held_out_sides, strict=True):
-                if side:
+                if side != 0:
                     counts.record_dropped(_rule_of_side(side), number, pair)
                 else:
                     counts.count_kept()
@@ -210,17 +225,31 @@ def _write_drawn_set(
 
 
 def _rule_of_side(side: int) -> str:
-    """Return the rule that drops a pair with a held-out source (side 1) or target (side 2)."""
+    """Return under which name a dropped pair is counted.
+
+    Args:
+        side: Which sentence of the pair is in another set: 1 for the source, 2 for the target.
+
+    Returns:
+        `source_held_out` or `target_held_out`.
+    """
     rule_number = side + _SIDE_TO_RULE
-    return RULES[rule_number - 1]
+    return RULES[rule_number - 1]  # Rules are numbered from 1.
 
 
 def _combine_rules(set_of_pair: DroppedBy, held_out_sides: DroppedBy) -> DroppedBy:
-    """Return the number of the rule that drops each pair from the training text; 0 if none does.
+    """Return why each pair leaves the training text, as the number of a rule.
+
+    A pair leaves it because it was drawn for another set, or because one of its sentences was.
 
     Args:
-        set_of_pair: `_TRAIN`, `_VALID` or `_TEST` for each pair, shape (pairs,).
-        held_out_sides: The held-out side of each pair: 0, 1 or 2, shape (pairs,).
+        set_of_pair: The set that each pair is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
+            The latter two are also the numbers of their rules.
+        held_out_sides: Which side of each pair is in another set, (pairs,): 1 for the source, 2 for
+            the target, 0 for neither.
+
+    Returns:
+        The number of the rule in RULES, from 1, or 0 if the pair stays, (pairs,).
     """
     overlap_rules = np.where(held_out_sides, held_out_sides + _SIDE_TO_RULE, 0)
     return np.where(set_of_pair, set_of_pair, overlap_rules).astype(np.uint8)
@@ -229,10 +258,17 @@ def _combine_rules(set_of_pair: DroppedBy, held_out_sides: DroppedBy) -> Dropped
 def _find_held_out_sides(
     corpus: str, train: TextFolder, held_out: HeldOutSentences, workers: int
 ) -> DroppedBy:
-    """Return for each training pair which of its sides is a held-out sentence.
+    """Find the training pairs that share a sentence with a validation or test set.
+
+    Args:
+        corpus: The name of the corpus, for the progress bar.
+        train: The folder with the training text.
+        held_out: The sentences of the validation and test sets.
+        workers: The number of processes.
 
     Returns:
-        1 for the source, 2 for the target, 0 for neither; shape (pairs,).
+        Which side of each pair is such a sentence, (pairs,): 1 for the source, 2 for the target, 0
+        for neither.
     """
     sides_of_blocks = []
     with Progress(f"split {corpus} train", train.count("train"), "pairs") as progress:
@@ -244,11 +280,11 @@ def _find_held_out_sides(
 
 
 def _block_side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
-    """Return a function that looks up the pairs of a block in the held-out sentences."""
+    """Return a function that looks up sentence pairs in validation and test sets, for a worker."""
 
     def find_sides(block: Block) -> bytes:
-        """Return the held-out side of each pair of a block, one byte per pair."""
-        sources, targets = block.sentences()
+        """Return which side of each pair of a block is in these sets, one byte per pair."""
+        sources, targets = block.sides()
         return held_out.find_sides(sources, targets)
 
     return find_sides

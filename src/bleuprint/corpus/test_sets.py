@@ -41,7 +41,11 @@ class SetDescription:
     documents: Sequence[str] | None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if an entry is missing."""
+        """Check that each line of the test set, and each word of its references, is described.
+
+        Raises:
+            ValueError: An entry is missing, for example in a file that was edited by hand.
+        """
         line_count = len(self.source_tokens)
         reference_count = len(self.reference_tokens)
         if reference_count != line_count:
@@ -57,15 +61,15 @@ class SetDescription:
 
 
 def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
-    """Return the names of all test sets of a corpus.
+    """Return the names of all test sets of a corpus, such as `flickr2016`.
 
     Args:
         corpus: The settings of the corpus.
-        texts: The split corpus.
+        texts: The folder with the corpus's training, validation and test sets.
 
     Returns:
-        The test sets of params.yaml in its order, then the test set that the stage split has drawn,
-        if any.
+        The test sets that params.yaml lists, in its order; then the test set that was drawn from
+        the training text, if any.
 
     Raises:
         UserError: A test set that params.yaml names does not exist.
@@ -88,16 +92,19 @@ def translated_test_sets(
 ) -> list[str]:
     """Return the names of the test sets that a system translates.
 
+    These are all test sets of a corpus, except for an external system, whose translations of some
+    test sets come in files.
+
     Args:
         settings: The settings of the experiment.
-        system: The name of the system.
+        system: System name, such as `transformer`.
         corpus: The name of the corpus with the test sets.
-        texts: The split corpus.
+        texts: The folder with the corpus's training, validation and test sets.
 
     Raises:
         UserError: A test set that params.yaml names does not exist.
     """
-    # An external system has translations of some test sets only, which its settings name.
+    # The test sets that the settings of an external system list; None for other systems.
     named_sets = settings.selected_tests(system, corpus)
     if named_sets is not None:
         return named_sets
@@ -105,15 +112,23 @@ def translated_test_sets(
 
 
 def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
-    """Write TEST.json for each test set of a corpus, and a file with the problems of its sets.
+    """Describe the test sets of a corpus in files, for scores by length, rare words and document.
+
+    TEST.json contains the lengths of the sentences, how often the words of the references occur in
+    the training text, and the documents. Another file lists problems, such as a test sentence that
+    is also in the validation set.
 
     Args:
-        name: The name of the corpus.
+        name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
-        root: The folder of the experiment.
+        root: The project folder; by default the current folder.
     """
-    split = TextFolder(paths.corpus_folder(name, "split", root), *corpus.languages)
-    tokenized = TextFolder(paths.corpus_folder(name, "tokens", root), *corpus.languages)
+    split = TextFolder(
+        path=paths.corpus_folder(name, "split", root),
+        source=corpus.source,
+        target=corpus.target,
+    )
+    tokenized = split.with_path(paths.corpus_folder(name, "tokens", root))
     has_words = corpus.tokenize.name != "characters"
     descriptions = dict[str, SetDescription]()
     for test_set in names_of_test_sets(corpus, split):
@@ -133,9 +148,19 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
 
 
 def _read_document_ids(name: str, corpus: Corpus, test_set: str, root: Path) -> list[str] | None:
-    """Read the id of the document of each line of a test set; None if documents are unknown."""
-    # The test sets of several language pairs are joined in one corpus, and renamed. The ids are
-    # with the downloaded test set, which has its original name.
+    """Read which document each line of a test set belongs to.
+
+    Args:
+        name: Corpus name, such as `multi30k`.
+        corpus: The settings of the corpus.
+        test_set: Test set, such as `flickr2016`.
+        root: The project folder.
+
+    Returns:
+        The id of the document of each line; None if the published test set does not say it.
+    """
+    # In a corpus of several language pairs, test sets are renamed. The ids are in a file of the
+    # downloaded test set, which has its original name.
     pair_name, original_name = corpus.origin_of_test(name, test_set)
     path = paths.document_ids_file(paths.download_folder(pair_name, root), f"test.{original_name}")
     if not path.exists():
@@ -146,14 +171,17 @@ def _read_document_ids(name: str, corpus: Corpus, test_set: str, root: Path) -> 
 def _with_training_counts(
     name: str, tokenized: TextFolder, descriptions: Mapping[str, SetDescription]
 ) -> dict[str, SetDescription]:
-    """Count the words of the references in the training text, and add the counts.
+    """Add to the descriptions of test sets how often each reference word is in the training text.
 
     The training text is read once for all test sets.
 
     Args:
         name: The name of the corpus.
-        tokenized: The tokenized corpus.
-        descriptions: The descriptions of the test sets, without word counts.
+        tokenized: The folder of the tokenized corpus.
+        descriptions: The descriptions by test set, still without these counts.
+
+    Returns:
+        The same descriptions with the counts.
     """
     all_words = set[str]()
     for description in descriptions.values():
@@ -169,11 +197,11 @@ def _with_training_counts(
 
 
 def _count_words(name: str, tokenized: TextFolder, words: Collection[str]) -> Counter[str]:
-    """Count how often each of some words occurs in the target side of the training text.
+    """Count how often each of some words occurs in the target sentences of the training text.
 
     Args:
         name: The name of the corpus, for the progress bar.
-        tokenized: The tokenized corpus.
+        tokenized: The folder of the tokenized corpus.
         words: The words to count.
     """
     counts = Counter[str]()
@@ -196,10 +224,10 @@ def _words_of(lines: Iterable[str]) -> set[str]:
 
 
 def read_set_description(folder: Path, test_set: str) -> SetDescription:
-    """Read the description of a test set that `describe_test_sets` wrote.
+    """Read the description of a test set: lengths, word counts and documents.
 
     Args:
-        folder: The folder of the descriptions of a corpus.
-        test_set: The name of the test set.
+        folder: The folder with the descriptions of a corpus's test sets.
+        test_set: Test set, such as `flickr2016`.
     """
     return read_record(SetDescription, folder / f"{test_set}.json")

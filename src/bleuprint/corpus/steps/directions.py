@@ -27,19 +27,23 @@ from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
 
 def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
-    """Join what a stage wrote for each direction of a corpus; does nothing without directions.
+    """Join what a stage wrote for the directions of a multilingual corpus.
+
+    A direction is a language pair, such as en-de, which each stage prepares on its own. A corpus
+    with one language pair has nothing to join.
 
     Args:
         name: The name of the corpus.
         corpus: The settings of the corpus.
-        stage: The name of the stage. All stages write filtering statistics; the texts that split
-            and tokenize write are joined as well.
+        stage: The name of the stage. All stages write filtering statistics, which are joined. After
+            `split` and `tokenize`, the texts are joined as well.
 
     Raises:
         UserError: A tokenized source sentence contains a tag as a word.
     """
     if corpus.directions is None:
         return
+    # How many training pairs are added to sample small directions more often.
     copies = 0
     if stage == "split":
         copies = join_split(name, corpus)
@@ -49,31 +53,34 @@ def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
 
 
 def texts_of_all_pairs(name: str, text: TextFolder) -> list[TextFolder]:
-    """Return the texts of all directions of a corpus, each with its own languages.
+    """Return the texts of all language pairs of a corpus.
 
     Args:
-        name: The name of a language pair of the corpus.
-        text: The text of this pair, in a folder next to those of the other directions.
+        name: The name of one language pair, such as `multi30k/en-de`; or of the corpus, if it has
+            only one.
+        text: The text of this pair. Its folder is next to those of the other pairs.
     """
-    if not PairName.parse(name).direction:
+    has_one_pair = PairName.parse(name).direction == ""
+    if has_one_pair:
         return [text]
     texts = []
     for path in sorted(text.path.parent.iterdir()):
-        if path.is_dir():  # Snakemake puts a file next to these folders
+        # Snakemake puts a file next to these folders, which are named after their languages.
+        if path.is_dir():
             source, target = path.name.split("-")
             texts.append(TextFolder(path, source, target))
     return texts
 
 
 def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int]:
-    """Return how many training pairs each direction gets, by temperature-based sampling.
+    """Return how many training pairs each language pair gets, by temperature-based sampling.
 
-    The share of direction i is proportional to n_i^(1/T), for n_i pairs and the temperature T
-    (Arivazhagan et al. 2019, section 4.2). The largest direction keeps all of its pairs once, so
-    smaller ones get copies. A zero-shot direction, which has no pairs, gets none.
+    Language pair i, with n_i sentence pairs, gets a share proportional to n_i^(1/T), for the
+    temperature T (Arivazhagan et al. 2019, section 4.2). So small language pairs are seen more
+    often. The largest one keeps its number; a zero-shot one, which has no pairs, gets none.
 
     Args:
-        pairs: The number of pairs of each direction.
+        pairs: The number of sentence pairs of each language pair, such as `en-de`.
         temperature: T; 1 keeps the numbers as they are.
     """
     largest = max(pairs.values())
@@ -84,14 +91,17 @@ def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int
 
 
 def join_split(name: str, corpus: Corpus) -> int:
-    """Sample the training text of each direction, and join the held-out sets.
+    """Combine the sets of all language pairs of a multilingual corpus, after they were split.
+
+    Small language pairs get copies of their training pairs (temperature-based sampling), and stay
+    in folders of their own. Validation and test sets are joined.
 
     Args:
         name: The name of the corpus.
         corpus: The settings of the corpus.
 
     Returns:
-        The number of training pairs that sampling added.
+        The number of copies of training pairs.
     """
     texts = _texts_by_direction(name, corpus, "split")
     pairs = {direction: text.count("train") for direction, text in texts.items()}
@@ -111,7 +121,10 @@ def join_split(name: str, corpus: Corpus) -> int:
 
 
 def join_tokens(name: str, corpus: Corpus) -> None:
-    """Join the tokens of all directions, each source after the tag of its target language.
+    """Join the tokenized texts of all language pairs of a multilingual corpus.
+
+    Each source sentence begins with a tag that names the language to translate into, such as
+    `<2de>`.
 
     Args:
         name: The name of the corpus.
@@ -126,31 +139,43 @@ def join_tokens(name: str, corpus: Corpus) -> None:
 
 
 def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
-    """Join the filtering statistics of all directions, and remove those of each direction.
+    """Join the filtering statistics of all language pairs of a corpus into one file.
+
+    The statistics of a stage say how many pairs it kept, changed and dropped. Training pairs are
+    added up; test sets get names with their language pair. The files of the language pairs are
+    then removed.
 
     Args:
         name: The name of the corpus.
         corpus: The settings of the corpus.
         stage: The name of the stage.
-        copies: The number of pairs that sampling added to train.
+        copies: How many copies of training pairs sampling has added; they count as a change.
     """
     joined = FilterStats(stage, name, settings="")
-    settings_of_directions = []
+    settings_of_pairs = []
     for language_pair in corpus.language_pairs(name):
         pair_name = PairName.parse(language_pair)
         record = read_record(FilterStatsRecord, paths.filter_stats_file(language_pair, stage))
-        settings_of_directions.append(record.settings)
+        settings_of_pairs.append(record.settings)
         for set_name, counts in record.sets.items():
-            joined_counts = joined.sets.setdefault(pair_name.set_name(set_name), SetCounts())
+            joined_name = pair_name.set_name(set_name)
+            joined_counts = joined.sets.setdefault(joined_name, SetCounts())
             joined_counts.add(counts)
     if copies:
         train_counts = joined.sets["train"]
         train_counts.pairs_out += copies
         train_counts.changed[COPIES] = copies
-    joined.settings = fingerprint.of_settings(settings_of_directions)
+    joined.settings = fingerprint.of_settings(settings_of_pairs)
     joined.write(paths.filter_stats_file(name, stage))
+    _remove_filter_stats(name, corpus, stage)
+
+
+def _remove_filter_stats(name: str, corpus: Corpus, stage: str) -> None:
+    """Remove the filtering statistics of each language pair, once they are joined in one file.
+
+    dvc.yaml does not list these files as outputs of the stage.
+    """
     for language_pair in corpus.language_pairs(name):
-        # dvc.yaml does not list these files as outputs of the stage.
         path = paths.filter_stats_file(language_pair, stage)
         path.unlink()
         # The folder is not empty if a later stage failed in an earlier run and left its file.
@@ -159,7 +184,16 @@ def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) ->
 
 
 def _texts_by_direction(name: str, corpus: Corpus, stage: str) -> dict[str, TextFolder]:
-    """Return the text that a stage wrote for each direction of a corpus."""
+    """Find the texts that a stage wrote for the language pairs of a multilingual corpus.
+
+    Args:
+        name: The name of the corpus.
+        corpus: The settings of the corpus.
+        stage: The folder of the stage in data/, such as `split`.
+
+    Returns:
+        The texts by direction, such as `en-de`.
+    """
     texts = {}
     for language_pair, pair_corpus in corpus.language_pairs(name).items():
         direction = PairName.parse(language_pair).direction
@@ -169,26 +203,27 @@ def _texts_by_direction(name: str, corpus: Corpus, stage: str) -> dict[str, Text
 
 
 def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
-    """Write a number of training pairs, which may exceed the number of pairs.
+    """Write training pairs repeatedly, until there are as many as wanted.
 
-    Each pair is repeated as often as all pairs fit into the number; the rest are random pairs. The
+    Of 3 pairs, 7 wanted ones are two copies of each pair, and a third one of a random pair. The
     copies of a pair follow each other.
 
     Args:
         before: The folder to read.
         after: The folder to write to.
-        wanted: The number of pairs to write.
+        wanted: The number of pairs to write, at least the number of pairs in `before`.
         seed: The sampling seed.
     """
     pair_count = before.count("train")
     copies_of_all = wanted // pair_count if pair_count else 0
+    # How often each pair is written.
     copies = np.full(pair_count, copies_of_all)
     random_order = np.random.Generator(np.random.PCG64(seed)).permutation(pair_count)
     rest = wanted - int(copies.sum())
     copies[random_order[:rest]] += 1
     with after.writer("train") as writer:
         for block in before.blocks("train"):
-            start = block.first - 1  # pairs are numbered from 1
+            start = block.first - 1  # `first` counts from 1.
             copies_in_block = copies[start : start + len(block)].tolist()
             writer.write_packed(
                 source=_repeat_lines(block.source, copies_in_block),
@@ -197,7 +232,12 @@ def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, see
 
 
 def _repeat_lines(lines: bytes, copies: list[int]) -> bytes:
-    """Return lines, each as often as `copies` says."""
+    r"""Repeat the lines of a text.
+
+    Args:
+        lines: The text; each line ends with \n.
+        copies: For each line how often it is repeated.
+    """
     repeated = []
     for line, count in zip(BytesIO(lines).readlines(), copies, strict=True):
         repeated.append(line * count)
@@ -205,7 +245,12 @@ def _repeat_lines(lines: bytes, copies: list[int]) -> bytes:
 
 
 def _join_held_out_sets(texts: Mapping[str, TextFolder], folder: Path) -> None:
-    """Write the validation and test sets of all directions, without tags."""
+    """Join the validation and test sets of all language pairs of a multilingual corpus.
+
+    Args:
+        texts: The text of each direction, such as `en-de`.
+        folder: The folder to write to.
+    """
     with ExitStack() as opened:
         writers = _SetWriters(folder, opened)
         for direction, text in texts.items():
@@ -216,7 +261,15 @@ def _join_held_out_sets(texts: Mapping[str, TextFolder], folder: Path) -> None:
 
 
 def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path) -> None:
-    """Write all sets of all directions, each source sentence after its tag."""
+    """Join the data sets of all language pairs of a multilingual corpus, with tags.
+
+    Each source sentence begins with a tag that names the language to translate into.
+
+    Args:
+        corpus: The settings of the corpus.
+        texts: The tokenized text of each direction, such as `en-de`.
+        folder: The folder to write to.
+    """
     with ExitStack() as opened:
         writers = _SetWriters(folder, opened)
         for direction, text in texts.items():
@@ -228,20 +281,29 @@ def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: P
 
 
 class _SetWriters:
-    """The open files of a corpus's joined sets, to which all directions append."""
+    """The open files of a multilingual corpus's data sets, to which all language pairs append.
+
+    The training and validation text of all language pairs is joined in one set each; each test set
+    stays on its own.
+    """
 
     def __init__(self, folder: Path, opened: ExitStack) -> None:
-        """Write to a folder; the files are closed with `opened`."""
+        """Prepare to write data sets; their files are opened when they are first needed.
+
+        Args:
+            folder: The folder to write to.
+            opened: Closes the files at its end.
+        """
         self._text = TextFolder(folder, SOURCE, TARGET)
         self._opened = opened
         self._writers: dict[str, PairWriter] = {}
 
     def get(self, direction: str, set_name: str) -> PairWriter:
-        """Return the writer of the joined set to which a set of a direction belongs.
+        """Return the open files of the joined data set to which a data set is appended.
 
         Args:
-            direction: The direction, such as en-de.
-            set_name: The name of the set in the direction, such as test.news.
+            direction: The language pair of the data set, such as `en-de`.
+            set_name: The name of the data set in its language pair, such as `train`.
         """
         joined_name = PairName("", direction).set_name(set_name)
         if joined_name not in self._writers:
@@ -251,12 +313,15 @@ class _SetWriters:
 
 
 def _tag_lines(corpus: Corpus, block: Block, target_language: str) -> Iterator[bytes]:
-    """Yield the source lines of a block, each after the tag of its target language.
+    """Put a tag before each source sentence, which tells a multilingual model the target language.
 
     Args:
         corpus: The settings of the corpus.
-        block: The pairs of one direction.
-        target_language: The target language of the direction.
+        block: Sentence pairs of one language pair.
+        target_language: The target language of these pairs, such as `de`.
+
+    Yields:
+        The source sentences with the tag, as lines.
 
     Raises:
         UserError: A source sentence contains a tag as a word.
@@ -264,20 +329,27 @@ def _tag_lines(corpus: Corpus, block: Block, target_language: str) -> Iterator[b
     all_tags = [known_tag.encode() for known_tag in target_languages_by_tag(corpus)]
     line_tag = tag(target_language).encode()
     for number, line in enumerate(BytesIO(block.source).readlines(), block.first):
-        if b"<2" in line:  # tags begin so; few lines must be split into words
-            _check_tags(line, all_tags, f"{block.files[0]}:{number}")
+        # All tags begin like this. Other lines need not be split into words.
+        if b"<2" in line:
+            source_file, _ = block.files
+            _check_tags(line, all_tags, f"{source_file}:{number}")
         # No space follows the tag of an empty sentence: tokens are separated by single spaces.
         separator = b"" if line == b"\n" else b" "
         yield line_tag + separator + line
 
 
 def _check_tags(line: bytes, all_tags: list[bytes], location: str) -> None:
-    """Raise UserError if a source sentence contains a tag as a word.
+    """Check that a source sentence does not contain a word that looks like a language tag.
+
+    A tag before a sentence tells a multilingual model the target language, so it must be unique.
 
     Args:
         line: The tokens of the sentence.
-        all_tags: The tags of all directions of the corpus.
+        all_tags: The tags of all target languages of the corpus.
         location: The file and line, for the message.
+
+    Raises:
+        UserError: The sentence contains a tag as a word.
     """
     words = line.split()
     for known_tag in all_tags:
