@@ -28,11 +28,11 @@ def parse_language(code: str) -> str:
             `German`, the message contains its code.
     """
     if _CODE.fullmatch(code):
-        return language_of(code)
-    language_with_this_name = language_named(code)
+        return language_code(code)
+    code_of_name = code_of_language_name(code)
     hint = "use one such as de"
-    if language_with_this_name:
-        hint = f"{code} is {language_with_this_name}"
+    if code_of_name:
+        hint = f"{code} is {code_of_name}"
     raise UserError(f"--languages {code}: not a language code of two or three letters; {hint}")
 
 
@@ -116,11 +116,11 @@ def find_languages(path: Path) -> list[str]:
     languages = []
     for word in words[1:]:
         if word.islower() and is_listed(word):
-            languages.append(language_of(word))
+            languages.append(language_code(word))
             continue
-        language_with_this_name = language_named(word)
-        if language_with_this_name:
-            languages.append(language_with_this_name)
+        code_of_name = code_of_language_name(word)
+        if code_of_name:
+            languages.append(code_of_name)
     return languages
 
 

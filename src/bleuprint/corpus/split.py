@@ -284,7 +284,7 @@ def _block_side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
 
     def find_sides(block: Block) -> bytes:
         """Return which side of each pair of a block is in these sets, one byte per pair."""
-        sources, targets = block.sides()
+        sources, targets = block.sentences()
         return held_out.find_sides(sources, targets)
 
     return find_sides

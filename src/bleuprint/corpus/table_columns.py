@@ -203,18 +203,17 @@ def _language_of_name(name: str) -> str | None:
     Returns:
         The code of the language, such as `en`; None if the name contains no language.
     """
-    # `language_named` returns the code of a language by its name, `language_of` by another code.
-    language = language_named(name)
+    language = code_of_language_name(name)
     if language:
         return language
     words = [word for word in re.split(r"[^A-Za-z]+", name) if word]
     if is_listed(name) and len(words) <= _MAX_TAG_PARTS:
-        return language_of(name)
+        return language_code(name)
     # In a longer name, the language is mostly the last word.
     for word in reversed(words):
         if len(words) > 1 and word.islower() and is_listed(word):
-            return language_of(word)
-        language = language_named(word)
+            return language_code(word)
+        language = code_of_language_name(word)
         if language:
             return language
     return None
