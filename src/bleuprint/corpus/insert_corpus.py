@@ -144,7 +144,11 @@ def _find_entries(text: str, path: Path) -> str:
 
 
 def _check_name_is_new(path: Path, name: str) -> None:
-    """Raise UserError if params.yaml already contains a corpus with this name."""
+    """Check that params.yaml does not contain a corpus with the name of a new one.
+
+    Raises:
+        UserError: It does. The message names the line.
+    """
     corpora = load_yaml(path)["corpora"]
     if name in corpora:
         # ruamel.yaml keeps the position of each key: first its line, counted from 0.

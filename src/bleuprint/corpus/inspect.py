@@ -314,9 +314,15 @@ def _rule_line(rule: str, effect: str, count: int, pairs_in: int, inspection: In
 
 
 def _interval(count: int, pairs: int) -> str:
-    """Return the 95% interval of a share (Wilson 1927), such as `[4.56%, 69.94%]`."""
+    """Return the 95% interval of a share that was measured in a sample: `[4.56%, 69.94%]`.
+
+    Args:
+        count: The number of sampled pairs that a rule changed or dropped.
+        pairs: The number of sampled pairs.
+    """
     from scipy.stats import binomtest
 
+    # A stage may read no pairs: the share is then 0 of 1.
     interval = binomtest(count, max(pairs, 1)).proportion_ci(method="wilson")
     return f"[{interval.low:.2%}, {interval.high:.2%}]"
 

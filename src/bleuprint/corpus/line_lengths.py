@@ -60,7 +60,11 @@ def describe_parting(files: Sequence[Path]) -> str:
 
 
 def _log_lengths(path: Path) -> _Lengths:
-    """Return the logarithm of the length of each line of a file, in bytes, (lines,)."""
+    """Return the logarithms of the lengths of a file's lines, in bytes, (lines,).
+
+    A difference of logarithms is a ratio of lengths, so long lines do not count more than short
+    ones.
+    """
     with path.open("rb") as stream:
         # One more byte, so that an empty last line has a logarithm.
         lengths = [1.0 + len(line) for line in stream]

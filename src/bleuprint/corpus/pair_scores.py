@@ -136,17 +136,9 @@ class PairScorer:
             sources=[line_words & shared_words for line_words in words.sources],
             targets=[line_words & shared_words for line_words in words.targets],
         )
-        # For each kind: how often such a word is in a source line, in a target line, and in both
-        # lines of a pair.
-        source_kinds = Counter[str]()
-        target_kinds = Counter[str]()
-        copied_kinds = Counter[str]()
-        for word in shared_words:
-            source_kinds[_word_kind(word)] += source_counts[word]
-            target_kinds[_word_kind(word)] += target_counts[word]
-        for source_words, target_words in self._pairs_of_words(self.estimation_offset):
-            for word in source_words & target_words:
-                copied_kinds[_word_kind(word)] += 1
+        source_kinds = _count_kinds(shared_words, source_counts)
+        target_kinds = _count_kinds(shared_words, target_counts)
+        copied_kinds = self._count_copied_kinds()
         for word in shared_words:
             kind = _word_kind(word)
             # Adding 2 to the denominator keeps the estimate low for a kind that occurs rarely.
@@ -156,6 +148,14 @@ class PairScorer:
                 source_copied=copied_kinds[kind] / (source_kinds[kind] + 2),
                 target_copied=copied_kinds[kind] / (target_kinds[kind] + 2),
             )
+
+    def _count_copied_kinds(self) -> Counter[str]:
+        """Count for each kind of word how often both lines of a translation contain such a word."""
+        copied_kinds = Counter[str]()
+        for source_words, target_words in self._pairs_of_words(self.estimation_offset):
+            for word in source_words & target_words:
+                copied_kinds[_word_kind(word)] += 1
+        return copied_kinds
 
     def pair_scores(self, offset: int) -> Floats:
         """Score how much likelier the lines of a text are as translations than by chance.
@@ -235,11 +235,28 @@ class PairScorer:
 
 
 def _line_counts(words: Iterable[set[str]]) -> Counter[str]:
-    """Count the lines that contain each word."""
+    """Count for each word the lines that contain it.
+
+    Args:
+        words: The words of each line.
+    """
     counts = Counter[str]()
     for line_words in words:
         counts.update(line_words)
     return counts
+
+
+def _count_kinds(words: Iterable[str], line_counts: Counter[str]) -> Counter[str]:
+    """Add up how many lines contain each word, for each kind of word: number, word or mark.
+
+    Args:
+        words: The words that count.
+        line_counts: The number of lines that contain each word.
+    """
+    kinds = Counter[str]()
+    for word in words:
+        kinds[_word_kind(word)] += line_counts[word]
+    return kinds
 
 
 def _informative_words(

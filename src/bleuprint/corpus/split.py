@@ -162,7 +162,7 @@ def _draw_sets(
 
 
 def _block_hasher(seed: int) -> Callable[[Block], bytes]:
-    """Return a function that hashes sentence pairs, for a worker process.
+    """Return a function that hashes sentence pairs; each worker process calls this once.
 
     By its hash, a pair is drawn for the validation or the test set. It depends on the pair and the
     seed alone, not on the position in the text.
@@ -280,7 +280,13 @@ def _find_held_out_sides(
 
 
 def _block_side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
-    """Return a function that looks up sentence pairs in validation and test sets, for a worker."""
+    """Return a function that looks up training pairs in the validation and test sets.
+
+    Each worker process calls this once.
+
+    Args:
+        held_out: The sentences of the validation and test sets.
+    """
 
     def find_sides(block: Block) -> bytes:
         """Return which side of each pair of a block is in these sets, one byte per pair."""

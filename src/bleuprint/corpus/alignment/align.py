@@ -85,7 +85,10 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
 
 
 def _length_ratio(documents: Sequence[Document]) -> float:
-    """Return the number of target characters for each source character; 1 if a side is empty."""
+    """Return how many target characters correspond to one source character, on average.
+
+    If all source or all target sentences are empty, this is 1.
+    """
     source_length = 0
     target_length = 0
     for document in documents:
@@ -151,7 +154,11 @@ def _learn_from_certain_pairs(
 def _tokenize_sample(
     pairs: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the source and target words of sentence pairs; of very many pairs, only of a sample."""
+    """Split sentence pairs into words; only an evenly spaced sample if there are very many.
+
+    Yields:
+        The source words and the target words of a pair.
+    """
     for index, (source, target) in enumerate(pairs):
         if is_sampled(index, len(pairs)):
             yield split_words(source), split_words(target)

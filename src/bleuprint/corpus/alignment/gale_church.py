@@ -70,7 +70,10 @@ class LengthScorer:
 
     @property
     def reversed(self) -> "LengthScorer":
-        """The scorer of the same documents read from their ends."""
+        """The scorer of the same documents in reverse order, the last sentence first.
+
+        The forward-backward algorithm also computes probabilities from the end.
+        """
         return LengthScorer(
             source_offsets=self.source_offsets[-1] - self.source_offsets[::-1],
             target_offsets=self.target_offsets[-1] - self.target_offsets[::-1],

@@ -77,7 +77,10 @@ class Band(NamedTuple):
 
     @property
     def reversed(self) -> "Band":
-        """The same cells if both documents are read from their ends: last row and column first."""
+        """The same cells if both documents are in reverse order: the last cell becomes the first.
+
+        The forward-backward algorithm also computes probabilities from the end.
+        """
         columns = self.stops[-1]
         return Band(
             starts=columns - self.stops[::-1],

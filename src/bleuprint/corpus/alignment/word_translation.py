@@ -291,16 +291,20 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
     target_ids = target_ids[is_kept]
     shape = (source_size, target_size)
 
-    # Each ratio is p(word | conditioning word) (1 - prior share) / p(word). The prior counts a word
-    # as if it had also been seen with words by chance; its share is large for rare words.
     forward_prior = _prior_shares(source)
-    target_chance = _chance_probabilities(target)
-    forward_ratios: Floats = forward.probabilities[is_kept].astype(np.float32)
-    forward_ratios = forward_ratios * (1 - forward_prior[source_ids]) / target_chance[target_ids]
     backward_prior = _prior_shares(target)
     source_chance = _chance_probabilities(source)
-    backward_ratios: Floats = backward_probabilities[is_kept].astype(np.float32)
-    backward_ratios = backward_ratios * (1 - backward_prior[target_ids]) / source_chance[source_ids]
+    target_chance = _chance_probabilities(target)
+    forward_ratios = _link_ratios(
+        probabilities=forward.probabilities[is_kept],
+        prior_shares=forward_prior[source_ids],
+        chance_probabilities=target_chance[target_ids],
+    )
+    backward_ratios = _link_ratios(
+        probabilities=backward_probabilities[is_kept],
+        prior_shares=backward_prior[target_ids],
+        chance_probabilities=source_chance[source_ids],
+    )
     return WordTranslations(
         vocabularies=(source.vocabulary, target.vocabulary),
         link_codes=forward.link_codes[is_kept],
@@ -315,6 +319,24 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
             prior_share=backward_prior,
         ),
     )
+
+
+def _link_ratios(
+    probabilities: Floats, prior_shares: Floats, chance_probabilities: Floats
+) -> Floats:
+    """Return how much likelier a word is given a word of the other language than by chance.
+
+    All arrays have an element for each link, that is, for two words that occur in one sentence
+    pair.
+
+    Args:
+        probabilities: p(word | other word) of IBM Model 1.
+        prior_shares: How little to trust the translations of the other word, because it is rare.
+        chance_probabilities: p(word), its share in the text.
+    """
+    ratios: Floats = probabilities.astype(np.float32)
+    ratios = ratios * (1 - prior_shares) / chance_probabilities
+    return ratios
 
 
 def _prior_shares(conditioning: _Side) -> Floats:

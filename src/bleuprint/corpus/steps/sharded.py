@@ -91,7 +91,10 @@ class Step(ABC):
 
     @property
     def settings_sha256(self) -> str:
-        """The fingerprint of the settings: of all fields that are not paths or texts."""
+        """A hash of the stage's settings, by which results of other settings are recognized.
+
+        The settings are all fields of this object except paths, texts, and fields without a value.
+        """
         settings: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
