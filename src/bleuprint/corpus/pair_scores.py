@@ -253,10 +253,10 @@ def _count_kinds(words: Iterable[str], line_counts: Counter[str]) -> Counter[str
         words: The words that count.
         line_counts: The number of lines that contain each word.
     """
-    kinds = Counter[str]()
+    counts_by_kind = Counter[str]()
     for word in words:
-        kinds[_word_kind(word)] += line_counts[word]
-    return kinds
+        counts_by_kind[_word_kind(word)] += line_counts[word]
+    return counts_by_kind
 
 
 def _informative_words(

@@ -334,8 +334,7 @@ def _link_ratios(
         prior_shares: How little to trust the translations of the other word, because it is rare.
         chance_probabilities: p(word), its share in the text.
     """
-    ratios: Floats = probabilities.astype(np.float32)
-    ratios = ratios * (1 - prior_shares) / chance_probabilities
+    ratios: Floats = probabilities.astype(np.float32) * (1 - prior_shares) / chance_probabilities
     return ratios
 
 

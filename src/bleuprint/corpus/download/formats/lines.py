@@ -51,8 +51,9 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             if not text.isascii():
                 utf8_lines += 1
             line_count += len(lines)
-            decoded_lines = text.replace("\r\n", "\n").split("\n")
-            yield from decoded_lines[:-1]  # The last element follows the last \n, and is empty.
+            # The last element, after the last \n, is empty. No variable holds the lines: they would
+            # stay in memory while the next ones are read.
+            yield from text.replace("\r\n", "\n").split("\n")[:-1]
             continue
         for position, line in enumerate(lines, 1):
             line_count += 1
