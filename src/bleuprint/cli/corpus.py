@@ -19,7 +19,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_inspect(commands: Commands) -> None:
-    """Add the command inspect and its arguments to the command line."""
+    """Add the command `bleuprint inspect CORPUS` to the command line.
+
+    It samples pairs from a corpus and shows what each cleaning rule would drop.
+    """
     add_argument = add_command(commands, _inspect, "inspect phrasebook-en-de")
     add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     add_argument(
@@ -38,7 +41,10 @@ def _add_inspect(commands: Commands) -> None:
 
 
 def _add_new_corpus(commands: Commands) -> None:
-    """Add the command new-corpus and its arguments to the command line."""
+    """Add the command `bleuprint new-corpus FILE FILE` to the command line.
+
+    It adds the user's own text to params.yaml.
+    """
     example = "new-corpus inputs/mine.de inputs/mine.en"
     add_argument = add_command(commands, new_corpus, example, computes=True)
     add_argument(

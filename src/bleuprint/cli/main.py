@@ -141,7 +141,12 @@ def _run_code_of_project() -> None:
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
-    """Return the parser of the whole command line, and its subparsers, one for each command."""
+    """Build the parser of the command line from the commands that the modules declare.
+
+    Returns:
+        The parser, and its subparsers, one for each command. The field `name` of the parsed
+        arguments is the name of the command, and `command` the function that runs it.
+    """
     parser = argparse.ArgumentParser(
         prog="bleuprint",
         usage="bleuprint COMMAND ...",

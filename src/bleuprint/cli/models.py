@@ -12,7 +12,11 @@ from bleuprint.runtime.wording import counted
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands serve, ui, export and release to the command line of bleuprint."""
+    """Add the commands serve, ui, export and release to the command line of bleuprint.
+
+    Args:
+        commands: The subparsers of the command line, to which argparse adds commands.
+    """
     example_run = "--system small --corpus phrasebook-en-de"
 
     add_argument = add_command(commands, _serve, f"serve {example_run}", computes=True)

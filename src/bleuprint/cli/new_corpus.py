@@ -87,7 +87,11 @@ def _print_what_was_added(measured: MeasuredCorpus, params: Path, insertion: "In
 
 
 def _print_expectations(measured: MeasuredCorpus) -> None:
-    """Print notes on the text, how long the trainings take, and how exact the scores will be."""
+    """Print what the user can expect of a new corpus.
+
+    These are notes on what is unusual in the text, how long the trainings will take, and how exact
+    the scores will be.
+    """
     for note in _notes_on_text(measured):
         print_message(note, "note")
     for line in _training_forecast(measured.new.name, measured.text, measured.remaining.valid):

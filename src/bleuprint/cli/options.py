@@ -62,7 +62,10 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     """
 
     def parse_number(text: str) -> int:
-        """Convert the text of an argument; argparse prints the error as a mistake of the user."""
+        """Convert the text of an argument to a number within the limits.
+
+        argparse prints an ArgumentTypeError as a mistake in the command line.
+        """
         if text.isdecimal():
             number = int(text)
             is_in_range = number >= low and (high is None or number <= high)

@@ -145,7 +145,11 @@ def _lines_about_changes(settings: Settings) -> Iterator[str]:
 
 
 def _paths_to_commit(changed_files: Sequence[str]) -> list[str]:
-    """Return the files and folders of the project that contain changed files, for `git add`."""
+    """Return what the user has to pass to `git add`, such as `["params.yaml", "reports"]`.
+
+    Args:
+        changed_files: The changed files, relative to the project's folder.
+    """
     paths = []
     for path in _COMMITTED_PATHS:
         if any(file == path or file.startswith(f"{path}/") for file in changed_files):

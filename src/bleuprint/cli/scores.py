@@ -24,7 +24,11 @@ _OTHER_VIEWS = (
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands table, compare and verify to the command line of bleuprint."""
+    """Add the commands table, compare and verify to the command line of bleuprint.
+
+    Args:
+        commands: The subparsers of the command line, to which argparse adds commands.
+    """
     add_argument = add_command(commands, _table, "table")
     all_help = "all scores and costs, with notes, however long"
     add_argument("--all", action="store_true", help=all_help)
@@ -137,7 +141,11 @@ def _table(arguments: argparse.Namespace) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    """Compare two systems or revisions: settings, scores, translations."""
+    """Compare two systems or revisions: settings, scores, translations.
+
+    With --corpus, the sentences that became better and worse are shown, too, as many as
+    --sentences says.
+    """
     from bleuprint.report.compare import compare
     from bleuprint.report.terminal import show
 

@@ -29,7 +29,11 @@ _MAX_WARNINGS = 5
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the command translate and its arguments to the command line of bleuprint."""
+    """Add the command `bleuprint translate` and its options to the command line.
+
+    Args:
+        commands: The subparsers of the command line, to which argparse adds commands.
+    """
     example = "translate --system small --corpus phrasebook-en-de FILE"
     add_argument = add_command(commands, _translate, example, computes=True)
     files_help = "files to translate (standard input)"

@@ -141,7 +141,10 @@ def _temporary_path(path: Path) -> Path:
 
 
 def _is_other_running_process(process_id: int) -> bool:
-    """Return whether a process with this id runs and is not this process."""
+    """Return whether another process with this id is running.
+
+    An earlier process may have had the id of this one, so this process itself does not count.
+    """
     if process_id == os.getpid():
         return False
     # Imported here, because it is hardly ever needed and all stages import this module.
@@ -341,7 +344,10 @@ def _object_without_repeats(entries: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_finite_number(digits: str) -> float:
-    """Return a number of JSON; raise ValueError if it is too large for a float, such as 1e999."""
+    """Convert a number in JSON to a float; raise ValueError if it is too large, such as 1e999.
+
+    Python itself would read it as infinity.
+    """
     number = float(digits)
     if math.isinf(number):
         raise ValueError(f"{digits[:_SHOWN_DIGITS]} is too large for a number")
@@ -371,7 +377,10 @@ def _check_depth(content: Any) -> None:
 
 
 def _containers_in(value: Any) -> list[Any]:
-    """Return the lists and objects directly inside a JSON value."""
+    """Return the lists and objects that are directly inside a JSON value.
+
+    They are at the next level of nesting. A number or a text contains none.
+    """
     if isinstance(value, dict):
         inner_values = list(value.values())
     elif isinstance(value, list):

@@ -63,7 +63,7 @@ def spreadsheet_cell(value: T) -> T | str:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text is a number for Python, such as `-1.3`."""
+    """Return whether Python can read a text as a number, such as `-1.3`."""
     try:
         float(text)
     except ValueError:

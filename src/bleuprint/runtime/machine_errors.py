@@ -60,7 +60,11 @@ def describe_machine_error(error: BaseException) -> str | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory of the machine or of a GPU is exhausted."""
+    """Return whether an error says that there is not enough memory, on the machine or on a GPU.
+
+    Python raises MemoryError or an OSError for it. C++ libraries and CUDA raise other errors, which
+    are recognized by parts of their messages, such as "out of memory".
+    """
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, RuntimeError | ImportError | SystemError):

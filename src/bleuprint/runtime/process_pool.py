@@ -108,7 +108,11 @@ def _process_part(part: Any) -> Any:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process has ended, and then end this process at once."""
+    """Wait until the parent process has ended, and then end this worker process.
+
+    It runs in a thread of the worker. `os._exit` ends the process at once, even if its other
+    threads are working.
+    """
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -87,7 +87,11 @@ class Progress:
                 print(self._line(note), file=sys.stderr, flush=True)
 
     def say(self, message: str) -> None:
-        """Print a line, above the bar if there is one."""
+        """Print a message on standard error; if there is a bar, above the bar.
+
+        If this object shows nothing, since another process shows the progress, the message is
+        dropped.
+        """
         if self._bar is not None:
             self._bar.write(printable(message), file=raw_stderr())
         elif not self._is_silent:
@@ -105,7 +109,13 @@ class Progress:
         self.close()
 
     def _line(self, note: str) -> str:
-        """Return the line for a log: `train tiny: 600 of 1,500 updates, 6 a second, ...`."""
+        """Return a line such as `train tiny: 600 of 1,500 updates, 6 a second, 0:02:30 left`.
+
+        Items that were finished before this process began do not count for the rate.
+
+        Args:
+            note: What to add at the end, such as the loss; empty for nothing.
+        """
         elapsed_seconds = max(time.monotonic() - self._start_time, _SHORTEST_SECONDS)
         rate = (self._count - self._first_count) / elapsed_seconds
         line = f"{self._label}: {self._count:,}"

@@ -60,7 +60,10 @@ def field_validator(dataclass_type: Any) -> SchemaValidator:
 
 
 def json_schema(document_type: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, with which editors complete and check a document."""
+    """Return the JSON Schema of a type: a description of valid documents that other programs read.
+
+    Editors use it to complete and check params.yaml, and error messages to suggest keys.
+    """
     with postpone_interrupts():
         schema = type_adapter(document_type).json_schema()
     definitions = schema.get("$defs", {}).values()

@@ -97,7 +97,10 @@ def discard_output() -> None:
 
 @contextmanager
 def text_output(path: Path) -> Iterator[TextIO]:
-    """Open a text file for writing in a `with` block; errors in writing it name the file."""
+    """Open a UTF-8 text file for writing in a `with` block.
+
+    Python's own errors of writing do not name the file; errors of this stream do.
+    """
     file = path.open("w", encoding="utf-8", newline="\n")
     named_file = _NamedStream(file, str(path))
     try:
@@ -143,7 +146,7 @@ class _NamedStream:
         self._failure: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write a text; an error has the stream's name as its `filename`."""
+        """Write a text; if this fails, keep the error and add the stream's name to it."""
         try:
             return self._original.write(text)
         except OSError as error:
@@ -157,7 +160,11 @@ class _NamedStream:
             self.write(line)
 
     def flush(self) -> None:
-        """Write what is buffered; if an earlier write has failed, raise its error again."""
+        """Write what is buffered; if an earlier write has failed, raise its error again.
+
+        Some callers, such as argparse, ignore errors of writing. `flush` at the end of the program
+        reports them.
+        """
         if self._failure is not None:
             raise self._failure
         try:

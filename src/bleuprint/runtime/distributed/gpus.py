@@ -221,7 +221,10 @@ def find_slowdowns(members: list[Member]) -> Iterator[str]:
 
 
 def describe_device_memory(device: torch.device) -> str:
-    """Describe how much memory a device has, and how much of it this process can still use."""
+    """Describe how much memory a device has and how much of it this process can use.
+
+    The text ends a message about a lack of memory. For a CPU, it is about the machine's memory.
+    """
     if device.type != "cuda":
         return machine_errors.describe_memory()
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)

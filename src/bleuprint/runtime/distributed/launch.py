@@ -269,10 +269,15 @@ def _read_end(record: dict[str, Any]) -> ProcessEnd:
 
 
 def _exit_as_first(ends: Sequence[ProcessEnd]) -> NoReturn:
-    """Print the message of the process that failed first, and exit with its status."""
+    """End the launcher like the process that failed first: with its message and exit status.
+
+    Args:
+        ends: How the processes have ended. A message of several lines is a traceback, which is
+            printed as it is.
+    """
     first_end = min(ends, key=_time_of_cause)
     if "\n" in first_end.message:
-        sys.stderr.write(first_end.message)  # It is a traceback.
+        sys.stderr.write(first_end.message)
     elif first_end.message:
         print_message(first_end.message, message_kind(first_end.status))
     sys.exit(first_end.status)

@@ -32,7 +32,7 @@ def watch(read_error: Callable[[], Any], process: str) -> None:
     """
 
     def end_after_error() -> None:
-        """Wait for an error, and end this process as if its main function raised PeerLost."""
+        """Wait for an error, and then end this process as if its main function raised PeerLost."""
         error_name = _wait_for_error(read_error)
         if error_name is not None:
             # An exception would end only this thread, so the whole process is ended by run_main.

@@ -54,7 +54,7 @@ def _local_listener(host: str, port: int) -> str | None:
 
 
 def _machine_addresses() -> set[str]:
-    """Return the addresses of all network interfaces of this machine."""
+    """Return the addresses of this machine, such as `127.0.0.1`: of all its network interfaces."""
     import psutil
 
     addresses: set[str] = set()

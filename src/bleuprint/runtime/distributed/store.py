@@ -126,7 +126,10 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
     timeout_seconds = environment.timeout_seconds()
 
     def open_store() -> None:
-        """Open the store in the thread; leave the store or torch's error in a list."""
+        """Open the store, and leave it in the list `stores`, or torch's error in `errors`.
+
+        This function runs in a thread, which cannot return anything.
+        """
         try:
             store = distributed.TCPStore(  # type: ignore[attr-defined]
                 host_name=host,
