@@ -23,7 +23,7 @@ _MIN_ODDS = 10.0
 
 
 def check_languages(
-    files: Sequence[Path], user_text: OwnText, sample: Sequence[Pair], are_given: bool
+    files: Sequence[Path], user_text: OwnText, sample: Sequence[Pair], has_given_languages: bool
 ) -> str:
     """Check that a user's files are parallel text in the languages that they should be in.
 
@@ -31,7 +31,7 @@ def check_languages(
         files: The source file and the target file, or one file with both sides.
         user_text: The settings of the text in these files, among them its two languages.
         sample: Some of its sentence pairs.
-        are_given: Whether the user named the languages; otherwise, file names gave them.
+        has_given_languages: Whether the user named the languages; otherwise, file names gave them.
 
     Returns:
         A note for the user if most pairs seem to be in other languages; otherwise an empty string.
@@ -60,11 +60,11 @@ def check_languages(
             "note",
         )
         return ""
-    return _compare_with_sample(names, user_text, pairs, are_given)
+    return _check_identified_languages(names, user_text, pairs, has_given_languages)
 
 
-def _compare_with_sample(
-    names: str, user_text: OwnText, pairs: Sequence[Pair], are_given: bool
+def _check_identified_languages(
+    names: str, user_text: OwnText, pairs: Sequence[Pair], has_given_languages: bool
 ) -> str:
     """Identify the languages of some sentence pairs, and compare them with those of the settings.
 
@@ -72,7 +72,7 @@ def _compare_with_sample(
         names: The names of the user's files, for messages.
         user_text: The settings of the text, among them its two languages.
         pairs: Some of its sentence pairs.
-        are_given: Whether the user named the languages; otherwise, file names gave them.
+        has_given_languages: Whether the user named the languages; otherwise, file names gave them.
 
     Returns:
         A note for the user if most pairs seem to be in other languages; otherwise an empty string.
@@ -86,12 +86,12 @@ def _compare_with_sample(
     if exchanged_share > share and exchanged_share > _MAJORITY:
         raise UserError(
             f"{names}: {exchanged_share:.0%} of the pairs are {target} and {source}, not {source} "
-            f"and {target}. {_advice_to_exchange(user_text, are_given)}"
+            f"and {target}. {_advice_to_exchange(user_text, has_given_languages)}"
         )
     if share >= _MAJORITY:
         return ""
     note = f"{names}: {share:.0%} of the pairs look like {source} and {target}. Look at the files"
-    if are_given:
+    if has_given_languages:
         return note
     return f"{note}, or name the languages: --languages SOURCE TARGET"
 
@@ -127,12 +127,12 @@ def _share_in_languages(pairs: Sequence[Pair], source: str, target: str) -> floa
     return passing_pairs / len(pairs)
 
 
-def _advice_to_exchange(user_text: OwnText, are_given: bool) -> str:
+def _advice_to_exchange(user_text: OwnText, has_given_languages: bool) -> str:
     """Return what the user should do if source and target are in each other's language.
 
     Args:
         user_text: The settings of the text, with its two languages in the wrong order.
-        are_given: Whether the user named the languages; otherwise, file names gave them.
+        has_given_languages: Whether the user named the languages; otherwise, file names gave them.
     """
     source, target = user_text.languages
     if user_text.text.columns:
@@ -147,6 +147,6 @@ def _advice_to_exchange(user_text: OwnText, are_given: bool) -> str:
     if user_text.text.format == "tmx":
         # TMX, the format of translation memories, marks each sentence with its language.
         return f"In the file, exchange the two language codes {source} and {target}"
-    if are_given:
+    if has_given_languages:
         return f"Name the two files in the other order, or use: --languages {target} {source}"
     return f"Exchange the names of the files, or add: --languages {target} {source}"

@@ -120,7 +120,9 @@ class NewCorpus:
         # The reader counts the pairs that were not drawn as dropped by a rule named sample.
         pairs = len(sample) + counts.dropped.get("sample", 0)
         _check_size(files, pairs)
-        language_note = check_languages(files, user_text, sample, are_given=bool(languages))
+        language_note = check_languages(
+            files, user_text, sample, has_given_languages=bool(languages)
+        )
         _print_notes(files, clues, forms)
         about = list(user_text.about)
         # Units of a translation memory without one of the languages are dropped by this rule.

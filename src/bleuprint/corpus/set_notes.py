@@ -78,9 +78,9 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
         pairs_by_key[set_name] = _read_downloaded_set(name, corpus, set_name)
 
     for key, pairs in pairs_by_key.items():
-        misfit_note = _misfit_note(pairs)
-        if misfit_note:
-            yield f"{settings_key(name, key)}: {misfit_note}"
+        line_note = _note_on_unrelated_lines(pairs)
+        if line_note:
+            yield f"{settings_key(name, key)}: {line_note}"
     for overlap in _partial_overlaps(pairs_by_key, same_texts):
         yield f"corpora.{name}: {overlap}"
 
@@ -155,7 +155,7 @@ def _read_downloaded_set(name: str, corpus: Corpus, set_name: str) -> list[Pair]
     return list(islice(folder.pairs(set_name), _MAX_PAIRS))
 
 
-def _misfit_note(pairs: Sequence[Pair]) -> str:
+def _note_on_unrelated_lines(pairs: Sequence[Pair]) -> str:
     """Return a note that names the lines of a text which are not translations of each other.
 
     Args:

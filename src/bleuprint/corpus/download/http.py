@@ -48,8 +48,7 @@ def transfer(url: str, partial: Path, file: File) -> None:
 
     If the SHA-256 of the file is known, an attempt goes on where the last one ended. Otherwise each
     attempt starts anew: the parts might come from different versions of the file, and nobody would
-    notice. Pauses between attempts double, or are as long as the host asks for. An attempt that
-    brings a megabyte or more starts the count of failures anew.
+    notice. After an attempt that brought a megabyte or more, failures are counted anew.
 
     Args:
         url: The URL.
@@ -72,13 +71,27 @@ def transfer(url: str, partial: Path, file: File) -> None:
                 failed_attempts = 0
             failed_attempts += 1
             cause = " ".join(str(error).split())  # In one line.
-            min_pause = _min_pause(error)
-            is_permanent = min_pause is None
-            pause = max(min_pause or 0.0, FIRST_PAUSE * 2 ** (failed_attempts - 1))
-            if is_permanent or failed_attempts == ATTEMPTS or pause > LONGEST_PAUSE:
+            pause = _pause_before_retry(error, failed_attempts)
+            if pause is None:
                 raise Unreachable(f"{url}: cannot be fetched: {cause}") from None
             print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
             time.sleep(pause)
+
+
+def _pause_before_retry(error: Exception, failed_attempts: int) -> float | None:
+    """Return how many seconds to wait before the next attempt of a download, or None to give up.
+
+    The pause doubles with each failure, or is as long as the host asks for.
+
+    Args:
+        error: The error of the last attempt.
+        failed_attempts: The number of failed attempts, at least 1.
+    """
+    min_pause = _min_pause(error)
+    if min_pause is None or failed_attempts == ATTEMPTS:
+        return None
+    pause = max(min_pause, FIRST_PAUSE * 2 ** (failed_attempts - 1))
+    return pause if pause <= LONGEST_PAUSE else None
 
 
 def _size(path: Path) -> int:
