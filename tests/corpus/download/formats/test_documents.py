@@ -1,86 +1,136 @@
-"""The format documents: what ends a document, joined and dropped sentences, and their counts."""
+"""The format documents: sentences are aligned within documents, which empty lines separate."""
 
 import pytest
-from test_formats import PAIRS, fault, read
 
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from corpora import TORTURE
+from parallel_formats import PAIRS, read_error, read_pairs
+
+SOURCES = [source for source, _ in PAIRS]
+TARGETS = [target for _, target in PAIRS]
 
 
-def sides(*documents):
-    """Two files with an empty line after each document."""
-    return [
-        "".join("".join(f"{line}\n" for line in text[side]) + "\n" for text in documents).encode()
-        for side in (0, 1)
-    ]
+def document_files(*documents):
+    """Return two files with an empty line after each document.
+
+    Args:
+        documents: The source lines and the target lines of each document.
+    """
+    files = [b"", b""]
+    for sides in documents:
+        for index, lines in enumerate(sides):
+            files[index] += "".join(f"{line}\n" for line in lines).encode() + b"\n"
+    return files
 
 
-def columns(pairs):
-    return [[pair[side] for pair in pairs] for side in (0, 1)]
+LONG_SENTENCE = "Dieser Satz hat keine Entsprechung und ist so lang, dass er auffällt."
+JOINED_TARGET = "The cat lies by the stove. When does the next train leave?"
 
 
-def test_pairs_stay_within_documents_and_counts_add_up():
-    source, target = columns(PAIRS)
-    long = "Dieser Satz hat keine Entsprechung und ist so lang, dass er auffällt."
-    joined = "The cat lies by the stove. When does the next train leave?"
-    documents = (source, [joined, *target[2:]]), ([long], []), ([], ["alone"]), ([], [])
+def files_with_joined_and_lost_sentences():
+    """Return files of four documents.
+
+    In the first one, a target translates two sources; the next two have one side; the last one is
+    empty.
+    """
+    return document_files(
+        (SOURCES, [JOINED_TARGET, *TARGETS[2:]]),
+        ([LONG_SENTENCE], []),
+        ([], ["alone"]),
+        ([], []),
+    )
+
+
+def test_two_sentences_that_one_sentence_translates_are_joined():
+    pairs = read_pairs("documents", *files_with_joined_and_lost_sentences())
+
+    assert pairs == [(f"{SOURCES[0]} {SOURCES[1]}", JOINED_TARGET), *PAIRS[2:]]
+
+
+def test_the_counts_contain_joined_and_dropped_sentences():
     counts = SetCounts()
-    found = read("documents", *sides(*documents), counts=counts)
-    assert found == [(f"{source[0]} {source[1]}", joined), *PAIRS[2:]]
+
+    read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
+
     assert counts.changed == {"2-1": 1}
     assert counts.dropped == {"1-0": 1, "0-1": 1}
-    assert counts.pairs_in == 2 and counts.pairs_out == 0  # those returned are the caller's
-    assert counts.samples["1-0"] == [{"pair": 4, "source": long, "target": ""}]
-    (sample,) = counts.samples["2-1"]
-    assert sample["source"] == f"{source[0]} | {source[1]}"
-    assert sample["new_source"] == f"{source[0]} {source[1]}"
+    # The reader counts only what it drops; its caller counts the pairs that it returns.
+    assert counts.pairs_in == 2
+    assert counts.pairs_out == 0
 
 
-@pytest.mark.parametrize("line", [" ", "\t", "\u3000 ", "\xa0", "\r", "\x0c"], ids=ascii)
-def test_a_line_of_white_space_ends_a_document(line):
-    files = sides(columns(PAIRS), columns(PAIRS[:2]))
-    blank = [file.replace(b"\n\n", f"\n{line}\n".encode()) for file in files]
-    assert read("documents", *blank) == read("documents", *files) == [*PAIRS, *PAIRS[:2]]
+def test_the_counts_contain_samples_of_joined_and_dropped_sentences():
+    counts = SetCounts()
+
+    read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
+
+    assert counts.samples["1-0"] == [{"pair": 4, "source": LONG_SENTENCE, "target": ""}]
+    assert len(counts.samples["2-1"]) == 1
+    joined_sample = counts.samples["2-1"][0]
+    assert joined_sample["source"] == f"{SOURCES[0]} | {SOURCES[1]}"
+    assert joined_sample["new_source"] == f"{SOURCES[0]} {SOURCES[1]}"
+
+
+@pytest.mark.parametrize("blank_line", ["", " ", "\t", "\u3000 ", "\xa0", "\r", "\x0c"], ids=ascii)
+def test_a_line_of_white_space_ends_a_document(blank_line):
+    files = document_files((SOURCES, TARGETS), (SOURCES[:2], TARGETS[:2]))
+    files = [content.replace(b"\n\n", f"\n{blank_line}\n".encode()) for content in files]
+
+    assert read_pairs("documents", *files) == [*PAIRS, *PAIRS[:2]]
 
 
 @pytest.mark.parametrize("character", TORTURE, ids=ascii)
-def test_a_character_in_a_line_ends_no_document(character):
-    text = [["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]] * 2
-    found = read("documents", *sides(text, columns(PAIRS)))
-    lost = ("\r", "\ufeff")  # at the end of a line and at the start of a file only
-    assert found[:2] == [("eins", "eins"), (f"zwei{character}drei vier",) * 2]
-    assert (
-        " ".join(pair.source for pair in found)
-        == " ".join([*text[0], *(pair.source for pair in PAIRS)])
-        or character in lost
-    )
-    assert found[-4:] == PAIRS
+def test_a_control_character_in_a_line_does_not_end_a_document(character):
+    lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
+
+    pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
+
+    assert pairs[0] == ("eins", "eins")
+    assert pairs[1] == (lines[1], lines[1])
+    assert pairs[-4:] == PAIRS
+
+
+# A carriage return is removed at the end of a line, and a byte order mark at the start of a file.
+@pytest.mark.parametrize(
+    "character", [char for char in TORTURE if char not in ("\r", "\ufeff")], ids=ascii
+)
+def test_no_control_character_in_a_line_is_lost(character):
+    lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
+
+    pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
+
+    # Sentences may have been joined by spaces.
+    assert " ".join(source for source, _ in pairs) == " ".join(lines + SOURCES)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
 def test_the_last_document_ends_at_the_end_of_the_file(end):
-    file = b"eins zwei\n\ndrei vier"
-    counts = SetCounts()
-    assert read("documents", file + end, file + b"\n", counts=counts) == [
-        ("eins zwei", "eins zwei"),
-        ("drei vier", "drei vier"),
-    ]
+    content = b"eins zwei\n\ndrei vier"
+
+    pairs = read_pairs("documents", content + end, content + b"\n")
+
+    assert pairs == [("eins zwei", "eins zwei"), ("drei vier", "drei vier")]
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "documents", "others"),
+    ("source", "target", "source_documents", "target_documents"),
     [
         (b"a\n\nb\n", b"a\nb\n", "2 documents", 1),
         (b"a\n", b"a\n\n\n", "1 document", 2),
         (b"", b"a\n", "0 documents", 1),
     ],
 )
-def test_different_numbers_of_documents_are_an_error(source, target, documents, others):
-    message = fault("documents", source, target)
+def test_different_numbers_of_documents_are_an_error(
+    source, target, source_documents, target_documents
+):
+    message = read_error("documents", source, target)
+
     assert message.startswith(
-        f"inputs/x.de has {documents} and inputs/x.en has {others}: not parallel"
+        f"inputs/x.de has {source_documents} and inputs/x.en has {target_documents}: not parallel"
     )
 
 
-def test_documents_without_a_pair_are_an_error():
-    assert "dropped: 1 by 0-1, 2 by 1-0" in fault("documents", b"a\nb\n\n\n", b"\na\n\n")
+def test_documents_that_all_have_an_empty_side_are_an_error():
+    message = read_error("documents", b"a\nb\n\n\n", b"\na\n\n")
+
+    assert "dropped: 1 by 0-1, 2 by 1-0" in message

@@ -1,7 +1,8 @@
+"""Every format of parallel text is read in the same way: what ends a line, what is an error."""
+
 import io
 import re
 import tracemalloc
-from html import escape
 from itertools import chain, repeat
 from typing import get_args
 
@@ -14,290 +15,321 @@ from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
+from parallel_formats import PAIRS, published_files, read_error, read_pairs, text_settings
 
 FORMATS = list(get_args(Format))
-PARALLEL = [name for name in FORMATS if name not in TWO_SIDED and name != "documents"]
-BY_LINES = ["plain", "documents", "tsv", "ted-tags"]
-MARKED_UP = ["sgml", "ted-xml", "tmx"]
-# Read by expat.
-XML = ["tmx"]
+# Formats with a file per language, whose sentences are not aligned.
+FORMATS_OF_TWO_FILES = [name for name in FORMATS if name not in TWO_SIDED and name != "documents"]
+# Formats with a sentence per line; in the others, line breaks in sentences become spaces.
+LINE_FORMATS = ["plain", "documents", "tsv", "ted-tags"]
+MARKUP_FORMATS = ["sgml", "ted-xml", "tmx"]
 
-PAIRS = [
-    Pair("Die Katze schläft.", "The cat lies by the stove."),
-    Pair("Wann fährt der nächste Zug?", "When does the next train leave?"),
-    Pair("Äpfel & Birnen", "Apples & pears"),
-    Pair("3 < 4, sagt er.", "3 < 4, he says."),
-]
-# What XML can say as it is.
-CHARACTERS = st.characters(
-    min_codepoint=0x20, exclude_categories=["Cs"], exclude_characters="\x7f\ufffe\uffff"
-)
-XML_TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
-# Where Python ends lines and this project does not.
+# Characters at which Python ends lines, but this project does not.
 LINE_ENDS_ELSEWHERE = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"]
 
 
-def text_of(name, columns=None):
-    files = {"source": File(path="inputs/x.de"), "target": File(path="inputs/x.en")}
-    if name in TWO_SIDED:
-        files = {"both": File(path="inputs/both")}
-    return Text("x", name, **files, columns=(columns or (1, 2)) if name == "tsv" else None)
+def expected_pairs(text_format, pairs=PAIRS):
+    """Return the pairs that must be read from the published files of a text."""
+    if text_format == "ted-tags":
+        # The title of a talk is a sentence, too.
+        return [Pair("Ofen", "Ofen"), *pairs]
+    return pairs
 
 
-def read(name, *contents, counts=None, columns=None):
-    text = text_of(name, columns)
-    counts, streams = counts or SetCounts(), [*map(io.BytesIO, contents)]
-    return list(read_text(text, streams, ("de", "en"), counts, []))
+def last_file_name(text_format):
+    """Return the name of the last file of a text in a format, as messages name it."""
+    return "inputs/both" if text_format in TWO_SIDED else "inputs/x.en"
 
 
-def fault(name, *contents, columns=None):
-    with pytest.raises(UserError) as error:
-        read(name, *contents, columns=columns)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+@pytest.mark.parametrize("text_format", FORMATS)
+def test_published_pairs_are_read_back(text_format):
+    assert read_pairs(text_format, *published_files(text_format)) == expected_pairs(text_format)
 
 
-def published(name, pairs=PAIRS):
-    """The files of a text in a format."""
-    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-    return [file.encode() for file in _WRITERS[name](*sides)]
-
-
-def sentences(name, pairs=PAIRS):
-    """The pairs that must be read from the published files."""
-    return [Pair("Ofen", "Ofen"), *pairs] if name == "ted-tags" else pairs
-
-
-def last_file(name):
-    return "inputs/both" if name in TWO_SIDED else "inputs/x.en"
-
-
-def _plain(source, target):
-    return ["".join(f"{line}\n" for line in side) for side in (source, target)]
-
-
-def _tsv(source, target):
-    return ["".join(f"{a}\t{b}\n" for a, b in zip(source, target, strict=True))]
-
-
-def _ted_tags(source, target):
-    head = "<url>http://x</url>\n<talkid>7</talkid>\n<title>Ofen</title>\n"
-    return [head + side for side in _plain(source, target)]
-
-
-def _docs(side):
-    segs = [f'<seg id="{number}"> {text} </seg>\n' for number, text in enumerate(side, 1)]
-    docs = zip(("a.1", "b.2"), (segs[:2], segs[2:]), strict=True)
-    return "".join(f'<doc docid="{id}">\n{"".join(segs)}</doc>\n' for id, segs in docs)
-
-
-def _sgml(source, target):
-    return [
-        f'<srcset setid="s" srclang="any">\n{_docs(source)}</srcset>\n',
-        f'<refset setid="s" srclang="any" trglang="en">\n{_docs(target)}</refset>\n',
-    ]
-
-
-def _ted_xml(source, target):
-    sides = [[escape(text) for text in side] for side in (source, target)]
-    return [f"<?xml version='1.0'?>\n<mteval>\n{set}</mteval>\n" for set in _sgml(*sides)]
-
-
-def _tmx(source, target):
-    units = "".join(
-        f'<tu>\n<tuv xml:lang="de"><seg>{escape(a)}</seg></tuv>\n'
-        f'<tuv xml:lang="en"><seg>{escape(b)}</seg></tuv>\n</tu>\n'
-        for a, b in zip(source, target, strict=True)
-    )
-    return [
-        '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
-        f'<header srclang="de"/>\n<body>\n{units}</body>\n</tmx>\n'
-    ]
-
-
-_WRITERS = {
-    "plain": _plain,
-    "documents": _plain,
-    "tsv": _tsv,
-    "ted-tags": _ted_tags,
-    "sgml": _sgml,
-    "ted-xml": _ted_xml,
-    "tmx": _tmx,
-}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_pairs_are_read_back(name):
+@pytest.mark.parametrize(
+    ("text_format", "dropped"),
+    # ted-tags has lines with the URL and the number of each talk.
+    [(name, {"metadata": 2} if name == "ted-tags" else {}) for name in FORMATS],
+)
+def test_only_lines_with_metadata_are_dropped(text_format, dropped):
     counts = SetCounts()
-    assert read(name, *published(name), counts=counts) == sentences(name)
-    assert counts.dropped == ({"metadata": 2} if name == "ted-tags" else {})
+
+    read_pairs(text_format, *published_files(text_format), counts=counts)
+
+    assert counts.dropped == dropped
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_byte_order_marks_and_carriage_returns_at_line_ends_are_taken_off(name):
-    files = [b"\xef\xbb\xbf" + file.replace(b"\n", b"\r\n") for file in published(name)]
-    assert read(name, *files) == sentences(name)
+@pytest.mark.parametrize("text_format", FORMATS)
+def test_byte_order_marks_and_carriage_returns_at_line_ends_are_removed(text_format):
+    byte_order_mark = b"\xef\xbb\xbf"
+    files_of_windows = []
+    for content in published_files(text_format):
+        files_of_windows.append(byte_order_mark + content.replace(b"\n", b"\r\n"))
+
+    assert read_pairs(text_format, *files_of_windows) == expected_pairs(text_format)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_files_without_a_sentence_are_an_error(name):
-    files = [file.replace(b"<title>Ofen</title>\n", b"") for file in published(name, [])]
-    message = fault(name, *files)
-    assert last_file(name) in message
+@pytest.mark.parametrize("text_format", FORMATS)
+def test_files_without_a_sentence_are_an_error(text_format):
+    files = []
+    for content in published_files(text_format, pairs=[]):
+        # The title of a talk is a sentence, too.
+        files.append(content.replace(b"<title>Ofen</title>\n", b""))
+
+    message = read_error(text_format, *files)
+
+    assert last_file_name(text_format) in message
     assert "no pairs" in message
 
 
-@pytest.mark.parametrize("name", MARKED_UP)
-def test_a_file_that_is_cut_short_is_an_error_wherever_it_is_cut(name):
-    *first, last = published(name)
-    last = last.rstrip(b"\n").removesuffix(b"\n</mteval>")  # after it, no sentence is missing
-    for length in range(len(last)):
-        assert last_file(name) in fault(name, *first, last[:length])
-    assert read(name, *first, last) == sentences(name)
+@pytest.mark.parametrize("text_format", MARKUP_FORMATS)
+def test_a_file_that_is_cut_short_anywhere_is_an_error(text_format):
+    files = published_files(text_format)
+    last_file = files.pop()
+    # Without the last element, no sentence is missing.
+    last_file = last_file.rstrip(b"\n").removesuffix(b"\n</mteval>")
+
+    assert read_pairs(text_format, *files, last_file) == expected_pairs(text_format)
+    for length in range(len(last_file)):
+        message = read_error(text_format, *files, last_file[:length])
+        assert last_file_name(text_format) in message
 
 
-@pytest.mark.parametrize("name", PARALLEL)
-def test_sides_of_different_length_are_an_error_that_names_both(name):
-    files, fewer = published(name), published(name, PAIRS[:-1])
-    for sides in ((files[0], fewer[1]), (fewer[0], files[1])):
-        message = fault(name, *sides)
-        assert "inputs/x.de" in message
-        assert "inputs/x.en" in message
-        assert "not parallel" in message
+@pytest.mark.parametrize("text_format", FORMATS_OF_TWO_FILES)
+@pytest.mark.parametrize("shorter_side", [0, 1], ids=["source is shorter", "target is shorter"])
+def test_sides_of_different_length_are_an_error_that_names_both_files(text_format, shorter_side):
+    files = published_files(text_format)
+    files[shorter_side] = published_files(text_format, PAIRS[:-1])[shorter_side]
+
+    message = read_error(text_format, *files)
+
+    assert "inputs/x.de" in message
+    assert "inputs/x.en" in message
+    assert "not parallel" in message
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_latin_1_is_an_error_at_its_line(name):
-    file = published(name)[0]
-    line = file[: file.index("schläft".encode())].count(b"\n") + 1
-    message = fault(name, file.decode().encode("latin-1"), *published(name)[1:])
-    if name in XML:
-        assert message.startswith("inputs/both: not sound XML: ") and f": line {line}," in message
-        return
-    first = "inputs/both" if name in TWO_SIDED else "inputs/x.de"
-    assert message.startswith(f"{first}:{line}: ")
+def line_number(content, word):
+    """Return the number of the first line with a word, counted from 1."""
+    return content[: content.index(word.encode())].count(b"\n") + 1
+
+
+@pytest.mark.parametrize("text_format", [name for name in FORMATS if name != "tmx"])
+def test_a_file_in_latin_1_is_an_error_that_names_the_line(text_format):
+    files = published_files(text_format)
+    number = line_number(files[0], "schläft")
+    files[0] = files[0].decode().encode("latin-1")
+
+    message = read_error(text_format, *files)
+
+    first_file_name = "inputs/both" if text_format in TWO_SIDED else "inputs/x.de"
+    assert message.startswith(f"{first_file_name}:{number}: ")
     assert "is 0xe4: not UTF-8; as CP1252 it reads '" in message
 
 
-@pytest.mark.parametrize("character", ["\0", *LINE_ENDS_ELSEWHERE], ids=ascii)
-@pytest.mark.parametrize("name", FORMATS)
-def test_control_characters_neither_break_lines_nor_get_lost_by_the_line(name, character):
+def test_a_tmx_file_in_latin_1_that_declares_no_encoding_is_an_error_of_xml():
+    content = published_files("tmx")[0]
+    number = line_number(content, "schläft")
+
+    message = read_error("tmx", content.decode().encode("latin-1"))
+
+    assert message.startswith("inputs/both: not sound XML: ")
+    assert f": line {number}," in message
+
+
+CONTROL_CHARACTERS = ["\0", *LINE_ENDS_ELSEWHERE]
+
+
+@pytest.mark.parametrize("character", CONTROL_CHARACTERS, ids=ascii)
+@pytest.mark.parametrize("text_format", LINE_FORMATS)
+def test_a_control_character_in_a_line_is_kept(text_format, character):
     pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
-    if name in XML and character < " " and character != "\r":
-        assert "(invalid token)" in fault(name, *published(name, pairs))
-        return
-    found = read(name, *published(name, pairs))
-    assert len(found) == len(sentences(name, pairs))
-    folded = name not in BY_LINES and (character.isspace() if name != "tmx" else character == "\r")
-    assert Pair("eins zwei" if folded else pairs[0].source, "one two") in found
+
+    pairs_read = read_pairs(text_format, *published_files(text_format, pairs))
+
+    assert len(pairs_read) == len(expected_pairs(text_format, pairs))
+    assert pairs[0] in pairs_read
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_half_of_a_surrogate_pair_in_utf_8_is_an_error(name):
-    *first, last = published(name)
-    assert last_file(name) in fault(name, *first, last.replace(b"stove", b"\xed\xa0\x80"))
+@pytest.mark.parametrize("character", CONTROL_CHARACTERS, ids=ascii)
+@pytest.mark.parametrize("text_format", ["sgml", "ted-xml"])
+def test_white_space_in_a_sentence_for_mteval_becomes_a_space(text_format, character):
+    pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
+
+    pairs_read = read_pairs(text_format, *published_files(text_format, pairs))
+
+    separator = " " if character.isspace() else character
+    assert len(pairs_read) == len(pairs)
+    assert Pair(f"eins{separator}zwei", "one two") in pairs_read
 
 
-# The sentences of documents are aligned, and their lengths decide what is left out.
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "documents"])
-def test_a_sentence_may_have_millions_of_characters(name):
-    long = Pair("ä" * 2_000_000, "b c " * 500_000 + "d")
-    pairs = [PAIRS[0], long, PAIRS[1]]
-    assert read(name, *published(name, pairs)) == sentences(name, pairs)
+@pytest.mark.parametrize(
+    ("character", "separator"),
+    [("\r", " "), ("\x85", "\x85"), ("\u2028", "\u2028"), ("\u2029", "\u2029")],
+    ids=ascii,
+)
+def test_in_tmx_only_the_white_space_of_xml_becomes_a_space(character, separator):
+    pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
+
+    pairs_read = read_pairs("tmx", *published_files("tmx", pairs))
+
+    assert len(pairs_read) == len(pairs)
+    assert Pair(f"eins{separator}zwei", "one two") in pairs_read
+
+
+@pytest.mark.parametrize("character", ["\0", "\x0b", "\x0c", "\x1c", "\x1e"], ids=ascii)
+def test_in_tmx_a_control_character_is_an_error_of_xml(character):
+    pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
+
+    assert "(invalid token)" in read_error("tmx", *published_files("tmx", pairs))
+
+
+@pytest.mark.parametrize("text_format", FORMATS)
+def test_half_of_a_surrogate_pair_in_utf_8_is_an_error(text_format):
+    files = published_files(text_format)
+    files[-1] = files[-1].replace(b"stove", b"\xed\xa0\x80")
+
+    assert last_file_name(text_format) in read_error(text_format, *files)
+
+
+# Sentences of documents are aligned by their lengths, so that a long one would be dropped.
+@pytest.mark.parametrize("text_format", [name for name in FORMATS if name != "documents"])
+def test_a_sentence_may_have_millions_of_characters(text_format):
+    long_pair = Pair("ä" * 2_000_000, "b c " * 500_000 + "d")
+    pairs = [PAIRS[0], long_pair, PAIRS[1]]
+
+    pairs_read = read_pairs(text_format, *published_files(text_format, pairs))
+
+    assert pairs_read == expected_pairs(text_format, pairs)
 
 
 class RepeatedFile(io.RawIOBase):
     """A file of which a part is repeated; it is never in memory as a whole."""
 
     def __init__(self, head, body, tail, times):
+        """Create a file of a head, a body that is repeated some times, and a tail."""
         self._parts = chain([head], repeat(body, times), [tail])
-        self._rest = b""
+        self._remaining = b""
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        while not self._rest:
+        """Read bytes into a buffer, and return their number; 0 at the end of the file."""
+        while not self._remaining:
             part = next(self._parts, None)
             if part is None:
                 return 0
-            self._rest = part
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
+            self._remaining = part
+        size = min(len(buffer), len(self._remaining))
+        buffer[:size] = self._remaining[:size]
+        self._remaining = self._remaining[size:]
         return size
 
 
-def peak_memory(name, times):
-    """Bytes of memory that reading takes at most, of files `times` as long as published ones."""
+def peak_memory(text_format, times):
+    """Return the bytes of memory that reading files takes which repeat the published ones."""
     streams = []
-    for file in published(name):
-        units = re.fullmatch(rb"(.*?)(<tu>.*</tu>\n)(.*)", file, re.DOTALL)
-        head, body, tail = units.groups() if units else (b"", file, b"")
+    for content in published_files(text_format):
+        head, body, tail = b"", content, b""
+        # Only the units of a TMX file may be repeated.
+        units = re.fullmatch(rb"(.*?)(<tu>.*</tu>\n)(.*)", content, re.DOTALL)
+        if units:
+            head, body, tail = units.groups()
         streams.append(io.BufferedReader(RepeatedFile(head, body, tail, times)))
-    text = text_of(name)
+    text = text_settings(text_format)
     tracemalloc.start()
     try:
         pairs = read_text(text, streams, ("de", "en"), SetCounts(), [])
-        assert sum(1 for _ in pairs) == times * len(sentences(name))
-        return tracemalloc.get_traced_memory()[1]
+        assert sum(1 for _ in pairs) == times * len(expected_pairs(text_format))
+        _, peak = tracemalloc.get_traced_memory()
+        return peak
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["plain", "tsv", "ted-tags", "tmx"])
-def test_memory_does_not_grow_with_the_file(name):
-    """Documents, sgml and ted-xml are read as a whole."""
-    few, many = peak_memory(name, 300), peak_memory(name, 3000)
-    assert many < few + 100_000
+# Files of documents, sgml and ted-xml are read as a whole.
+@pytest.mark.parametrize("text_format", ["plain", "tsv", "ted-tags", "tmx"])
+def test_memory_does_not_grow_with_the_file(text_format):
+    memory_of_short_file = peak_memory(text_format, times=300)
+    memory_of_long_file = peak_memory(text_format, times=3000)
+
+    assert memory_of_long_file < memory_of_short_file + 100_000
 
 
-@given(name=st.sampled_from(FORMATS), data=st.data())
-def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
-    files = published(name)
-    which = data.draw(st.integers(0, len(files) - 1))
-    file = files[which]
-    start = data.draw(st.integers(0, len(file)))
-    stop = data.draw(st.integers(start, min(start + 20, len(file))))
-    files[which] = file[:start] + data.draw(st.binary(max_size=20)) + file[stop:]
+@given(text_format=st.sampled_from(FORMATS), data=st.data())
+def test_a_file_with_damage_anywhere_gives_pairs_of_lines_or_one_error(text_format, data):
+    files = published_files(text_format)
+    file_index = data.draw(st.integers(0, len(files) - 1))
+    content = files[file_index]
+    # Replace up to 20 bytes by up to 20 others.
+    start = data.draw(st.integers(0, len(content)))
+    stop = data.draw(st.integers(start, min(start + 20, len(content))))
+    replacement = data.draw(st.binary(max_size=20))
+    files[file_index] = content[:start] + replacement + content[stop:]
+
     try:
-        found = read(name, *files)
+        pairs = read_pairs(text_format, *files)
     except UserError as error:
         assert "inputs/" in str(error)
         assert "\n" not in str(error)
     else:
-        assert not any("\n" in sentence for pair in found for sentence in pair)
+        for source, target in pairs:
+            assert "\n" not in source
+            assert "\n" not in target
 
 
 @pytest.mark.parametrize(
-    ("side", "made", "expected"),
+    ("given_side", "synthetic_side", "expected"),
     [
         ("source", "target", [Pair("eins", ""), Pair("zwei", "")]),
         ("target", "source", [Pair("", "eins"), Pair("", "zwei")]),
     ],
 )
-def test_the_side_that_a_system_translates_is_empty(side, made, expected):
-    text = Text("x", "plain", **{side: File(path="inputs/x")})
-    assert text.synthetic_side == made
+def test_the_side_that_a_system_will_translate_is_empty(given_side, synthetic_side, expected):
+    text = Text("x", "plain", **{given_side: File(path="inputs/x")})
+
     pairs = read_text(text, [io.BytesIO(b"eins\nzwei\n")], ("de", "en"), SetCounts(), [])
+
+    assert text.synthetic_side == synthetic_side
     assert list(pairs) == expected
 
 
-def test_columns_by_their_names_are_those_of_the_first_line():
-    content = b"id\tEnglish\t German \n1\tone\teins\n2\ttwo\tzwei\n"
-    pairs = [Pair("eins", "one"), Pair("zwei", "two")]
-    assert read("tsv", content, columns=("German", "English")) == pairs
-    assert read("tsv", content, columns=(3, 2)) == [Pair(" German ", "English"), *pairs]
+TABLE_WITH_HEADER = b"id\tEnglish\t German \n1\tone\teins\n2\ttwo\tzwei\n"
+
+
+def test_columns_chosen_by_their_names_have_a_header():
+    pairs = read_pairs("tsv", TABLE_WITH_HEADER, columns=("German", "English"))
+
+    assert pairs == [Pair("eins", "one"), Pair("zwei", "two")]
+
+
+def test_columns_chosen_by_their_numbers_have_no_header():
+    pairs = read_pairs("tsv", TABLE_WITH_HEADER, columns=(3, 2))
+
+    assert pairs == [Pair(" German ", "English"), Pair("eins", "one"), Pair("zwei", "two")]
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "message"),
     [
-        (b"English\tGerman\tGerman", "inputs/both:1: 2 columns are named 'German'; use numbers."),
-        (b"English\tFrench", "inputs/both:1: no column is named 'German'. Columns: 'English', 'F"),
-        (b"", "inputs/both:1: no column is named 'German'. Columns: ''"),
+        pytest.param(
+            b"English\tGerman\tGerman",
+            "inputs/both:1: 2 columns are named 'German'; use numbers.",
+            id="two columns of that name",
+        ),
+        pytest.param(
+            b"English\tFrench",
+            "inputs/both:1: no column is named 'German'. Columns: 'English', 'F",
+            id="no column of that name",
+        ),
+        pytest.param(
+            b"",
+            "inputs/both:1: no column is named 'German'. Columns: ''",
+            id="empty header",
+        ),
     ],
 )
-def test_a_name_that_is_not_one_column_is_refused(header, said):
+def test_a_name_that_is_not_the_name_of_one_column_is_refused(header, message):
     content = header + b"\none\teins\tx\n"
-    assert fault("tsv", content, columns=("German", "English")).startswith(said)
+
+    assert read_error("tsv", content, columns=("German", "English")).startswith(message)

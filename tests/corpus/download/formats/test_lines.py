@@ -1,107 +1,157 @@
+"""Formats with a sentence or a pair per line: plain, tsv and ted-tags."""
+
 from itertools import zip_longest
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_formats import fault, read
 
 from bleuprint.corpus.steps.filter_stats import SetCounts
+from parallel_formats import read_error, read_pairs
 
-# Any sentence a line can hold; NULs have a test of their own, since many of them are UTF-16.
+# Any sentence that a line can contain. Null bytes have a test of their own, because a file with
+# many of them is taken for UTF-16.
 SENTENCES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n"))
 FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\t"))
 
 
-def as_published(content):
-    """The lines of a file, slowly."""
+def lines_of(content):
+    """Return the lines of a file by a simple algorithm.
+
+    A newline ends a line; a carriage return before it is removed, and a byte order mark at the
+    start of the file. The last line may lack a newline, and then keeps its carriage return.
+    """
     lines = content.removeprefix("\ufeff".encode()).split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-        ended = len(lines)
-    else:
-        ended = len(lines) - 1
-    return [
-        (line.removesuffix(b"\r") if number < ended else line).decode()
-        for number, line in enumerate(lines)
-    ]
+    last_line = lines.pop()
+    lines = [line.removesuffix(b"\r") for line in lines]
+    if last_line != b"":
+        lines.append(last_line)
+    return [line.decode() for line in lines]
 
 
 @given(
     pairs=st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1),
-    end=st.sampled_from([b"\n", b"\r\n"]),
+    line_end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_any_two_files_of_utf_8_are_read_line_by_line(pairs, end):
-    files = [b"".join(text.encode() + end for text in side) for side in zip(*pairs, strict=True)]
-    found = read("plain", *files)
-    assert found == list(zip(*map(as_published, files), strict=True))
-    if not any(text.startswith("\ufeff") or text.endswith("\r") for pair in pairs for text in pair):
-        assert found == pairs
+def test_any_two_files_in_utf_8_are_read_line_by_line(pairs, line_end):
+    source_file = "".join(source + line_end for source, _ in pairs).encode()
+    target_file = "".join(target + line_end for _, target in pairs).encode()
+
+    pairs_read = read_pairs("plain", source_file, target_file)
+
+    expected = list(zip(lines_of(source_file), lines_of(target_file), strict=True))
+    assert pairs_read == expected
 
 
-@given(rows=st.lists(st.tuples(FIELDS, FIELDS, FIELDS), min_size=1), last=st.booleans())
-def test_any_columns_of_utf_8_are_read(rows, last):
-    file = "\n".join("\t".join(row) for row in rows).encode() + (b"\n" if last else b"")
-    wanted = [tuple(line.split("\t")) for line in as_published(file)]
-    assume(b"\n" in file or b"\r" not in file)
-    if wanted and len(wanted[-1]) == 3:
-        assert read("tsv", file, columns=(3, 1)) == [(row[2], row[0]) for row in wanted]
+@given(
+    pairs=st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_sentences_without_byte_order_mark_and_carriage_return_are_read_unchanged(pairs, line_end):
+    for source, target in pairs:
+        assume(not source.startswith("\ufeff"))
+        assume(not target.startswith("\ufeff"))
+        assume(not source.endswith("\r"))
+        assume(not target.endswith("\r"))
+    source_file = "".join(source + line_end for source, _ in pairs).encode()
+    target_file = "".join(target + line_end for _, target in pairs).encode()
+
+    assert read_pairs("plain", source_file, target_file) == pairs
 
 
-def test_only_a_return_before_a_line_break_goes_and_only_one_byte_order_mark():
+@given(rows=st.lists(st.tuples(FIELDS, FIELDS, FIELDS), min_size=1), has_last_newline=st.booleans())
+def test_any_table_in_utf_8_is_read_by_its_columns(rows, has_last_newline):
+    content = "\n".join("\t".join(row) for row in rows).encode()
+    if has_last_newline:
+        content += b"\n"
+    # Without newlines, carriage returns are taken for the line ends of an old Mac.
+    assume(b"\n" in content or b"\r" not in content)
+    expected_rows = [line.split("\t") for line in lines_of(content)]
+    # An empty last line without newline is no line.
+    assume(expected_rows and len(expected_rows[-1]) == 3)
+
+    pairs = read_pairs("tsv", content, columns=(3, 1))
+
+    assert pairs == [(third, first) for first, _, third in expected_rows]
+
+
+def test_of_several_byte_order_marks_and_carriage_returns_one_is_removed():
+    """One mark is removed at the start of a file, and one return before each newline."""
     mark = "\ufeff".encode()
-    files = mark * 2 + b"a\rb\r\r\n" + mark + b"c\r\n\r", b"x\ny\nz\n"
-    assert read("plain", *files) == [("\ufeffa\rb\r", "x"), ("\ufeffc", "y"), ("\r", "z")]
+    source_file = mark + mark + b"a\rb\r\r\n" + mark + b"c\r\n\r"
+    target_file = b"x\ny\nz\n"
+
+    pairs = read_pairs("plain", source_file, target_file)
+
+    assert pairs == [("\ufeffa\rb\r", "x"), ("\ufeffc", "y"), ("\r", "z")]
 
 
-def test_lines_of_old_macs_are_no_single_line():
-    message = fault("tsv", b"Guten Tag.\tGood day.\rDanke\tThanks\r", columns=(1, 2))
+def test_a_file_with_the_line_ends_of_old_macs_is_an_error_with_a_command():
+    message = read_error("tsv", b"Guten Tag.\tGood day.\rDanke\tThanks\r", columns=(1, 2))
+
     assert message == (
         r"inputs/both: its lines end in \r alone, as on old Macs: tr '\r' '\n' < OLD > NEW"
     )
-    for content in (b"a\rb\n", b"a\nb\rc", b"a"):
-        assert len(read("plain", content, content)) == content.count(b"\n") + (content[-1] != 10)
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_byte_that_is_not_utf_8_is_named_far_down_in_a_file(side):
+@pytest.mark.parametrize(("content", "line_count"), [(b"a\rb\n", 1), (b"a\nb\rc", 2), (b"a", 1)])
+def test_a_file_with_a_newline_or_without_carriage_return_is_not_from_an_old_mac(
+    content, line_count
+):
+    assert len(read_pairs("plain", content, content)) == line_count
+
+
+@pytest.mark.parametrize(("side", "name"), [(0, "inputs/x.de"), (1, "inputs/x.en")])
+def test_a_byte_that_is_not_utf_8_is_named_with_its_line(side, name):
     files = [b"x\n" * 3001, b"x\n" * 3001]
     files[side] = b"x\n" * 3000 + b"a\x80\n"
-    name = ("inputs/x.de", "inputs/x.en")[side]
-    assert fault("plain", *files).startswith(f"{name}:3001: byte 2 of the line is 0x80")
+
+    message = read_error("plain", *files)
+
+    assert message.startswith(f"{name}:3001: byte 2 of the line is 0x80")
 
 
 @pytest.mark.parametrize(
-    ("numbers", "lines"),
+    ("source_lines", "target_lines", "counts"),
     [
-        ((3, 1), "3 lines"),
-        ((1, 3), "1 line"),
-        ((0, 2), "0 lines"),
-        ((2, 0), "2 lines"),
-        ((2, 3), "2 lines"),
-        ((1001, 7), "1,001 lines"),
+        (3, 1, "inputs/x.de has 3 lines and inputs/x.en has 1"),
+        (1, 3, "inputs/x.de has 1 line and inputs/x.en has 3"),
+        (0, 2, "inputs/x.de has 0 lines and inputs/x.en has 2"),
+        (2, 0, "inputs/x.de has 2 lines and inputs/x.en has 0"),
+        (2, 3, "inputs/x.de has 2 lines and inputs/x.en has 3"),
+        (1001, 7, "inputs/x.de has 1,001 lines and inputs/x.en has 7"),
     ],
 )
-def test_files_of_different_length_are_named_with_their_counts(numbers, lines):
-    message = fault("plain", b"a\n" * numbers[0], b"b\n" * numbers[1])
-    assert message == (f"inputs/x.de has {lines} and inputs/x.en has {numbers[1]}: not parallel")
+def test_files_with_different_numbers_of_lines_are_an_error_with_both_numbers(
+    source_lines, target_lines, counts
+):
+    message = read_error("plain", b"a\n" * source_lines, b"b\n" * target_lines)
+
+    assert message == f"{counts}: not parallel"
 
 
 @pytest.mark.parametrize(
-    ("content", "number", "found"),
-    [(b"a\tb\tc\na\tb\n", 2, 2), (b"a\tb\tc\n\n", 2, 1), (b"a b c\n", 1, 1)],
+    ("content", "line", "column_count"),
+    [
+        pytest.param(b"a\tb\tc\na\tb\n", 2, 2, id="second line with two columns"),
+        pytest.param(b"a\tb\tc\n\n", 2, 1, id="empty second line"),
+        pytest.param(b"a b c\n", 1, 1, id="spaces in place of tabs"),
+    ],
 )
-def test_a_row_that_lacks_a_column_is_named(content, number, found):
-    message = fault("tsv", content, columns=(1, 3))
+def test_a_line_without_a_requested_column_is_an_error(content, line, column_count):
+    message = read_error("tsv", content, columns=(1, 3))
+
     assert message == (
-        f"inputs/both:{number}: columns 1 and 3 are needed, and the line has {found}"
+        f"inputs/both:{line}: columns 1 and 3 are needed, and the line has {column_count}"
     )
 
 
-def test_quotes_are_text_and_further_columns_go_by():
-    assert read("tsv", b'"a\tb"\t"c"\t\td\r\n', columns=(2, 1)) == [('b"', '"a')]
+def test_quotation_marks_in_a_table_are_text_and_other_columns_are_ignored():
+    """CSV readers would take the quotation marks for the limits of fields."""
+    assert read_pairs("tsv", b'"a\tb"\t"c"\t\td\r\n', columns=(2, 1)) == [('b"', '"a')]
 
 
-# Talks as in train.tags.de-en: described in both languages, on lines of the same kind.
+# Two talks as in train.tags.de-en: both languages have metadata on the same lines.
 TALKS = (
     "<url>http://x/1</url>\n<keywords>talks, Meer</keywords>\n<speaker>A. B.</speaker>\n"
     "<talkid>1</talkid>\n<title>A. B.: {}</title>\n<description>TED Talk: {}</description>\n"
@@ -110,52 +160,71 @@ TALKS = (
     '<doc docid="2" genre="lectures">\n<url>http://x/2</url>\n<title></title>\n'
     "<description> </description>\n{} < {}\n</doc>\n"
 )
+METADATA_TAGS = [
+    "<url>",
+    "<talkid>",
+    "<keywords>",
+    "<speaker>",
+    "<reviewer",
+    "<translator",
+    "<doc",
+    "</doc>",
+]
 
 
-def of_shell_script(text):
-    """What fairseq's pipeline of grep and sed makes of a file, slowly."""
-    lines = text.removesuffix("\n").split("\n")
-    for word in (
-        "<url>",
-        "<talkid>",
-        "<keywords>",
-        "<speaker>",
-        "<reviewer",
-        "<translator",
-        "<doc",
-    ):
-        lines = [line for line in lines if word not in line]
-    lines = [line for line in lines if "</doc>" not in line]
-    for tag in ("<title>", "</title>", "<description>", "</description>"):
-        lines = [line.replace(tag, "") for line in lines]
+def lines_of_fairseq(text):
+    """Return what the grep and sed commands of fairseq's prepare-iwslt14.sh make of a file."""
+    lines = []
+    for line in text.removesuffix("\n").split("\n"):
+        if any(tag in line for tag in METADATA_TAGS):
+            continue
+        for tag in ("<title>", "</title>", "<description>", "</description>"):
+            line = line.replace(tag, "")
+        lines.append(line)
     return lines
 
 
-def test_talks_are_read_as_by_fairseqs_script():
-    source = TALKS.format("Das Meer", "wie es <title> lebt", "Danke.", "Es & ich", "3", "4")
-    target = TALKS.format("The sea", "how it lives", "Thanks. ", "Me\tand it", "3", "4")
+GERMAN_TALKS = TALKS.format("Das Meer", "wie es <title> lebt", "Danke.", "Es & ich", "3", "4")
+ENGLISH_TALKS = TALKS.format("The sea", "how it lives", "Thanks. ", "Me\tand it", "3", "4")
+
+
+def test_talks_are_read_as_by_the_script_of_fairseq():
+    pairs = read_pairs("ted-tags", GERMAN_TALKS.encode(), ENGLISH_TALKS.encode())
+
+    expected = zip_longest(lines_of_fairseq(GERMAN_TALKS), lines_of_fairseq(ENGLISH_TALKS))
+    assert pairs == list(expected)
+
+
+def test_titles_and_descriptions_of_talks_are_sentences_and_other_metadata_is_dropped():
     counts = SetCounts()
-    found = read("ted-tags", source.encode(), target.encode(), counts=counts)
-    assert found == list(zip_longest(of_shell_script(source), of_shell_script(target)))
-    assert found[:3] == [
+
+    pairs = read_pairs("ted-tags", GERMAN_TALKS.encode(), ENGLISH_TALKS.encode(), counts=counts)
+
+    assert pairs[:3] == [
         ("A. B.: Das Meer", "A. B.: The sea"),
         ("TED Talk: wie es  lebt", "TED Talk: how it lives"),
         (" Danke.", " Thanks. "),
     ]
-    assert ("", "") in found
+    # The title of the second talk is empty.
+    assert ("", "") in pairs
     assert counts.dropped == {"metadata": 9}
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "kinds"),
+    ("source", "target", "source_kind", "target_kind"),
     [
-        ("<url>x</url>", "Danke.", ("<url>", "a sentence")),
-        ("Danke.", "<reviewer href='x'>A</reviewer>", ("a sentence", "<reviewer>")),
-        ("<url>x</url>", "<talkid>1</talkid>", ("<url>", "<talkid>")),
-        ("<title>x</title>", "<description>y</description>", ("<title>", "<description>")),
-        ("<title>x</title>", "y", ("<title>", "a sentence")),
+        ("<url>x</url>", "Danke.", "<url>", "a sentence"),
+        ("Danke.", "<reviewer href='x'>A</reviewer>", "a sentence", "<reviewer>"),
+        ("<url>x</url>", "<talkid>1</talkid>", "<url>", "<talkid>"),
+        ("<title>x</title>", "<description>y</description>", "<title>", "<description>"),
+        ("<title>x</title>", "y", "<title>", "a sentence"),
     ],
 )
-def test_lines_of_different_kinds_are_not_parallel(source, target, kinds):
-    message = fault("ted-tags", f"a\n{source}\n".encode(), f"b\n{target}\n".encode())
-    assert message == f"inputs/x.de:2: {kinds[0]}, but inputs/x.en:2: {kinds[1]}: not parallel"
+def test_a_line_with_different_tags_on_both_sides_is_an_error(
+    source, target, source_kind, target_kind
+):
+    message = read_error("ted-tags", f"a\n{source}\n".encode(), f"b\n{target}\n".encode())
+
+    assert message == (
+        f"inputs/x.de:2: {source_kind}, but inputs/x.en:2: {target_kind}: not parallel"
+    )

@@ -1,4 +1,4 @@
-"""The test sets for mteval: sgml and ted-xml."""
+"""Test sets with markup for the scoring program mteval: the formats sgml and ted-xml."""
 
 from html import escape
 from xml.etree import ElementTree
@@ -7,125 +7,187 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
-from test_formats import XML_TEXTS, fault, published, read
+
+from parallel_formats import XML_TEXTS, published_files, read_error, read_pairs
 
 
-def of_sacrebleu(folder, content):
-    """The sentences of a file as sacreBLEU's own reader has them."""
-    raw, text = folder / "raw", folder / "text"
-    raw.write_bytes(content)
-    FakeSGMLDataset("x", ["x"], "", "")._convert_format(str(raw), str(text))
-    return text.read_bytes().decode().split("\n")[:-1]
+def sgml_file(root_element, sentences):
+    """Return an SGML file of one document, in the form of WMT."""
+    segments = []
+    for number, sentence in enumerate(sentences, 1):
+        segments.append(f'<seg id="{number}">{sentence}</seg>\n')
+    return (
+        f'<{root_element} setid="newstest" srclang="any">\n<doc sysid="ref" docid="x.1">\n<p>\n'
+        f"{''.join(segments)}</p>\n</doc>\n</{root_element}>\n"
+    ).encode()
+
+
+def sentences_of_sacrebleu(folder, content):
+    """Return the sentences of an SGML file as sacreBLEU's own reader writes them."""
+    sgml_path = folder / "file.sgm"
+    sgml_path.write_bytes(content)
+    text_path = folder / "file.txt"
+    FakeSGMLDataset("x", ["x"], "", "")._convert_format(str(sgml_path), str(text_path))
+    return text_path.read_bytes().decode().split("\n")[:-1]
 
 
 def test_sgml_is_read_as_by_sacrebleu(tmp_path):
-    source = [
+    """Entities stay as they are, spaces are folded, and tags in a sentence are kept."""
+    sources = [
         "Bell & Co. sagt &quot;3 &lt; 4&quot; &amp; so",
         "  zwei\u00a0 Wörter\t\u3000in  <b>Eile</b> ",
         "a < b > c <segment> <docs> </p>",
         "",
         "\x85 \x1c U+2028:\u2028 U+200B:\u200b",
     ]
-    target = [f"{text} (en)" for text in source]
-    sides = [
-        f'<{root} setid="newstest" srclang="any">\n<doc sysid="ref" docid="x.1">\n<p>\n'
-        + "".join(f'<seg id="{id}">{text}</seg>\n' for id, text in enumerate(side, 1))
-        + f"</p>\n</doc>\n</{root}>\n"
-        for root, side in (("srcset", source), ("refset", target))
-    ]
-    files = [side.encode() for side in sides]
-    wanted = list(zip(*(of_sacrebleu(tmp_path, file) for file in files), strict=True))
-    assert read("sgml", *files) == wanted
-    assert wanted[0][0] == source[0]
-    assert wanted[1][0] == "zwei Wörter in <b>Eile</b>"
+    targets = [f"{source} (en)" for source in sources]
+    source_file = sgml_file("srcset", sources)
+    target_file = sgml_file("refset", targets)
+
+    pairs = read_pairs("sgml", source_file, target_file)
+
+    expected_sources = sentences_of_sacrebleu(tmp_path, source_file)
+    expected_targets = sentences_of_sacrebleu(tmp_path, target_file)
+    assert pairs == list(zip(expected_sources, expected_targets, strict=True))
+    assert expected_sources[0] == sources[0]
+    assert expected_sources[1] == "zwei Wörter in <b>Eile</b>"
 
 
-def test_sgml_tags_may_be_in_capitals_and_tags_and_sentences_over_several_lines():
-    source = (
+def test_sgml_tags_may_be_in_capitals_and_extend_over_several_lines():
+    source_file = (
         b"<SRCSET srclang=de><DOC\n docid='a'>ignored<SEG ID = 1 >eins\n zwei<\ndrei </SEG> <seg\n"
         b'id="2"\n>vier</seg\n></DOC></SRCSET>'
     )
-    target = b'<refset><doc docid="a"><seg id="1">one</seg><seg id="2">two</seg></doc></refset>'
-    assert read("sgml", source, target) == [("eins zwei< drei", "one"), ("vier", "two")]
+    target_file = (
+        b'<refset><doc docid="a"><seg id="1">one</seg><seg id="2">two</seg></doc></refset>'
+    )
+
+    pairs = read_pairs("sgml", source_file, target_file)
+
+    assert pairs == [("eins zwei< drei", "one"), ("vier", "two")]
 
 
-@pytest.mark.parametrize("end", ["srcset", "refset", "tstset", "mteval"])
-def test_sgml_ends_with_its_root(end):
-    body = f'<{end}><doc docid="a"><seg id="1">a</seg></doc>'.encode()
-    whole = body + f"</{end}>\n".encode()
-    assert read("sgml", whole, whole) == [("a", "a")]
-    assert "inputs/x.en: does not end" in fault("sgml", whole, body)
+@pytest.mark.parametrize("root_element", ["srcset", "refset", "tstset", "mteval"])
+def test_an_sgml_file_must_end_with_its_root_element(root_element):
+    without_end = f'<{root_element}><doc docid="a"><seg id="1">a</seg></doc>'.encode()
+    complete = without_end + f"</{root_element}>\n".encode()
+
+    assert read_pairs("sgml", complete, complete) == [("a", "a")]
+    assert "inputs/x.en: does not end" in read_error("sgml", complete, without_end)
 
 
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ('<seg id="1">a\n<seg id="2">b</seg>', ":2: <seg> without </seg>"),
-        ("<seg>a</seg>", ":2: <seg> without id"),
-        ('<seg id="1">a</seg>\n<seg id="2">b', ":3: <seg> without </seg>"),
+        pytest.param(
+            '<seg id="1">a\n<seg id="2">b</seg>',
+            ":2: <seg> without </seg>",
+            id="next sentence begins",
+        ),
+        pytest.param("<seg>a</seg>", ":2: <seg> without id", id="no id"),
+        pytest.param(
+            '<seg id="1">a</seg>\n<seg id="2">b',
+            ":3: <seg> without </seg>",
+            id="last sentence does not end",
+        ),
     ],
 )
-def test_sgml_whose_sentences_do_not_end_is_an_error(body, problem):
-    file = f'<srcset><doc docid="a">\n{body}</srcset>'.encode()
-    assert f"inputs/x.de{problem}" in fault("sgml", file, file)
+def test_a_damaged_segment_of_sgml_is_named_with_its_line(body, problem):
+    content = f'<srcset><doc docid="a">\n{body}</srcset>'.encode()
+
+    assert f"inputs/x.de{problem}" in read_error("sgml", content, content)
 
 
-@pytest.mark.parametrize("name", ["sgml", "ted-xml"])
+def line_of_segment(content, number):
+    """Return the number of the line that contains a segment, counted from 1."""
+    before = content[: content.index(f'<seg id="{number}"'.encode())]
+    return before.count(b"\n") + 1
+
+
+# The published files have the segments 1 and 2 in document a.1, and 3 and 4 in document b.2.
+@pytest.mark.parametrize("text_format", ["sgml", "ted-xml"])
 @pytest.mark.parametrize(
-    ("old", "new", "place"),
+    ("old", "new", "source_id", "source_document", "target_id", "target_document"),
     [
-        (b'id="2"> When', b'id="3"> When', "seg '3' of doc 'a.1'"),
-        (b'docid="b.2"', b'docid="b.3"', "seg '3' of doc 'b.3'"),
-        (b'</doc>\n<doc docid="b.2">', b"", "seg '3' of doc 'a.1'"),
+        pytest.param(
+            b'id="2"> When', b'id="3"> When', 2, "a.1", 3, "a.1", id="segment with another id"
+        ),
+        pytest.param(
+            b'docid="b.2"', b'docid="b.3"', 3, "b.2", 3, "b.3", id="document with another id"
+        ),
+        pytest.param(
+            b'</doc>\n<doc docid="b.2">', b"", 3, "b.2", 3, "a.1", id="one document instead of two"
+        ),
     ],
 )
-def test_the_first_sentences_that_differ_in_document_or_id_are_named(name, old, new, place):
-    source, target = published(name)
-    changed = target.replace(old, new)
-    assert changed != target
-    at = "seg '2' of doc 'a.1'" if old.startswith(b"id") else "seg '3' of doc 'b.2'"
-    lines = [
-        next(n for n, line in enumerate(side.split(b"\n"), 1) if f'id="{said[5]}"'.encode() in line)
-        for side, said in ((source, at), (changed, place))
-    ]
-    assert fault(name, source, changed) == (
-        f"inputs/x.de:{lines[0]}: {at}, but inputs/x.en:{lines[1]}: {place}: not parallel"
+def test_the_first_segments_that_differ_in_document_or_id_are_named(
+    text_format, old, new, source_id, source_document, target_id, target_document
+):
+    source_file, target_file = published_files(text_format)
+    changed_file = target_file.replace(old, new)
+    assert changed_file != target_file
+
+    message = read_error(text_format, source_file, changed_file)
+
+    source_line = line_of_segment(source_file, source_id)
+    target_line = line_of_segment(changed_file, target_id)
+    assert message == (
+        f"inputs/x.de:{source_line}: seg '{source_id}' of doc '{source_document}', "
+        f"but inputs/x.en:{target_line}: seg '{target_id}' of doc '{target_document}': not parallel"
     )
 
 
-def test_ted_xml_reads_nothing_but_its_sentences():
-    source, target = (
-        f"""<?xml version="1.0" encoding="UTF-8"?>
-        <mteval><{root} setid="tst2010" srclang="German">
+def ted_file(root_element, word):
+    """Return a file of two talks, whose metadata are no sentences."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+        <mteval><{root_element} setid="tst2010" srclang="German">
         <doc docid="535" genre="lectures"><url>http://x</url><title>Titel</title>
         <description>Was er sagt</description><talkid>535</talkid>
-        <seg id="1"> {text} &amp; 3 &lt; 4 </seg>
+        <seg id="1"> {word} &amp; 3 &lt; 4 </seg>
         <seg id="2"></seg>
-        </doc><doc docid="531"><seg id="1">{text} b &#x3c;c></seg></doc>
-        </{root}></mteval>""".encode()
-        for root, text in (("srcset", "eins"), ("refset", "one"))
-    )
-    wanted = [
-        (" ".join(a.split()), " ".join(b.split()))
-        for a, b in zip(
-            *(
-                ["".join(seg.itertext()) for seg in ElementTree.fromstring(file).iter("seg")]
-                for file in (source, target)
-            ),
-            strict=True,
-        )
+        </doc><doc docid="531"><seg id="1">{word} b &#x3c;c></seg></doc>
+        </{root_element}></mteval>""".encode()
+
+
+def sentences_of_xml(content):
+    """Return the text of each segment of an XML file, with folded spaces."""
+    sentences = []
+    for segment in ElementTree.fromstring(content).iter("seg"):
+        text = "".join(segment.itertext())
+        sentences.append(" ".join(text.split()))
+    return sentences
+
+
+def test_only_the_segments_of_ted_xml_are_sentences():
+    source_file = ted_file("srcset", "eins")
+    target_file = ted_file("refset", "one")
+
+    pairs = read_pairs("ted-xml", source_file, target_file)
+
+    assert pairs == [
+        ("eins & 3 < 4", "one & 3 < 4"),
+        ("", ""),
+        ("eins b <c>", "one b <c>"),
     ]
-    assert wanted[0] == ("eins & 3 < 4", "one & 3 < 4")
-    assert read("ted-xml", source, target) == wanted
+    sources = sentences_of_xml(source_file)
+    targets = sentences_of_xml(target_file)
+    assert pairs == list(zip(sources, targets, strict=True))
+
+
+def mteval_file(sentences):
+    """Return an XML file of one document with these sentences."""
+    segments = []
+    for number, sentence in enumerate(sentences):
+        segments.append(f"<seg id='{number}'>{escape(sentence)}</seg>")
+    return f"<mteval><doc docid='a'>{''.join(segments)}</doc></mteval>".encode()
 
 
 @given(st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1))
-def test_ted_xml_gives_any_sentence_back_folded(pairs):
-    files = [
-        "<mteval><doc docid='a'>"
-        + "".join(f"<seg id='{id}'>{escape(pair[side])}</seg>" for id, pair in enumerate(pairs))
-        + "</doc></mteval>"
-        for side in (0, 1)
-    ]
-    wanted = [tuple(" ".join(text.split()) for text in pair) for pair in pairs]
-    assert read("ted-xml", *(file.encode() for file in files)) == wanted
+def test_any_sentence_of_ted_xml_is_read_back_with_folded_spaces(pairs):
+    source_file = mteval_file([source for source, _ in pairs])
+    target_file = mteval_file([target for _, target in pairs])
+
+    pairs_read = read_pairs("ted-xml", source_file, target_file)
+
+    expected = [(" ".join(source.split()), " ".join(target.split())) for source, target in pairs]
+    assert pairs_read == expected
