@@ -368,8 +368,8 @@ def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:
     """
     if corpus.directions is None:
         return name, test
-    source, target, own_name = test.split("-", 2)
-    return f"{name}/{source}-{target}", own_name
+    source, target, name_in_pair = test.split("-", 2)
+    return f"{name}/{source}-{target}", name_in_pair
 
 
 def pair_of_test(corpus: C, test: str) -> C:

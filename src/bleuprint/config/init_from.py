@@ -141,20 +141,36 @@ def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMa
         _check_parent(name, settings_by_corpus, init_from)
     linked_settings = {}
     for corpus, settings in settings_by_corpus.items():
-        train = as_mapping(as_mapping(settings).get("train"))
-        # What the system itself names: only the folder of a model is allowed there.
-        folder_setting = as_mapping(train.get("init_from"))
-        _check_folder_setting(name, folder_setting)
-        if name not in init_from or not isinstance(settings, LocatedMapping):
-            linked_settings[corpus] = settings
-            continue
-        location = init_from.locations[name]
-        if folder_setting:
-            raise location.error(f"{name} has another start in its train.init_from: remove one")
-        train = train.with_value("init_from", init_from[name], location)
-        train_location = settings.locations["train"] if "train" in settings else location
-        linked_settings[corpus] = settings.with_value("train", train, train_location)
+        linked_settings[corpus] = _settings_with_parent(name, settings, init_from)
     return LocatedMapping(linked_settings, settings_by_corpus.locations)
+
+
+def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -> Any:
+    """Return the settings of a system on one corpus, with its parent if it is fine-tuned.
+
+    The parent, the system from whose weights it starts, becomes the setting `train.init_from`.
+
+    Args:
+        name: The name of the system.
+        settings: Its settings on the corpus; None if it is not trained on the corpus.
+        init_from: The parents, by the name of the fine-tuned system: `{NAME: {system: ...,
+            corpus: ...}}`.
+
+    Raises:
+        UserError: The system names a parent in its own settings, where only the folder of a model
+            is allowed, or has both a parent and a folder.
+    """
+    train = as_mapping(as_mapping(settings).get("train"))
+    folder_setting = as_mapping(train.get("init_from"))
+    _check_folder_setting(name, folder_setting)
+    if name not in init_from or not isinstance(settings, LocatedMapping):
+        return settings
+    location = init_from.locations[name]
+    if folder_setting:
+        raise location.error(f"{name} has another start in its train.init_from: remove one")
+    train = train.with_value("init_from", init_from[name], location)
+    train_location = settings.locations["train"] if "train" in settings else location
+    return settings.with_value("train", train, train_location)
 
 
 def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: LocatedMapping) -> None:

@@ -21,27 +21,32 @@ class PairName:
         corpus, _, direction = name.partition("/")
         return cls(corpus, direction)
 
-    def text_name(self, own_name: str) -> str:
+    def text_name(self, name_in_pair: str) -> str:
         """Return the name that a text or test set of this pair has in the whole corpus.
 
         Args:
-            own_name: The name within the pair. `news` of the direction en-de becomes `en-de-news`;
-                in a corpus with one language pair, it stays `news`.
+            name_in_pair: The name within the pair. `news` of the direction en-de becomes
+                `en-de-news`; in a corpus with one language pair, it stays `news`.
         """
-        return f"{self.direction}-{own_name}" if self.direction else own_name
+        if not self.direction:
+            return name_in_pair
+        return f"{self.direction}-{name_in_pair}"
 
-    def set_name(self, own_name: str) -> str:
+    def set_name(self, name_in_pair: str) -> str:
         """Return the set of the whole corpus that contains a set of this language pair.
 
         `test.news` of the direction en-de is `test.en-de-news`. The training and the validation
         text of all directions are in one set each, so `train` and `valid` keep their names.
 
         Args:
-            own_name: A set of the pair: train, valid or test.NAME; or a text, such as train.NAME.
+            name_in_pair: A set of the pair (`train`, `valid` or `test.NAME`), or a text of it, such
+                as `train.NAME`.
         """
-        split, dot, name = own_name.partition(".")
-        return f"{split}.{self.text_name(name)}" if dot else split
+        set_kind, dot, name = name_in_pair.partition(".")
+        if not dot:
+            return set_kind
+        return f"{set_kind}.{self.text_name(name)}"
 
-    def set_label(self, own_name: str) -> str:
+    def set_label(self, name_in_pair: str) -> str:
         """Return what messages call a set of this pair: `en-de train`, or `train` for one pair."""
-        return f"{self.direction} {own_name}".strip()
+        return f"{self.direction} {name_in_pair}".strip()

@@ -7,7 +7,7 @@ unknown names and cycles; `link_corpora` and `link_systems` give entries what th
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -97,33 +97,59 @@ def references(
         synthetic: The settings of the texts that systems translate, by name.
         seeds: The seeds with which each system is trained.
     """
-    all_references = []
+    all_references = list(_vocabulary_references(corpora))
+    all_references += _synthetic_references(synthetic)
+    all_references += _training_references(runs, seeds)
+    return all_references
+
+
+def _vocabulary_references(corpora: Mapping[str, Corpus]) -> Iterator[Reference]:
+    """Yield a reference from each corpus that uses the vocabulary of another corpus to that corpus.
+
+    Args:
+        corpora: The settings of the corpora by name.
+    """
     for name, corpus in corpora.items():
         shared_from = corpus.vocabulary.of
         if shared_from is not None:
-            reference = Reference(
+            yield Reference(
                 entry=Entry(name),
                 needed=Entry(shared_from),
                 keys=("corpora", name, "vocabulary", "of"),
                 outputs=(paths.vocabulary_folder(name, shared_from),),
             )
-            all_references.append(reference)
+
+
+def _synthetic_references(synthetic: Mapping[str, SyntheticText]) -> Iterator[Reference]:
+    """Yield, for each synthetic text, a reference from its corpus to the system that translates it.
+
+    Args:
+        synthetic: The settings of the texts that systems translate, by name.
+    """
     for name, text in synthetic.items():
-        reference = Reference(
+        yield Reference(
             entry=Entry(text.part_of),
             needed=Entry(text.corpus, text.system),
             keys=("synthetic", name),
             outputs=(synthetic_folder(text.part_of, name),),
         )
-        all_references.append(reference)
+
+
+def _training_references(runs: _Runs, seeds: Collection[int]) -> Iterator[Reference]:
+    """Yield the references of each training: to its corpus, and to the model that it starts from.
+
+    Most trainings start from random weights, and have only the first of the two.
+
+    Args:
+        runs: The settings of trained systems by system and corpus.
+        seeds: The seeds with which each system is trained.
+    """
     for system, settings_by_corpus in runs.items():
-        for corpus_name, settings in settings_by_corpus.items():
-            training = Entry(corpus_name, system)
-            all_references.append(Reference(entry=training, needed=Entry(corpus_name)))
+        for corpus, settings in settings_by_corpus.items():
+            training = Entry(corpus, system)
+            yield Reference(entry=training, needed=Entry(corpus))
             if settings is not None and settings.train.init_from is not None:
-                reference = _reference_to_parent(training, settings.train.init_from, seeds)
-                all_references.append(reference)
-    return all_references
+                yield _reference_to_parent(training, settings.train.init_from, seeds)
 
 
 def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection[int]) -> Reference:
