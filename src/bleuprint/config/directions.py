@@ -119,6 +119,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
     for side in ("source", "target"):
         if side in entry:
             raise entry.locations[side].error("remove it: the directions name the languages")
+    # The loop adds the texts and the licenses of each direction to these mappings.
     sets = {set_name: LocatedMapping({}, {}) for set_name in _SETS}
     licenses = LocatedMapping({}, {})
     directions_without_texts = {}
@@ -133,6 +134,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         message = "all are zero_shot, so there is no text to train on; add one that is not"
         raise directions_location.error(message)
     joined_settings = {
+        # `src` and `tgt`: each side of the joined text is in several languages.
         "source": SOURCE,
         "target": TARGET,
         _LICENSE: licenses,
