@@ -114,8 +114,8 @@ def sync(settings: Settings) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.is_missing:
             yield (
-                f"{outcome.run}: no training with these settings in {outcome.run.results_folder}: "
-                "dvc pull or make reproduce"
+                f"{outcome.run}: no training with these settings in {outcome.run.results_folder}. "
+                "Train it: make reproduce. Or download it: dvc pull"
             )
 
 
@@ -313,7 +313,7 @@ def _finish_log(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog)
         _copy_hypotheses(client, run, content.hypotheses)
     except (MlflowException, OSError) as error:
         run_to_log.outcome.problem = (
-            f"its translations are not among the artifacts: {store.summarize_error(error)}"
+            f"its translations could not be copied to MLflow: {store.summarize_error(error)}"
         )
         return
     client.set_tag(run.info.run_id, OUTPUTS, content.sha256)

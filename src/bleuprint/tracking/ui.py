@@ -45,13 +45,14 @@ def show_mlflow(experiment: str, port: int) -> None:
         experiment_id = store.find_experiment_id(store.open_client(), experiment)
     if experiment_id is None:
         print_message(
-            f"MLflow at {mask(store.store_uri())} has no trainings of {experiment} yet: they come "
-            "with make reproduce or dvc pull",
+            f"MLflow at {mask(store.store_uri())} has no trainings of {experiment} yet. Train: make "
+            "reproduce. Or download them: dvc pull",
             "note",
         )
     print(_page_address(experiment_id, port), flush=True)
     if not _is_server():
-        print("MLflow starts, in half a minute; Ctrl-C ends it", file=sys.stderr, flush=True)
+        message = "MLflow starts in about half a minute. Press Ctrl-C to stop it."
+        print(message, file=sys.stderr, flush=True)
         _become_mlflow(port)
 
 
