@@ -242,7 +242,7 @@ def test_runs_without_results_of_these_settings_are_named(root):
     path = Run("tiny", "news-en-de", 1).results_folder / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
     said = list(sync(load_settings()))
-    lines = [line for line in said if "dvc pull or make reproduce" in line]
+    lines = [line for line in said if "Or download it: dvc pull" in line]
     assert [line.split(":")[0] for line in lines] == [
         "system tiny, corpus news-en-de, seed 1",
         "system small, corpus news-en-de, seed 2",

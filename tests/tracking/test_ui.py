@@ -43,7 +43,7 @@ def test_of_a_server_that_runs_the_address_alone_is_printed(mlserver, monkeypatc
     ui.show_mlflow("other", 1)
     out, err = capsys.readouterr()
     assert out == f"{mlserver.uri}/#/experiments\n" and len(err.splitlines()) == 1
-    assert " has no trainings of other yet: they come with make reproduce or dvc pull" in err
+    assert " has no trainings of other yet. Train them: make reproduce. " in err
 
 
 def served(address):

@@ -45,8 +45,8 @@ def show_mlflow(experiment: str, port: int) -> None:
         experiment_id = store.find_experiment_id(store.open_client(), experiment)
     if experiment_id is None:
         print_message(
-            f"MLflow at {mask(store.store_uri())} has no trainings of {experiment} yet. Train: make "
-            "reproduce. Or download them: dvc pull",
+            f"MLflow at {mask(store.store_uri())} has no trainings of {experiment} yet. Train "
+            "them: make reproduce. Or download them: dvc pull",
             "note",
         )
     print(_page_address(experiment_id, port), flush=True)
