@@ -94,7 +94,7 @@ def sample(
         logits, state = step(outputs[:, -1], state)
         log_probs = checked_log_probs(logits)
         is_at_limit = max_lengths[sentences] == length
-        # Functions of beam search take a second dimension, the hypotheses of a sentence: here one.
+        # A view with the hypotheses of each sentence, here one, as beam search's functions take it.
         beam_log_probs = log_probs[:, None]
         is_cut = would_continue(beam_log_probs, is_at_limit, special.eos)[:, 0].tolist()
         mask_forbidden(beam_log_probs, outputs[:, None], is_at_limit, special, settings)
