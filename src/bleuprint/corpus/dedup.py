@@ -223,8 +223,8 @@ def _drop_duplicates(
 ) -> None:
     """Drop each sentence pair that is a duplicate of an earlier pair.
 
-    Pairs are duplicates if they have an equal key, that is, the same source for example. A pair
-    that is dropped itself drops no others, so the pairs are visited in the order of the text.
+    Pairs are duplicates if they have an equal key, such as the same source. A pair that is dropped
+    itself drops no others, so the pairs are visited in the order of the text.
 
     Args:
         dropped_by: For each pair the number of the rule that drops it, or 0. This function writes
@@ -241,15 +241,15 @@ def _drop_duplicates(
         has_kept_pair.append(bytearray(largest_group + 1))
     for pair_index in candidates.tolist():
         groups_of_pair = [int(groups[pair_index]) for groups in groups_of_keys]
-        shared_key = _find_shared_key(groups_of_pair, has_kept_pair)
-        if shared_key is not None:
-            dropped_by[pair_index] = shared_key + 1
+        duplicate_key = _key_of_duplicate(groups_of_pair, has_kept_pair)
+        if duplicate_key is not None:
+            dropped_by[pair_index] = duplicate_key + 1  # Numbered from 1.
             continue
         for key_index, group in enumerate(groups_of_pair):
             has_kept_pair[key_index][group] = 1
 
 
-def _find_shared_key(
+def _key_of_duplicate(
     groups_of_pair: Sequence[int], has_kept_pair: Sequence[bytearray]
 ) -> int | None:
     """Return the index of the first key by which a pair equals an earlier, kept pair.

@@ -70,7 +70,7 @@ class Inspection:
 
 
 def inspect_corpus(
-    name: str, settings: Settings, sample: Sample, source: Downloads, scratch: Path, workers: int
+    name: str, settings: Settings, sample: Sample, downloads: Downloads, scratch: Path, workers: int
 ) -> Inspection:
     """Show what cleaning and filtering would do to a corpus, by doing it to a random sample.
 
@@ -82,7 +82,7 @@ def inspect_corpus(
         name: The name of a corpus, or of one of its language pairs.
         settings: The settings of the experiment.
         sample: How many pairs to draw, and the sampling seed.
-        source: Downloads the files of the corpus.
+        downloads: Where the files of the corpus are downloaded from.
         scratch: A folder for temporary files.
         workers: The number of processes.
 
@@ -93,9 +93,9 @@ def inspect_corpus(
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
-        _download_other_held_out(name, settings, source, root)
-        inspection = prepare_sample(name, corpus, sample, source, root, workers)
-        notes = notes_on_corpus_texts(name, corpus, source)
+        _download_other_held_out(name, settings, downloads, root)
+        inspection = prepare_sample(name, corpus, sample, downloads, root, workers)
+        notes = notes_on_corpus_texts(name, corpus, downloads)
         return replace(inspection, notes=tuple(notes))
 
 
@@ -132,7 +132,9 @@ def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
     return replace(corpus, files=replace(corpus.files, train=parallel_texts))
 
 
-def _download_other_held_out(name: str, settings: Settings, source: Downloads, root: Path) -> None:
+def _download_other_held_out(
+    name: str, settings: Settings, downloads: Downloads, root: Path
+) -> None:
     """Download the validation and test sets of the other language pairs of a corpus.
 
     Deduplication compares the training text of one language pair with the test sets of all pairs.
@@ -142,7 +144,7 @@ def _download_other_held_out(name: str, settings: Settings, source: Downloads, r
     Args:
         name: The name of the language pair whose training text is inspected.
         settings: The settings of the experiment.
-        source: Downloads the files.
+        downloads: Where the files are downloaded from.
         root: The temporary project folder to write to.
     """
     for other_name, other_pair in settings.other_language_pairs(name).items():
@@ -153,11 +155,11 @@ def _download_other_held_out(name: str, settings: Settings, source: Downloads, r
         )
         held_out_files = replace(other_pair.files, train={})
         filter_stats = paths.filter_stats_file(other_name, "download", root)
-        download_corpus(other_name, held_out_files, cleaned, filter_stats, source)
+        download_corpus(other_name, held_out_files, cleaned, filter_stats, downloads)
 
 
 def prepare_sample(
-    name: str, corpus: Corpus, sample: Sample, source: Downloads, root: Path, workers: int
+    name: str, corpus: Corpus, sample: Sample, downloads: Downloads, root: Path, workers: int
 ) -> Inspection:
     """Run the stages download, clean, dedup, filter and split on a sample of a training text.
 
@@ -167,7 +169,7 @@ def prepare_sample(
         name: Corpus name, such as `multi30k`.
         corpus: The settings of the corpus.
         sample: How many pairs to draw, and the sampling seed.
-        source: Downloads the files of the corpus.
+        downloads: Where the files of the corpus are downloaded from.
         root: The temporary project folder to write to.
         workers: The number of processes.
 
@@ -176,7 +178,7 @@ def prepare_sample(
     """
     raw = TextFolder(paths.download_folder(name, root), corpus.source, corpus.target)
     filter_stats = paths.filter_stats_file(name, "download", root)
-    download_corpus(name, corpus.files, raw, filter_stats, source, sample)
+    download_corpus(name, corpus.files, raw, filter_stats, downloads, sample)
     download_counts = read_filter_stats(filter_stats)["train"]
     sampled_pairs = download_counts.pairs_out
     # Pairs that are not drawn count as dropped by a rule named sample.

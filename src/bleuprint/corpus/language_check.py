@@ -37,8 +37,8 @@ def check_languages(
         A note for the user if most pairs seem to be in other languages; otherwise an empty string.
 
     Raises:
-        UserError: In no pair, both sides contain text; or in most pairs, the target repeats the
-            source, or source and target are exchanged.
+        UserError: No pair has text on both sides; or in most pairs, the target repeats the source,
+            or source and target are exchanged.
     """
     names = join_with_and(files)
     pairs = _first_full_pairs(sample)

@@ -210,7 +210,7 @@ def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]
 
     Args:
         sources: The source sentences.
-        targets: The target sentences, as many.
+        targets: The target sentences, as many as source sentences.
 
     Returns:
         Ranges of such lines, in the order of the text.

@@ -189,6 +189,7 @@ class NewCorpus:
         share = 0.1 if self.pairs <= _MAX_SMALL_TEXT_PAIRS else 0.05
         valid_share = min(share, _MAX_VALID_PAIRS / self.pairs)
         test_share = min(share, _MAX_TEST_PAIRS / self.pairs)
+        # params.yaml contains seven digits.
         return round(valid_share, 7), round(test_share, 7)
 
     @property

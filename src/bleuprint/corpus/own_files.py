@@ -132,6 +132,7 @@ def _check_files(files: Sequence[Path]) -> list[File]:
     try:
         return [File(path=str(path_on_disk(path))) for path in files]
     except ValueError as error:
+        # The settings of a file refuse a path that is not below inputs/.
         raise UserError(f"{error}: copy both there") from None
 
 

@@ -150,7 +150,10 @@ class PairScorer:
             )
 
     def _count_copied_kinds(self) -> Counter[str]:
-        """Count for each kind of word how often both lines of a translation contain such a word."""
+        """Count how many words are copied into translations, for each kind: number, word or mark.
+
+        The lines of each pair at the offset `estimation_offset` are taken for translations.
+        """
         copied_kinds = Counter[str]()
         for source_words, target_words in self._pairs_of_words(self.estimation_offset):
             for word in source_words & target_words:

@@ -98,6 +98,7 @@ def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings
     misfits = {}
     for pair_name, pair in corpus.language_pairs(name).items():
         downloaded = TextFolder(paths.download_folder(pair_name, root), pair.source, pair.target)
+        # The downloaded text may be missing on this machine.
         if not downloaded.path.is_dir():
             continue
         for set_name in downloaded.set_names():

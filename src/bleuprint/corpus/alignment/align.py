@@ -148,6 +148,7 @@ def _learn_from_certain_pairs(
     try:
         return learn_word_translations(_tokenize_sample(certain_pairs))
     except UserError:
+        # There is no pair, or all of them are too long. The second pass then uses lengths alone.
         return None
 
 

@@ -123,6 +123,7 @@ class WordTranslations:
         # (source length, target length).
         codes = source_ids[:, None] * len(target_vocabulary) + target_ids
         positions = np.searchsorted(self.link_codes, codes)
+        # Two words that are no link get the position of another link, perhaps behind the last one.
         positions = np.minimum(positions, len(self.link_codes) - 1)
         is_linked = self.link_codes[positions] == codes
         forward_ratios = np.where(is_linked, self.forward.linked.data[positions], 0.0)

@@ -68,6 +68,8 @@ class WordScorer:
         scores = self.lengths(band, first_row, stop_row)
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
             if source_count == 0 or target_count == 0:
+                # Sentences without a translation: their length says nothing. Only how often such
+                # beads occur counts, the prior.
                 is_possible = scores[size_index] > -np.inf
                 scores[size_index, is_possible] = np.log(PRIORS[size_index])
         return scores + self._word_scores(band, first_row, stop_row)

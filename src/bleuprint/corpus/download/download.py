@@ -237,12 +237,12 @@ class _TextReader:
         return counts
 
     def chosen_pairs(self, counts: SetCounts) -> Iterator[Pair]:
-        """Yield the sentence pairs of the text that the user chose by the settings of the text.
+        """Yield the sentence pairs of the text, or as many of them as its setting `pairs` allows.
 
-        Without the setting `pairs`, these are all pairs. With it, the first so many; and with
-        `pairs_seed`, so many random ones, in their order. They are drawn by selection sampling,
-        which needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2,
-        algorithm S), but must know the number of all pairs: the text is read twice.
+        Either the first pairs are chosen or, with the setting `pairs_seed`, random ones, in the
+        order of the text. Random pairs are drawn by selection sampling (Knuth, The Art of Computer
+        Programming, volume 2, section 3.4.2, algorithm S). It needs no memory, but must know the
+        number of all pairs, so the text is read twice.
 
         Args:
             counts: Statistics to which the other pairs are added, as dropped.

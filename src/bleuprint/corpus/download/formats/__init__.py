@@ -8,7 +8,7 @@ and line. Readers drop only complete pairs, and count them by a rule:
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
 - `1-0` and `0-1`: a sentence of `documents` without a translation.
 
-To add a format, write a reader and call it in `_pairs`.
+To add a format, write a reader and call it in `_read_by_format`.
 """
 
 from collections.abc import Iterator, MutableSequence, Sequence
@@ -48,7 +48,7 @@ def read_text(
     Raises:
         UserError: The files are not of the format, not parallel, or contain no pairs.
     """
-    pairs = _pairs(text, streams, languages, counts, documents)
+    pairs = _read_by_format(text, streams, languages, counts, documents)
     first = next(pairs, None)
     if first is None:
         raise _no_pairs(text, languages, counts)
@@ -69,7 +69,7 @@ def _no_pairs(text: Text, languages: tuple[str, str], counts: SetCounts) -> User
     )
 
 
-def _pairs(
+def _read_by_format(
     text: Text,
     streams: Sequence[BinaryIO],
     languages: tuple[str, str],
