@@ -19,6 +19,7 @@ from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.model.transformer import Transformer
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
+# The settings of one model a line, as changes of SHAPE. Every value of every setting occurs.
 VARIATIONS: list[dict[str, Any]] = [
     {},
     {"norm": "pre", "positional_encoding": "learned", "activation": "gelu", "output_bias": True},
@@ -32,200 +33,358 @@ VARIATIONS: list[dict[str, Any]] = [
     {"activation": "swiglu"},
     {"activation": "swiglu", "bias": False, "positional_encoding": "rotary", "d_k": 6, "d_v": 3},
 ]
-each = pytest.mark.parametrize("changes", VARIATIONS, ids=str)
+for_each_variation = pytest.mark.parametrize("changes", VARIATIONS, ids=str)
 
 
-@each
-def test_steps_with_a_cache_equal_the_whole(changes):
+@for_each_variation
+def test_decoding_step_by_step_gives_the_logits_of_decoding_at_once(changes):
+    """A step keeps the keys and values of earlier steps in a cache."""
     model = trained_model_of(**changes)
     target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
-    whole = model(SOURCE, target)
-    state = model.init_cache(SOURCE)
+    expected_logits = model(SOURCE, target)
+
+    cache = model.init_cache(SOURCE)
     for position in range(target.size(1)):
-        logits, state = model.step(target[:, position], state)
-        assert (logits[:, :WORDS] == -torch.inf).all()
-        torch.testing.assert_close(logits[:, WORDS:], whole[:, position, WORDS:])
+        logits, cache = model.step(target[:, position], cache)
+
+        torch.testing.assert_close(logits[:, WORDS:], expected_logits[:, position, WORDS:])
 
 
-@each
-def test_padding_and_the_future_change_nothing(changes):
+@for_each_variation
+def test_a_step_never_predicts_padding_or_the_start_of_a_sentence(changes):
     model = trained_model_of(**changes)
-    together = model(SOURCE, TARGET)
-    torch.testing.assert_close(model(SOURCE[1:, :3], TARGET[1:, :2]), together[1:, :2])
-    later = TARGET.clone()
-    later[0, 2:] = 8
-    torch.testing.assert_close(model(SOURCE, later)[0, :2], together[0, :2])
+    target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
+
+    cache = model.init_cache(SOURCE)
+    for position in range(target.size(1)):
+        logits, cache = model.step(target[:, position], cache)
+
+        # Their ids, 0 and 1, stand before those of words.
+        assert (logits[:, :WORDS] == -torch.inf).all()
 
 
-@each
-def test_attention_weights_are_what_the_kernel_mixes_by(changes):
+@for_each_variation
+def test_padding_does_not_change_the_logits_of_a_sentence(changes):
+    model = trained_model_of(**changes)
+    logits_with_padding = model(SOURCE, TARGET)
+
+    # The second pair has 3 source tokens and 2 target tokens; the rest of its row is padding.
+    logits_alone = model(SOURCE[1:, :3], TARGET[1:, :2])
+
+    torch.testing.assert_close(logits_alone, logits_with_padding[1:, :2])
+
+
+@for_each_variation
+def test_later_tokens_do_not_change_the_logits_of_earlier_ones(changes):
+    model = trained_model_of(**changes)
+    edited_target = TARGET.clone()
+    edited_target[0, 2:] = 8
+
+    logits = model(SOURCE, edited_target)
+
+    torch.testing.assert_close(logits[0, :2], model(SOURCE, TARGET)[0, :2])
+
+
+def attention_of(layer, kind):
+    """Return the attention of a layer whose weights `attention_weights` reports under a kind."""
+    if kind == "cross":
+        return layer.cross_attention
+    return layer.self_attention
+
+
+def values_of(model, attention, kind):
+    """Return the values that an attention mixes, (sentences, heads, keys, width of a value)."""
+    if kind == "cross":
+        memory = pad_rows(model.encode(SOURCE)[0])
+        _, values = attention.project_key_value(memory, PaddedLayout(tuple(SOURCE.shape)))
+        return values
+    inputs = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
+    ids = SOURCE if kind == "encoder" else TARGET
+    _, _, values = attention.project_qkv(inputs, PaddedLayout(tuple(ids.shape)))
+    return values
+
+
+@for_each_variation
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_attention_weights_mix_the_values_as_the_model_does(changes, kind):
+    """The model mixes in a fused kernel, which returns no weights; they are computed apart."""
+    model = trained_model_of(**changes)
+    weights_by_layer = getattr(model.attention_weights(SOURCE, TARGET), kind)
+    layers = model.encoder if kind == "encoder" else model.decoder
+
+    for weights, layer in zip(weights_by_layer, layers, strict=True):
+        attention = attention_of(layer, kind)
+        mixture = weights @ values_of(model, attention, kind)
+        mixture_of_heads = mixture.transpose(1, 2).flatten(2)
+
+        rows = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
+        model_mixture = unpad_rows(rows, tuple(mixture_of_heads.shape[:2]))
+        torch.testing.assert_close(mixture_of_heads, model_mixture)
+
+
+@for_each_variation
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_attention_weights_of_each_query_sum_to_one(changes, kind):
+    model = trained_model_of(**changes)
+
+    for weights in getattr(model.attention_weights(SOURCE, TARGET), kind):
+        sums = weights.sum(-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+
+
+@for_each_variation
+def test_exactly_the_padding_of_the_source_has_attention_weights_of_zero(changes):
     model = trained_model_of(**changes)
     weights = model.attention_weights(SOURCE, TARGET)
-    for kind, layers in weights._asdict().items():
-        stack = model.encoder if kind == "encoder" else model.decoder
-        for found, layer in zip(layers, stack, strict=True):
-            attention = layer.cross_attention if kind == "cross" else layer.self_attention
-            if kind == "cross":
-                memory, layout = (
-                    pad_rows(model.encode(SOURCE)[0]),
-                    PaddedLayout(tuple(SOURCE.shape)),
-                )
-                _, values = attention.project_key_value(memory, layout)
-            else:
-                x = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
-                layout = PaddedLayout(tuple(SOURCE.shape if kind == "encoder" else TARGET.shape))
-                _, _, values = attention.project_qkv(x, layout)
-            mixture = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
-            mixed = (found @ values).transpose(1, 2).flatten(2)
-            torch.testing.assert_close(mixed, unpad_rows(mixture, tuple(mixed.shape[:2])))
-            torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))
-    padding = (SOURCE == PAD)[:, None, None, :]
-    for found in (*weights.encoder, *weights.cross):
-        assert ((found == 0) == padding).all()
-    for found in weights.decoder:
-        assert ((found == 0) == torch.ones_like(found).triu(1)).all()
+
+    is_padding = (SOURCE == PAD)[:, None, None, :]
+    for layer_weights in (*weights.encoder, *weights.cross):
+        assert ((layer_weights == 0) == is_padding).all()
 
 
-@each
-def test_bfloat16_stays_near(changes):
-    model = model_of(**changes).float()
-    expected = model(SOURCE, TARGET)
-    round_to_bfloat16(model)
-    model.activation_dtype = torch.bfloat16
-    found = model(SOURCE, TARGET)
-    found.sum().backward()
-    step, _ = model.step(TARGET[:, 0], model.init_cache(SOURCE))
-    assert found.dtype == step.dtype == torch.bfloat16
-    near = {"atol": 0.15, "rtol": 0.1}
-    torch.testing.assert_close(found.float(), expected, **near)
-    torch.testing.assert_close(step.float()[:, WORDS:], expected[:, 0, WORDS:], **near)
-    assert all(parameter.grad is not None for parameter in model.parameters())
+@for_each_variation
+def test_exactly_later_target_tokens_have_attention_weights_of_zero(changes):
+    model = trained_model_of(**changes)
+    weights = model.attention_weights(SOURCE, TARGET)
+
+    for layer_weights in weights.decoder:
+        is_later = torch.ones_like(layer_weights).triu(1)
+        assert ((layer_weights == 0) == is_later).all()
 
 
-def complex_rotation(x, start):
-    """Su et al. 2021, section 3.2.2, by complex numbers; x (..., T, K) in float64."""
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    frequency = 10000.0 ** (-2 * torch.arange(pairs.size(-1), dtype=torch.float64) / x.size(-1))
-    position = torch.arange(start, start + x.size(-2), dtype=torch.float64)[:, None]
-    return torch.view_as_real(
-        pairs * torch.polar(torch.ones(1).double(), position * frequency)
-    ).flatten(-2)
+@pytest.fixture(params=VARIATIONS, ids=str)
+def float32_and_bfloat16_models(request):
+    """Return a model in float32 and the same model in bfloat16."""
+    float32_model = model_of(**request.param).float()
+    bfloat16_model = model_of(**request.param).float()
+    round_to_bfloat16(bfloat16_model)
+    bfloat16_model.activation_dtype = torch.bfloat16
+    return float32_model, bfloat16_model
 
 
-@pytest.mark.parametrize("start", [0, 3])
-def test_rotary_positions_are_complex_products(start):
-    x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
-    torch.testing.assert_close(rotate(x, start), complex_rotation(x, start), atol=1e-5, rtol=1e-5)
+def assert_near(actual, expected):
+    """Fail unless numbers are equal within what bfloat16, with 8 bits, can keep."""
+    torch.testing.assert_close(actual, expected, atol=0.15, rtol=0.1)
 
 
-def test_rotary_attention_by_hand():
-    """Queries and keys of one head are turned, values are not; cross-attention turns nothing."""
+def test_logits_in_bfloat16_are_near_those_in_float32(float32_and_bfloat16_models):
+    float32_model, bfloat16_model = float32_and_bfloat16_models
+
+    logits = bfloat16_model(SOURCE, TARGET)
+
+    assert logits.dtype == torch.bfloat16
+    assert_near(logits.float(), float32_model(SOURCE, TARGET))
+
+
+def test_a_step_in_bfloat16_is_near_one_in_float32(float32_and_bfloat16_models):
+    float32_model, bfloat16_model = float32_and_bfloat16_models
+
+    logits, _ = bfloat16_model.step(TARGET[:, 0], bfloat16_model.init_cache(SOURCE))
+
+    assert logits.dtype == torch.bfloat16
+    expected_logits = float32_model(SOURCE, TARGET)
+    assert_near(logits.float()[:, WORDS:], expected_logits[:, 0, WORDS:])
+
+
+def test_all_parameters_have_gradients_in_bfloat16(float32_and_bfloat16_models):
+    _, bfloat16_model = float32_and_bfloat16_models
+
+    bfloat16_model(SOURCE, TARGET).sum().backward()
+
+    for name, parameter in bfloat16_model.named_parameters():
+        assert parameter.grad is not None, name
+
+
+def rotate_as_complex_numbers(vectors, first_position):
+    """Turn queries or keys by their positions (Su et al. 2021, section 3.2.2).
+
+    Two neighboring numbers of a vector are one complex number, which is multiplied by a power of e.
+
+    Args:
+        vectors: (..., positions, width) in float64.
+        first_position: The position of the first vector.
+    """
+    pairs = torch.view_as_complex(vectors.unflatten(-1, (-1, 2)).contiguous())
+    pair_numbers = torch.arange(pairs.size(-1), dtype=torch.float64)
+    frequencies = 10000.0 ** (-2 * pair_numbers / vectors.size(-1))
+    last_position = first_position + vectors.size(-2)
+    positions = torch.arange(first_position, last_position, dtype=torch.float64)[:, None]
+    rotations = torch.polar(torch.ones(1).double(), positions * frequencies)
+    return torch.view_as_real(pairs * rotations).flatten(-2)
+
+
+@pytest.mark.parametrize("first_position", [0, 3])
+def test_rotary_positions_are_products_of_complex_numbers(first_position):
+    vectors = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+
+    rotated = rotate(vectors, first_position)
+
+    expected = rotate_as_complex_numbers(vectors, first_position)
+    torch.testing.assert_close(rotated, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture
+def rotary_attention():
+    """Return rotary attention of one head with keys of width 4, and its input of 6 positions."""
     shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=5, positional_encoding="rotary")
     torch.manual_seed(1)
     attention = MultiHeadAttention(shape).double()
-    x = torch.randn(1, 6, 16, dtype=torch.float64)
-    query, key, value = attention.in_proj(x).split([4, 4, 5], dim=-1)
-    scores = complex_rotation(query, 0) @ complex_rotation(key, 0).mT / 2
+    inputs = torch.randn(1, 6, 16, dtype=torch.float64)
+    return attention, inputs
+
+
+def test_rotary_attention_turns_queries_and_keys_but_not_values(rotary_attention):
+    attention, inputs = rotary_attention
+    query, key, value = attention.in_proj(inputs).split([4, 4, 5], dim=-1)
+    turned_query = rotate_as_complex_numbers(query, 0)
+    turned_key = rotate_as_complex_numbers(key, 0)
+    scores = turned_query @ turned_key.mT / math.sqrt(4)
     expected = attention.out_proj(scores.softmax(-1) @ value)
-    rows, layout = pad_rows(x), PaddedLayout((1, 6))
-    found = unpad_rows(attention(rows, layout), layout.size)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    plain = attention.out_proj((query @ key.mT / 2).softmax(-1) @ value)
+
+    layout = PaddedLayout((1, 6))
+    outputs = unpad_rows(attention(pad_rows(inputs), layout), layout.size)
+
+    torch.testing.assert_close(outputs, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_cross_attention_turns_nothing(rotary_attention):
+    """Positions of the source and of the target have nothing to do with each other."""
+    attention, inputs = rotary_attention
+    query, key, value = attention.in_proj(inputs).split([4, 4, 5], dim=-1)
+    scores = query @ key.mT / math.sqrt(4)
+    expected = attention.out_proj(scores.softmax(-1) @ value)
+
+    rows = pad_rows(inputs)
+    layout = PaddedLayout((1, 6))
     memory = attention.project_key_value(rows, layout)
-    found = attention.attend_memory(rows, layout, *memory, layout)
-    torch.testing.assert_close(unpad_rows(found, layout.size), plain)
+    outputs = attention.attend_memory(rows, layout, *memory, layout)
+
+    torch.testing.assert_close(unpad_rows(outputs, layout.size), expected)
 
 
-def test_without_positions_order_is_not_seen():
-    model = trained_model_of(positional_encoding="none")
+def encodings_of_a_reordered_sentence(positional_encoding):
+    """Encode a sentence in another order of its tokens.
+
+    Returns:
+        The encoding of the reordered sentence, and that of the sentence in the same new order.
+    """
+    model = trained_model_of(positional_encoding=positional_encoding)
     order = torch.tensor([3, 0, 4, 2, 1])
-    memory, _ = model.encode(SOURCE[:1])
-    shuffled, _ = model.encode(SOURCE[:1, order])
-    torch.testing.assert_close(shuffled, memory[:, order])
-    rotary = trained_model_of(positional_encoding="rotary")
-    assert not torch.allclose(
-        rotary.encode(SOURCE[:1, order])[0], rotary.encode(SOURCE[:1])[0][:, order]
-    )
+    encoding, _ = model.encode(SOURCE[:1])
+    encoding_of_reordered, _ = model.encode(SOURCE[:1, order])
+    return encoding_of_reordered, encoding[:, order]
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_embeddings_are_scaled_or_not(scaled):
-    model = model_of(scale_embeddings=scaled, positional_encoding="none")
-    x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
-    factor = math.sqrt(SHAPE.d_model) if scaled else 1
-    expected = functional.embedding(SOURCE, model.source_embedding.weight) * factor
-    torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
+def test_without_positions_the_order_of_tokens_is_not_seen():
+    encoding_of_reordered, reordered_encoding = encodings_of_a_reordered_sentence("none")
+
+    torch.testing.assert_close(encoding_of_reordered, reordered_encoding)
 
 
-@pytest.mark.parametrize(("d_model", "factor"), [(9, 3), (36, 6)])
-def test_embeddings_of_each_width_are_scaled_by_its_root(d_model, factor):
-    model = model_of(d_model=d_model, positional_encoding="none")
-    x = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
-    expected = functional.embedding(SOURCE, model.source_embedding.weight) * factor
-    torch.testing.assert_close(unpad_rows(x, tuple(SOURCE.shape)), expected)
+def test_with_rotary_positions_the_order_of_tokens_is_seen():
+    encoding_of_reordered, reordered_encoding = encodings_of_a_reordered_sentence("rotary")
+
+    assert not torch.allclose(encoding_of_reordered, reordered_encoding)
 
 
 @pytest.mark.parametrize(
-    ("d_k", "scaled", "divisor"),
-    [(1, True, 1), (9, True, 3), (16, True, 4), (9, False, 1), (16, False, 1)],
+    ("d_model", "is_scaled", "expected_factor"),
+    [
+        pytest.param(16, True, 4, id="width 16"),
+        pytest.param(9, True, 3, id="width 9"),
+        pytest.param(36, True, 6, id="width 36"),
+        pytest.param(16, False, 1, id="width 16, not scaled"),
+    ],
 )
-def test_attention_of_each_width_is_scaled_by_its_root_or_not(d_k, scaled, divisor):
-    shape = dataclasses.replace(SHAPE, heads=1, d_k=d_k, d_v=5, scale_attention=scaled)
+def test_embeddings_are_scaled_by_the_root_of_their_width(d_model, is_scaled, expected_factor):
+    model = model_of(d_model=d_model, scale_embeddings=is_scaled, positional_encoding="none")
+
+    rows = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
+
+    expected = functional.embedding(SOURCE, model.source_embedding.weight) * expected_factor
+    torch.testing.assert_close(unpad_rows(rows, tuple(SOURCE.shape)), expected)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "is_scaled", "divisor"),
+    [
+        pytest.param(1, True, 1, id="width 1"),
+        pytest.param(4, True, 2, id="width 4"),
+        pytest.param(9, True, 3, id="width 9"),
+        pytest.param(16, True, 4, id="width 16"),
+        pytest.param(4, False, 1, id="width 4, not scaled"),
+        pytest.param(9, False, 1, id="width 9, not scaled"),
+        pytest.param(16, False, 1, id="width 16, not scaled"),
+    ],
+)
+def test_attention_scores_are_divided_by_the_root_of_the_width_of_keys(d_k, is_scaled, divisor):
+    shape = dataclasses.replace(SHAPE, heads=1, d_k=d_k, d_v=5, scale_attention=is_scaled)
     torch.manual_seed(2)
     attention = MultiHeadAttention(shape).double()
-    x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
-    query, key, value = attention.in_proj(x).split([d_k, d_k, 5], dim=-1)
+    inputs = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
+
+    outputs = unpad_rows(attention(pad_rows(inputs), PaddedLayout((1, 6))), (1, 6))
+
+    query, key, value = attention.in_proj(inputs).split([d_k, d_k, 5], dim=-1)
     weights = (query @ key.mT / divisor).softmax(-1)
-    found = unpad_rows(attention(pad_rows(x), PaddedLayout((1, 6))), (1, 6))
-    torch.testing.assert_close(found, attention.out_proj(weights @ value))
+    torch.testing.assert_close(outputs, attention.out_proj(weights @ value))
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_attention_is_scaled_or_not(scaled):
-    shape = dataclasses.replace(SHAPE, heads=1, d_k=4, d_v=4, scale_attention=scaled)
-    attention = MultiHeadAttention(shape).double()
-    x = 3 * torch.randn(1, 6, 16, dtype=torch.float64)
-    query, key, value = attention.in_proj(x).split([4, 4, 4], dim=-1)
-    weights = (query @ key.mT / (2 if scaled else 1)).softmax(-1)
-    found = unpad_rows(attention(pad_rows(x), PaddedLayout((1, 6))), (1, 6))
-    torch.testing.assert_close(found, attention.out_proj(weights @ value))
-
-
-def test_rms_norm_by_its_formula():
-    """Zhang and Sennrich 2019, equation 4: no mean is taken off, and nothing is added."""
-    connection = ResidualConnection(dataclasses.replace(SHAPE, normalization="rms")).double().eval()
-    assert [name for name, _ in connection.named_parameters()] == ["norm.weight"]
+@pytest.fixture
+def rms_connection():
+    """Return a residual connection with RMS normalization, whose weights are not 1."""
+    shape = dataclasses.replace(SHAPE, normalization="rms")
+    connection = ResidualConnection(shape).double().eval()
     with torch.no_grad():
         connection.norm.weight.uniform_(0.5, 2)
-    x = torch.randn(3, 16, dtype=torch.float64) + 5
-    root = (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-    found = connection(x, lambda _: torch.zeros_like(x))
-    torch.testing.assert_close(found, x / root * connection.norm.weight)
+    return connection
 
 
-def test_swiglu_by_its_formula():
-    """Shazeer 2020, equation 6: (Swish(xW) * xV) W2."""
+def test_rms_norm_has_no_bias(rms_connection):
+    assert [name for name, _ in rms_connection.named_parameters()] == ["norm.weight"]
+
+
+def test_rms_norm_divides_by_the_root_of_the_mean_square(rms_connection):
+    """Zhang and Sennrich 2019, equation 4: no mean is taken off, and nothing is added."""
+    inputs = torch.randn(3, 16, dtype=torch.float64) + 5
+
+    outputs = rms_connection(inputs, lambda _: torch.zeros_like(inputs))
+
+    epsilon = 1e-6
+    root_mean_square = (inputs.square().mean(-1, keepdim=True) + epsilon).sqrt()
+    torch.testing.assert_close(outputs, inputs / root_mean_square * rms_connection.norm.weight)
+
+
+def test_swiglu_multiplies_two_products_of_its_input():
+    """Shazeer 2020, equation 6: (Swish(xW) * xV) W2; W and V are the halves of one matrix."""
     network = FeedForward(dataclasses.replace(SHAPE, activation="swiglu")).double().eval()
-    x = torch.randn(3, 16, dtype=torch.float64)
-    gate, value = (
-        x @ rows.T + bias
-        for rows, bias in zip(network.fc1.weight.chunk(2), network.fc1.bias.chunk(2), strict=True)
-    )
-    hidden = gate / (1 + (-gate).exp()) * value
-    torch.testing.assert_close(network(x), hidden @ network.fc2.weight.T + network.fc2.bias)
+    inputs = torch.randn(3, 16, dtype=torch.float64)
+
+    outputs = network(inputs)
+
+    gate_weight, value_weight = network.fc1.weight.chunk(2)
+    gate_bias, value_bias = network.fc1.bias.chunk(2)
+    gate = inputs @ gate_weight.T + gate_bias
+    value = inputs @ value_weight.T + value_bias
+    swish = gate / (1 + (-gate).exp())
+    expected = (swish * value) @ network.fc2.weight.T + network.fc2.bias
+    torch.testing.assert_close(outputs, expected)
 
 
-def test_both_matrices_of_swiglu_are_drawn_as_one_of_relu():
-    """Xavier uniform: the bound is (6 / (in + out))^0.5 of each."""
-    model = Transformer(
-        systems.model(d_model=64, d_ff=256, d_k=16, d_v=16, activation="swiglu"), 11, 11
-    )
-    for half in model.encoder_layers[0].feed_forward.fc1.weight.chunk(2):
-        bound = float(half.detach().abs().max())
-        assert bound == pytest.approx(math.sqrt(6 / (64 + 256)), rel=0.01)
+def test_each_of_the_two_matrices_of_swiglu_is_initialized_by_its_own_shape():
+    """The bound of Xavier's uniform distribution is the root of 6 / (inputs + outputs)."""
+    shape = systems.model(d_model=64, d_ff=256, d_k=16, d_v=16, activation="swiglu")
+    model = Transformer(shape, 11, 11)
+
+    for matrix in model.encoder_layers[0].feed_forward.fc1.weight.chunk(2):
+        largest_weight = float(matrix.detach().abs().max())
+        assert largest_weight == pytest.approx(math.sqrt(6 / (64 + 256)), rel=0.01)
 
 
-def test_an_odd_d_k_is_refused_for_rotary():
+def test_keys_of_odd_width_are_refused_for_rotary_positions():
     with pytest.raises(ValueError, match=r"^d_k 5 is odd: rotary encodings turn pairs"):
         systems.model(positional_encoding="rotary", d_k=5)
+
+
+def test_keys_of_odd_width_are_accepted_for_other_positions():
     assert systems.model(positional_encoding="sinusoidal", d_k=5).d_k == 5

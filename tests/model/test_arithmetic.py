@@ -22,12 +22,12 @@ from root import ROOT
 from systems import system, train
 from trainings import STAGES, environment, fresh, project, without_mlflow
 
-PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
+IMPORT_FOLDERS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A toy project whose system has portable arithmetic, untrained."""
+def portable_project(tmp_path_factory):
+    """Make a toy project whose system has portable arithmetic, untrained."""
     root = project(tmp_path_factory.mktemp("portable"), max_updates=20)
     yaml = YAML()
     params = yaml.load(root / "params.yaml")
@@ -38,38 +38,67 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def busy():
-    """A process on each core that computes without end."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(2)]
+def busy_cores():
+    """Keep two cores busy with processes that compute without end."""
+    processes = []
+    for _ in range(2):
+        processes.append(subprocess.Popen([sys.executable, "-c", "while 1: pass"]))
     yield
-    for loop in loops:
-        loop.kill()
-        loop.wait()
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
-def run(root, *before, **variables):
-    """The SHA-256 of what train, average and translate write; `before`: what starts them."""
-    told = {**environment(), **without_mlflow(root), **variables}
+def train_and_translate(root, launcher=(), **variables):
+    """Run train, average and translate, and return the SHA-256 of the models and of the results.
+
+    Args:
+        root: The project.
+        launcher: The command that starts each stage, such as `taskset -c 0`.
+        variables: Environment variables.
+    """
+    stage_environment = {**environment(), **without_mlflow(root), **variables}
     for stage in ("train", "average", "translate"):
-        command = [*before, sys.executable, str(STAGES / f"{stage}.py"), "micro", "toy", "1"]
-        done = subprocess.run(command, cwd=root, env=told, capture_output=True, text=True)
+        script = str(STAGES / f"{stage}.py")
+        done = subprocess.run(
+            [*launcher, sys.executable, script, "micro", "toy", "1"],
+            cwd=root,
+            env=stage_environment,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr
     return folder_sha256(root / "models"), folder_sha256(root / "results")
 
 
-@pytest.mark.usefixtures("busy")
-def test_cores_threads_processes_and_load_change_no_bit(made, tmp_path):
-    alone = run(fresh(made, tmp_path / "alone"), *("taskset", "-c", "0"))
-    shared = run(fresh(made, tmp_path / "shared"), BLEUPRINT_PROCESSES="2", OMP_NUM_THREADS="8")
-    assert alone == shared
+@pytest.mark.usefixtures("busy_cores")
+def test_cores_threads_processes_and_load_change_no_bit(portable_project, tmp_path):
+    on_one_core = train_and_translate(
+        fresh(portable_project, tmp_path / "one-core"), launcher=("taskset", "-c", "0")
+    )
+    with_more_processes_and_threads = train_and_translate(
+        fresh(portable_project, tmp_path / "shared"),
+        BLEUPRINT_PROCESSES="2",
+        OMP_NUM_THREADS="8",
+    )
+
+    assert on_one_core == with_more_processes_and_threads
 
 
-def updates(*emulator):
-    """The hashes of tests/support/portable_updates.py, of a process with portable arithmetic."""
+def hashes_of_portable_updates(emulator=()):
+    """Return the hashes that tests/support/portable_updates.py prints, by what they are of.
+
+    Args:
+        emulator: The command that emulates a processor; empty to run on this one.
+    """
     script = str(ROOT / "tests" / "support" / "portable_updates.py")
+    script_environment = {
+        **os.environ,
+        **PORTABLE,
+        "PYTHONPATH": os.pathsep.join(IMPORT_FOLDERS),
+    }
     command = [*emulator, sys.executable, script]
-    told = {**os.environ, **PORTABLE, "PYTHONPATH": os.pathsep.join(PATHS)}
-    done = subprocess.run(command, env=told, capture_output=True, text=True)
+    done = subprocess.run(command, env=script_environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -78,39 +107,75 @@ def updates(*emulator):
 @needs_programs("qemu-x86_64")
 @pytest.mark.parametrize("processor", ["EPYC-Rome", "Haswell", "Skylake-Client", "max"])
 def test_processors_of_both_vendors_give_the_same_bits(processor):
-    expected = updates()
-    assert expected["deviation"] is None
-    assert updates("qemu-x86_64", "-cpu", processor) == expected
+    expected_hashes = hashes_of_portable_updates()
+    assert expected_hashes["deviation"] is None
+
+    hashes = hashes_of_portable_updates(emulator=("qemu-x86_64", "-cpu", processor))
+
+    assert hashes == expected_hashes
 
 
-def test_what_is_portable_on_no_processor_is_refused():
-    for precision in ("bfloat16", "tf32"):
-        with pytest.raises(ValueError, match=rf"train.precision float32, not {precision}"):
-            system(arithmetic="portable", train=train(precision=precision))
+@pytest.mark.parametrize("precision", ["bfloat16", "tf32"])
+def test_portable_training_needs_float32(precision):
+    with pytest.raises(ValueError, match=rf"train.precision float32, not {precision}"):
+        system(arithmetic="portable", train=train(precision=precision))
+
+
+def test_portable_decoding_needs_float32():
     with pytest.raises(ValueError, match=r"portable needs decode.precision float32, not bfloat16"):
         system(arithmetic="portable", decode=Decode(precision="bfloat16"))
+
+
+def test_portable_training_cannot_be_compiled():
     with pytest.raises(ValueError, match=r"portable needs train.compile false, not true"):
         system(arithmetic="portable", train=train(compile=True))
 
 
 def test_a_portable_training_is_another_than_a_native_one():
-    native, portable = (
-        training_settings_sha256(system(arithmetic=each), 1) for each in ("native", "portable")
-    )
-    # that of a native one is as before there was a choice
-    assert native == of_settings(system().model, system().train, 1) != portable
+    """Otherwise a change of arithmetic would not repeat the training."""
+    native_sha256 = training_settings_sha256(system(arithmetic="native"), 1)
+    portable_sha256 = training_settings_sha256(system(arithmetic="portable"), 1)
+
+    assert native_sha256 != portable_sha256
 
 
-def test_a_machine_without_it_is_refused(monkeypatch):
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+def test_a_native_training_is_the_same_as_before_there_was_a_choice():
+    """So that trainings of older versions need not be repeated."""
+    settings_without_arithmetic = (system().model, system().train)
+
+    native_sha256 = training_settings_sha256(system(arithmetic="native"), 1)
+
+    assert native_sha256 == of_settings(*settings_without_arithmetic, 1)
+
+
+@pytest.fixture
+def processor_with(monkeypatch):
+    """Return a function that pretends that the processor has certain vector instructions."""
     monkeypatch.setattr(arithmetic, "describe_deviation", lambda: None)
+
+    def set_capability(capability):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+
+    return set_capability
+
+
+def test_portable_arithmetic_is_accepted_on_a_processor_with_avx2(processor_with):
+    processor_with("AVX2")
+
     check_portable("micro")
-    with pytest.raises(
-        UserError, match=r"systems.micro.arithmetic portable needs one process, not 2"
-    ):
+
+
+def test_portable_arithmetic_is_refused_in_several_processes(processor_with):
+    processor_with("AVX2")
+
+    message = r"systems.micro.arithmetic portable needs one process, not 2"
+    with pytest.raises(UserError, match=message):
         check_portable("micro", 2)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    with pytest.raises(
-        UserError, match=r"x86-64 processor with AVX2.*DEFAULT.*\. Set arithmetic: native"
-    ):
+
+
+def test_portable_arithmetic_is_refused_on_a_processor_without_avx2(processor_with):
+    processor_with("DEFAULT")
+
+    message = r"x86-64 processor with AVX2.*DEFAULT.*\. Set arithmetic: native"
+    with pytest.raises(UserError, match=message):
         check_portable("micro")

@@ -7,48 +7,94 @@ import torch
 
 from bleuprint.model.dropout import dropout
 
+# On CPUs, an element is dropped if 16 random bits are one of the lowest of their 65,536 values.
+BIT_PATTERNS = 65536
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
-def test_a_share_goes_and_the_mean_stays(share):
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
+def test_elements_become_0_or_are_scaled_by_the_share_that_stays(rate):
     torch.manual_seed(1)
-    x = torch.ones(1001, 333)
-    dropped = dropout(x, share, training=True)
-    steps = round(share * 65536)
-    assert set(dropped.unique().tolist()) == {0.0, torch.tensor(65536 / (65536 - steps)).item()}
-    gone, count = int((dropped == 0).sum()), x.numel()
-    # within four standard deviations of so many draws
-    assert abs(gone - share * count) < 4 * math.sqrt(count * share * (1 - share)) + count / 65536
-    # neighbors, which share a random number, are dropped independently
-    for distance in (1, 2, 3):
-        both = ((dropped[:, :-distance] == 0) & (dropped[:, distance:] == 0)).double().mean()
-        assert float(both) == pytest.approx(share**2, abs=0.005)
+
+    outputs = dropout(torch.ones(1001, 333), rate, training=True)
+
+    dropped_patterns = round(rate * BIT_PATTERNS)
+    scale = BIT_PATTERNS / (BIT_PATTERNS - dropped_patterns)
+    assert set(outputs.unique().tolist()) == {0.0, torch.tensor(scale).item()}
 
 
-def test_gradients_go_the_same_way():
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
+def test_as_many_elements_become_0_as_the_rate_says(rate):
     torch.manual_seed(1)
-    x = torch.randn(50, 7, requires_grad=True)
-    dropped = dropout(x, 0.4, training=True)
-    dropped.sum().backward()
-    torch.testing.assert_close(dropped.detach(), x.detach() * x.grad)
+    inputs = torch.ones(1001, 333)
+
+    outputs = dropout(inputs, rate, training=True)
+
+    element_count = inputs.numel()
+    dropped_count = int((outputs == 0).sum())
+    standard_deviation = math.sqrt(element_count * rate * (1 - rate))
+    rounding = element_count / BIT_PATTERNS
+    assert abs(dropped_count - rate * element_count) < 4 * standard_deviation + rounding
 
 
-def test_a_seed_gives_the_same_and_the_next_draw_another():
-    x = torch.ones(40, 40)
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("distance", [1, 2, 3])
+def test_neighbors_are_dropped_independently(rate, distance):
+    """Four neighbors share one random number of 64 bits."""
+    torch.manual_seed(1)
+
+    is_dropped = dropout(torch.ones(1001, 333), rate, training=True) == 0
+
+    are_both_dropped = is_dropped[:, :-distance] & is_dropped[:, distance:]
+    share_of_both = float(are_both_dropped.double().mean())
+    assert share_of_both == pytest.approx(rate**2, abs=0.005)
+
+
+def test_gradients_are_dropped_and_scaled_like_the_elements():
+    torch.manual_seed(1)
+    inputs = torch.randn(50, 7, requires_grad=True)
+
+    outputs = dropout(inputs, 0.4, training=True)
+    outputs.sum().backward()
+
+    # The gradient of the sum is the factor of each element: 0 or the scale.
+    torch.testing.assert_close(outputs.detach(), inputs.detach() * inputs.grad)
+
+
+def test_equal_seeds_drop_the_same_elements():
+    inputs = torch.ones(40, 40)
+
     torch.manual_seed(5)
-    first, second = dropout(x, 0.5, training=True), dropout(x, 0.5, training=True)
+    first_outputs = dropout(inputs, 0.5, training=True)
     torch.manual_seed(5)
-    assert torch.equal(dropout(x, 0.5, training=True), first)
-    assert not torch.equal(first, second)
+    second_outputs = dropout(inputs, 0.5, training=True)
+
+    assert torch.equal(first_outputs, second_outputs)
 
 
-@pytest.mark.parametrize(("share", "training"), [(0.0, True), (0.5, False)])
-def test_nothing_is_drawn_where_nothing_goes(share, training):
-    before = torch.get_rng_state()
-    x = torch.ones(3)
-    assert dropout(x, share, training) is x
-    assert torch.equal(torch.get_rng_state(), before)
+def test_the_next_call_drops_other_elements():
+    inputs = torch.ones(40, 40)
+    torch.manual_seed(5)
+
+    first_outputs = dropout(inputs, 0.5, training=True)
+    second_outputs = dropout(inputs, 0.5, training=True)
+
+    assert not torch.equal(first_outputs, second_outputs)
 
 
-def test_the_kind_of_number_stays():
-    for kind in (torch.bfloat16, torch.float64):
-        assert dropout(torch.ones(9, dtype=kind), 0.5, training=True).dtype == kind
+@pytest.mark.parametrize(
+    ("rate", "training"),
+    [pytest.param(0.0, True, id="rate 0"), pytest.param(0.5, False, id="evaluation")],
+)
+def test_where_nothing_is_dropped_no_random_number_is_drawn(rate, training):
+    state_before = torch.get_rng_state()
+    inputs = torch.ones(3)
+
+    outputs = dropout(inputs, rate, training)
+
+    assert outputs is inputs
+    assert torch.equal(torch.get_rng_state(), state_before)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+def test_outputs_have_the_data_type_of_the_inputs(dtype):
+    assert dropout(torch.ones(9, dtype=dtype), 0.5, training=True).dtype == dtype

@@ -1,181 +1,266 @@
-"""Dropout of every kind, each where it belongs, and layers left out."""
+"""Dropout of each kind applies to its own numbers, by its own rate; and layers are left out."""
 
 import dataclasses
 import math
+from collections.abc import Callable
+from itertools import permutations
 
 import pytest
 import torch
+from torch import Tensor
 
 import systems
-from bleuprint.config.system import Dropout
+from bleuprint.config.system import Dropout, Model
 from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.layers import FeedForward, ResidualConnection
 from bleuprint.model.layout import PaddedLayout
 from bleuprint.model.transformer import Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
+# One head as wide as the model, so that attention and feed-forward can pass their input through.
+PLAIN_SHAPE = dataclasses.replace(
+    SHAPE, heads=1, d_k=16, d_v=16, d_ff=16, norm="pre", positional_encoding="learned"
+)
+ONES = torch.ones(4, 16, 16)
 
-def embed(shape, _):
-    """The embeddings of both sides, one after the other."""
+
+def embeddings_with_dropout(shape):
+    """Return the embeddings of source and target, one after the other, with weights of 0.5."""
     model = Transformer(shape, 11, 11).train()
+    embeddings = (
+        model.source_embedding,
+        model.source_positions,
+        model.target_embedding,
+        model.target_positions,
+    )
     with torch.no_grad():
-        for side in ("source", "target"):
-            for kind in ("embedding", "positions"):
-                getattr(model, f"{side}_{kind}").weight.fill_(0.5)
-    ids, memory = torch.full((4, 16), 5), torch.zeros(4, 16, 16)
+        for embedding in embeddings:
+            embedding.weight.fill_(0.5)
+    ids = torch.full((4, 16), 5)
+    memory = torch.zeros(4, 16, 16)
     source = input_of(model.encoder[0], lambda: model.encode(ids))
-    return torch.cat((source, input_of(model.decoder[0], lambda: model.decode(ids, memory, None))))
+    target = input_of(model.decoder[0], lambda: model.decode(ids, memory, None))
+    return torch.cat((source, target))
 
 
-def add(shape, x):
-    return ResidualConnection(shape).train()(torch.zeros_like(x), lambda _: x)
+def residual_with_dropout(shape):
+    """Return zeros to which a residual connection has added ones."""
+    return ResidualConnection(shape).train()(torch.zeros_like(ONES), lambda _: ONES)
 
 
-def attend(shape, x):
-    """Attention whose values and output say what its weights are."""
+def attention_weights_with_dropout(shape):
+    """Return the weights of attention to equal keys: its output for values that name the keys."""
     attention = MultiHeadAttention(shape).train()
     with torch.no_grad():
         attention.in_proj.weight.zero_()
-        attention.in_proj.weight[-16:] = attention.out_proj.weight.copy_(torch.eye(16))
+        attention.in_proj.weight[-16:] = torch.eye(16)
+        attention.out_proj.weight.copy_(torch.eye(16))
         attention.in_proj.bias.zero_()
         attention.out_proj.bias.zero_()
-    return attention(torch.eye(16).repeat(len(x), 1), PaddedLayout((len(x), 16))).detach()
+    one_hot_positions = torch.eye(16).repeat(4, 1)
+    return attention(one_hot_positions, PaddedLayout((4, 16))).detach()
 
 
-def feed_forward(shape, x):
+def activations_with_dropout(shape):
+    """Return the output of a feed-forward network that passes its positive inputs through."""
     network = FeedForward(shape).train()
     with torch.no_grad():
         for linear in (network.fc1, network.fc2):
             linear.weight.copy_(torch.eye(16))
             linear.bias.zero_()
-    return network(x).detach()
+    return network(ONES).detach()
 
 
-# with the one number that each makes of ones (of 0.5 x sqrt(16) + 0.5; of 16 equal weights)
-PLACES = {
-    "embedding": (embed, 2.5),
-    "residual": (add, 1.0),
-    "attention": (attend, 1 / 16),
-    "activation": (feed_forward, 1.0),
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A place in the model where numbers are dropped.
+
+    Attributes:
+        compute: Returns the numbers of that place, for the settings of a model.
+        number: What each of them is without dropout.
+    """
+
+    compute: Callable[[Model], Tensor]
+    number: float
+
+
+PLACES_BY_SETTING = {
+    # A token's embedding, scaled by the root of the width 16, and that of its position.
+    "embedding": Place(embeddings_with_dropout, 0.5 * math.sqrt(16) + 0.5),
+    "residual": Place(residual_with_dropout, 1.0),
+    "attention": Place(attention_weights_with_dropout, 1 / 16),
+    "activation": Place(activations_with_dropout, 1.0),
 }
 
 
-@pytest.mark.parametrize("kind", PLACES)
-@pytest.mark.parametrize("place", PLACES)
-def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind, place):
+def assert_dropped_at_rate(numbers, rate, number_without_dropout):
+    """Fail unless the share `rate` of some numbers is 0, and the others are scaled."""
+    is_dropped = numbers == 0
+    dropped_share = is_dropped.double().mean().item()
+    standard_deviation = math.sqrt(rate * (1 - rate) / numbers.numel())
+    assert abs(dropped_share - rate) < 5 * standard_deviation
+    kept = numbers[~is_dropped]
+    expected = torch.full_like(kept, number_without_dropout / (1 - rate))
+    torch.testing.assert_close(kept, expected)
+
+
+@pytest.mark.parametrize("setting", PLACES_BY_SETTING)
+def test_a_dropout_setting_drops_the_numbers_of_its_place(setting):
     torch.manual_seed(3)
-    dropout = dataclasses.replace(systems.NO_DROPOUT, **{kind: 0.25})
-    shape = dataclasses.replace(
-        SHAPE,
-        heads=1,
-        d_k=16,
-        d_v=16,
-        d_ff=16,
-        norm="pre",
-        positional_encoding="learned",
-        dropout=dropout,
-    )
-    make, number = PLACES[place]
-    found = make(shape, torch.ones(4, 16, 16))
-    if kind != place:
-        torch.testing.assert_close(found, torch.full_like(found, number))
-        return
-    dropped = found == 0
-    share = dropped.double().mean().item()  # of 1,024 numbers: 5 deviations are 0.068
-    assert abs(share - 0.25) < 0.068
-    kept = found[~dropped]
-    torch.testing.assert_close(kept, torch.full_like(kept, number / 0.75))
+    dropout = dataclasses.replace(systems.NO_DROPOUT, **{setting: 0.25})
+    place = PLACES_BY_SETTING[setting]
+
+    numbers = place.compute(dataclasses.replace(PLAIN_SHAPE, dropout=dropout))
+
+    assert_dropped_at_rate(numbers, 0.25, place.number)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_each_dropout_has_the_rate_of_its_own_setting(place):
-    """All four at once, with rates that are shares of 1/65,536 without rounding."""
-    rates = Dropout(embedding=0.125, residual=0.375, attention=0.5, activation=0.75)
-    shape = dataclasses.replace(
-        SHAPE,
-        heads=1,
-        d_k=16,
-        d_v=16,
-        d_ff=16,
-        norm="pre",
-        positional_encoding="learned",
-        dropout=rates,
-    )
-    rate = getattr(rates, place)
-    make, number = PLACES[place]
+@pytest.mark.parametrize(("setting", "other_setting"), list(permutations(PLACES_BY_SETTING, 2)))
+def test_a_dropout_setting_drops_no_numbers_of_other_places(setting, other_setting):
+    torch.manual_seed(3)
+    dropout = dataclasses.replace(systems.NO_DROPOUT, **{setting: 0.25})
+    other_place = PLACES_BY_SETTING[other_setting]
+
+    numbers = other_place.compute(dataclasses.replace(PLAIN_SHAPE, dropout=dropout))
+
+    torch.testing.assert_close(numbers, torch.full_like(numbers, other_place.number))
+
+
+@pytest.mark.parametrize("setting", PLACES_BY_SETTING)
+def test_four_dropout_settings_at_once_keep_their_own_rates(setting):
+    # Multiples of 1/65,536, to which rates are rounded on CPUs.
+    dropout = Dropout(embedding=0.125, residual=0.375, attention=0.5, activation=0.75)
+    place = PLACES_BY_SETTING[setting]
     torch.manual_seed(4)
-    found = make(shape, torch.ones(4, 16, 16))
-    is_dropped = found == 0
-    deviation = math.sqrt(rate * (1 - rate) / found.numel())
-    assert abs(is_dropped.double().mean().item() - rate) < 5 * deviation
-    kept = found[~is_dropped]
-    torch.testing.assert_close(kept, torch.full_like(kept, number / (1 - rate)))
+
+    numbers = place.compute(dataclasses.replace(PLAIN_SHAPE, dropout=dropout))
+
+    assert_dropped_at_rate(numbers, getattr(dropout, setting), place.number)
 
 
-def test_evaluation_drops_nothing_nor_does_training_without_dropout():
-    dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
-    plain, dropping = model_of(), model_of(dropout=dropout, layer_drop=0.5)
-    before = torch.get_rng_state()
-    assert torch.equal(dropping(SOURCE, TARGET), plain.train()(SOURCE, TARGET))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert not torch.equal(dropping.train()(SOURCE, TARGET), plain(SOURCE, TARGET))
+ALL_DROPOUT = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
 
 
-def layers_run(model):
-    """Which layers run, the decoder's counted on from the encoder's, and the logits."""
-    ran: list[int] = []
-    layers = [*model.encoder, *model.decoder]
-    hooks = [
-        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
-        for number, layer in enumerate(layers)
-    ]
+def test_evaluation_drops_nothing():
+    without_dropout = model_of()
+    with_dropout = model_of(dropout=ALL_DROPOUT, layer_drop=0.5)
+    state_before = torch.get_rng_state()
+
+    logits = with_dropout(SOURCE, TARGET)
+
+    assert torch.equal(logits, without_dropout(SOURCE, TARGET))
+    assert torch.equal(torch.get_rng_state(), state_before)
+
+
+def test_training_without_dropout_drops_nothing():
+    model = model_of()
+    evaluation_logits = model(SOURCE, TARGET)
+    state_before = torch.get_rng_state()
+
+    training_logits = model.train()(SOURCE, TARGET)
+
+    assert torch.equal(training_logits, evaluation_logits)
+    assert torch.equal(torch.get_rng_state(), state_before)
+
+
+def test_training_with_dropout_gives_other_logits():
+    without_dropout = model_of().train()
+    with_dropout = model_of(dropout=ALL_DROPOUT, layer_drop=0.5).train()
+
+    assert not torch.equal(with_dropout(SOURCE, TARGET), without_dropout(SOURCE, TARGET))
+
+
+def run_and_record_layers(model):
+    """Run a model on the example.
+
+    Returns:
+        The numbers of the layers that ran, the decoder's counted on from the encoder's; and the
+        logits.
+    """
+    numbers_run: list[int] = []
+
+    def recorder(number):
+        return lambda *_: numbers_run.append(number)
+
+    hooks = []
+    for number, layer in enumerate([*model.encoder, *model.decoder]):
+        hooks.append(layer.register_forward_hook(recorder(number)))
     logits = model(SOURCE, TARGET)
     for hook in hooks:
         hook.remove()
-    return ran, logits
+    return numbers_run, logits
 
 
-def test_layer_drop_leaves_layers_out_of_training():
+def test_layer_drop_draws_for_each_layer_independently():
     model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
-    together = torch.zeros(6, 6)  # how often two layers, or one, ran
+    runs = 400
+    # How often each layer (on the diagonal), and each two layers, ran.
+    counts = torch.zeros(6, 6)
     torch.manual_seed(3)
-    for _ in range(400):
-        ran, logits = layers_run(model)
-        run = torch.zeros(6)
-        run[ran] = 1
-        together += run[:, None] * run
-    # each layer by a draw of its own: 0.75, two of them 0.75^2; 5 deviations are 43 and 50
-    assert ((together - torch.full((6, 6), 225.0).fill_diagonal_(300)).abs() < 43).all()
+    for _ in range(runs):
+        numbers_run, _ = run_and_record_layers(model)
+        has_run = torch.zeros(6)
+        has_run[numbers_run] = 1
+        counts += has_run[:, None] * has_run
 
-    # without them the model is the one of the layers that ran
-    for number in sorted({*range(6)}.difference(ran), reverse=True):
+    expected_counts = torch.full((6, 6), runs * 0.75 * 0.75)
+    expected_counts.fill_diagonal_(runs * 0.75)
+    # Five standard deviations, of the counts on the diagonal.
+    tolerance = 5 * math.sqrt(runs * 0.75 * 0.25)
+    assert ((counts - expected_counts).abs() < tolerance).all()
+
+
+def test_a_model_without_a_dropped_layer_is_the_model_of_the_other_layers():
+    model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
+    torch.manual_seed(3)
+    numbers_run, logits = run_and_record_layers(model)
+    while len(numbers_run) == 6:
+        numbers_run, logits = run_and_record_layers(model)
+
+    dropped_numbers = set(range(6)).difference(numbers_run)
+    # From the last one, so that the numbers of the others stay right.
+    for number in sorted(dropped_numbers, reverse=True):
         if number < 3:
             del model.encoder[number]
         else:
             del model.decoder[number - 3]
-    assert len(ran) < 6
+
     assert torch.equal(model.eval()(SOURCE, TARGET), logits)
 
 
-@pytest.mark.parametrize(("rate", "runs"), [(0.1, 864), (0.6, 384)])
-def test_as_many_layers_run_as_layer_drop_keeps(rate, runs):
-    model = model_of(encoder_layers=8, decoder_layers=8, layer_drop=rate).train()
+@pytest.mark.parametrize("layer_drop", [0.1, 0.6])
+def test_as_many_layers_run_as_layer_drop_keeps(layer_drop):
+    model = model_of(encoder_layers=8, decoder_layers=8, layer_drop=layer_drop).train()
     torch.manual_seed(6)
-    found = 0
+    layers_run = 0
     for _ in range(60):
-        ran, _ = layers_run(model)
-        found += len(ran)
-    # of 60 x 16 layers, each with a draw of its own
-    deviation = math.sqrt(960 * rate * (1 - rate))
-    assert abs(found - runs) < 5 * deviation
+        numbers_run, _ = run_and_record_layers(model)
+        layers_run += len(numbers_run)
+
+    draws = 60 * 16
+    standard_deviation = math.sqrt(draws * layer_drop * (1 - layer_drop))
+    assert abs(layers_run - draws * (1 - layer_drop)) < 5 * standard_deviation
 
 
-def test_layer_drop_follows_the_seed():
+def test_equal_seeds_leave_out_the_same_layers():
+    model = model_of(encoder_layers=8, layer_drop=0.5).train()
+
+    torch.manual_seed(5)
+    first_numbers, first_logits = run_and_record_layers(model)
+    torch.manual_seed(5)
+    second_numbers, second_logits = run_and_record_layers(model)
+
+    assert first_numbers == second_numbers
+    assert torch.equal(first_logits, second_logits)
+
+
+def test_the_next_update_leaves_out_other_layers():
     model = model_of(encoder_layers=8, layer_drop=0.5).train()
     torch.manual_seed(5)
-    first, logits = layers_run(model)
-    torch.manual_seed(5)
-    again, same = layers_run(model)
-    assert first == again
-    assert torch.equal(logits, same)
-    assert len({tuple(layers_run(model)[0]) for _ in range(5)}) > 1
+
+    different_choices = set()
+    for _ in range(5):
+        numbers_run, _ = run_and_record_layers(model)
+        different_choices.add(tuple(numbers_run))
+
+    assert len(different_choices) > 1

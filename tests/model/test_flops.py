@@ -17,72 +17,123 @@ SHAPE = systems.model(
 )
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"d_k": 3, "d_v": 7},
-        {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
-        {"d_ff": 40, "encoder_layers": 1, "positional_encoding": "learned", "norm": "pre"},
-        {"d_model": 10, "decoder_layers": 1, "activation": "gelu", "output_bias": True},
-        {"activation": "swiglu", "positional_encoding": "rotary", "normalization": "rms"},
-    ],
-)
-@pytest.mark.parametrize(("source", "target"), [(9, 7), (1, 12)])
-def test_flops_equal_torchs_own_count_without_padding(changes, source, target, monkeypatch):
-    # the counter includes neither oneDNN's product nor the fused attention kernel of CPUs
+VARIATIONS = [
+    {},
+    {"d_k": 3, "d_v": 7},
+    {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
+    {"d_ff": 40, "encoder_layers": 1, "positional_encoding": "learned", "norm": "pre"},
+    {"d_model": 10, "decoder_layers": 1, "activation": "gelu", "output_bias": True},
+    {"activation": "swiglu", "positional_encoding": "rotary", "normalization": "rms"},
+]
+
+
+@pytest.fixture
+def countable_kernels(monkeypatch):
+    """Have products be computed by torch's own kernels, and without padded rows.
+
+    torch's counter knows neither oneDNN's product nor the fused attention kernel of CPUs.
+    """
     monkeypatch.setattr(backends, "HAS_ONEDNN", False)
-    monkeypatch.setattr(rows, "_ROW_MULTIPLE", 1)  # rows are not padded
+    monkeypatch.setattr(rows, "_ROW_MULTIPLE", 1)
+    with sdpa_kernel(SDPBackend.MATH):
+        yield
+
+
+@pytest.mark.usefixtures("countable_kernels")
+@pytest.mark.parametrize("changes", VARIATIONS, ids=str)
+@pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
+def test_operations_of_a_forward_pass_are_those_that_torch_counts(changes, source_len, target_len):
     shape = dataclasses.replace(SHAPE, **changes)
-    model = Transformer(shape, 40, 11)  # of which only the target's 11 are projected onto
-    ids = torch.randint(4, 40, (1, source)), torch.randint(4, 11, (1, target))
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        logits = model(*ids)
-    assert forward_flops(shape, 11, source, target) == counter.get_total_flops()
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        logits.sum().backward()
-    forward = forward_flops(shape, 11, source, target)
-    assert training_flops(shape, 11, source, target) == forward + counter.get_total_flops()
+    # Only the target's 11 tokens are projected onto, not the source's 40.
+    model = Transformer(shape, 40, 11)
+    source = torch.randint(4, 40, (1, source_len))
+    target = torch.randint(4, 11, (1, target_len))
+
+    with FlopCounterMode(display=False) as counter:
+        model(source, target)
+
+    assert forward_flops(shape, 11, source_len, target_len) == counter.get_total_flops()
 
 
-def test_flops_by_hand():
+@pytest.mark.usefixtures("countable_kernels")
+@pytest.mark.parametrize("changes", VARIATIONS, ids=str)
+@pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
+def test_operations_of_training_are_those_that_torch_counts(changes, source_len, target_len):
+    shape = dataclasses.replace(SHAPE, **changes)
+    model = Transformer(shape, 40, 11)
+    source = torch.randint(4, 40, (1, source_len))
+    target = torch.randint(4, 11, (1, target_len))
+
+    with FlopCounterMode(display=False) as counter:
+        model(source, target).sum().backward()
+
+    assert training_flops(shape, 11, source_len, target_len) == counter.get_total_flops()
+
+
+def matrix_product(rows, inner, columns):
+    """Return the operations of a product of matrices: a multiplication and an addition a term."""
+    return 2 * rows * inner * columns
+
+
+def test_operations_of_a_small_model_are_those_counted_by_hand():
+    """One layer a side, two source positions, one target position, three heads."""
     shape = dataclasses.replace(
         SHAPE, encoder_layers=1, decoder_layers=1, d_model=2, d_ff=5, heads=3, d_k=1, d_v=4
     )
-    # each 2mkn; queries and keys are 3 wide, values 12; 2 source positions, 1 target position
-    encoder = 2 * 2 * 2 * (3 + 3 + 12) + 2 * 2 * 12 * 2 + 3 * 2 * (2 * 1 * 2 + 2 * 2 * 4)
-    own = 2 * 1 * 2 * (3 + 3 + 12) + 2 * 1 * 12 * 2 + 3 * 2 * (1 * 1 * 1 + 1 * 1 * 4)
-    cross = 2 * 1 * 2 * 3 + 2 * 2 * 2 * (3 + 12) + 2 * 1 * 12 * 2 + 3 * 2 * (1 * 1 * 2 + 1 * 2 * 4)
-    feed_forward = 2 * 2 * 5 + 2 * 5 * 2  # of a position
-    projection = 2 * 1 * 2 * 7
-    layers = encoder + own + cross + 3 * feed_forward
-    assert forward_flops(shape, 7, 2, 1) == layers + projection
-    assert training_flops(shape, 7, 2, 1) == 3 * (layers + projection)
+    query_width = key_width = 3 * 1
+    value_width = 3 * 4
+    encoder_attention = (
+        matrix_product(2, 2, query_width + key_width + value_width)
+        + 3 * (matrix_product(2, 1, 2) + matrix_product(2, 2, 4))  # scores, mixtures of 3 heads
+        + matrix_product(2, value_width, 2)
+    )
+    decoder_attention = (
+        matrix_product(1, 2, query_width + key_width + value_width)
+        + 3 * (matrix_product(1, 1, 1) + matrix_product(1, 1, 4))
+        + matrix_product(1, value_width, 2)
+    )
+    cross_attention = (
+        matrix_product(1, 2, query_width)
+        + matrix_product(2, 2, key_width + value_width)
+        + 3 * (matrix_product(1, 1, 2) + matrix_product(1, 2, 4))
+        + matrix_product(1, value_width, 2)
+    )
+    feed_forward_of_a_position = matrix_product(1, 2, 5) + matrix_product(1, 5, 2)
+    projection = matrix_product(1, 2, 7)
 
-
-def test_layers_that_are_left_out_cost_nothing():
-    halved = dataclasses.replace(SHAPE, layer_drop=0.5)
-    half = dataclasses.replace(SHAPE, encoder_layers=4, decoder_layers=6, layer_drop=0.5)
-    assert training_flops(half, 11, 9, 7) == training_flops(SHAPE, 11, 9, 7)
-    assert forward_flops(halved, 11, 9, 7) == forward_flops(SHAPE, 11, 9, 7)  # all translate
+    expected_forward = (
+        encoder_attention
+        + decoder_attention
+        + cross_attention
+        + 3 * feed_forward_of_a_position
+        + projection
+    )
+    assert forward_flops(shape, 7, 2, 1) == expected_forward
+    # Each product has two products of equal size for its gradients.
+    assert training_flops(shape, 7, 2, 1) == 3 * expected_forward
 
 
 @pytest.mark.parametrize(
     ("layer_drop", "encoder_layers", "decoder_layers"),
-    [(0.25, 6, 9), (0.75, 2, 3)],
+    [
+        pytest.param(0.25, 6, 9, id="three quarters of 8 and 12 layers"),
+        pytest.param(0.5, 4, 6, id="half of 8 and 12 layers"),
+        pytest.param(0.75, 2, 3, id="a quarter of 8 and 12 layers"),
+    ],
 )
 def test_training_costs_the_layers_that_layer_drop_keeps(
     layer_drop, encoder_layers, decoder_layers
 ):
-    dropping = dataclasses.replace(
-        SHAPE,
-        encoder_layers=8,
-        decoder_layers=12,
-        layer_drop=layer_drop,
+    with_layer_drop = dataclasses.replace(
+        SHAPE, encoder_layers=8, decoder_layers=12, layer_drop=layer_drop
     )
-    kept = dataclasses.replace(
-        SHAPE,
-        encoder_layers=encoder_layers,
-        decoder_layers=decoder_layers,
+    kept_layers = dataclasses.replace(
+        SHAPE, encoder_layers=encoder_layers, decoder_layers=decoder_layers
     )
-    assert training_flops(dropping, 11, 9, 7) == training_flops(kept, 11, 9, 7)
+    assert training_flops(with_layer_drop, 11, 9, 7) == training_flops(kept_layers, 11, 9, 7)
+
+
+def test_translating_costs_all_layers_whatever_layer_drop_is():
+    with_layer_drop = dataclasses.replace(SHAPE, layer_drop=0.5)
+
+    assert forward_flops(with_layer_drop, 11, 9, 7) == forward_flops(SHAPE, 11, 9, 7)

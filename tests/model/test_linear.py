@@ -1,6 +1,6 @@
 """oneDNN's products are torch's own, and so are their gradients."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -14,144 +14,262 @@ from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.runtime import processor
 from processors import AMD, INTEL, OLD_AMD, OLD_INTEL
 
-# processors, portable arithmetic, and whether float32 products are then oneDNN's
-MULTIPLIERS = [
-    (AMD, False, True),
-    (AMD, True, True),
-    (INTEL, False, False),
-    (INTEL, True, True),
-    (OLD_AMD, False, True),
-    (OLD_INTEL, False, False),
-    (OLD_INTEL, True, True),
-    (replace(AMD, architecture="aarch64"), False, False),
-]
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor and an arithmetic, and who multiplies matrices of float32 there.
+
+    Attributes:
+        processor: The processor.
+        is_portable: Whether the arithmetic is `portable`.
+        uses_onednn: Whether oneDNN multiplies; otherwise torch, on Intel's processors by MKL.
+    """
+
+    processor: processor.Processor
+    is_portable: bool
+    uses_onednn: bool
 
 
-@pytest.fixture(params=MULTIPLIERS, ids=lambda case: f"{case[0].vendor}-{case[1]}")
-def by_onednn(request, monkeypatch):
-    """Whether oneDNN multiplies in float32, on each of these processors."""
+MACHINES = {
+    "AMD": Machine(AMD, is_portable=False, uses_onednn=True),
+    "AMD, portable": Machine(AMD, is_portable=True, uses_onednn=True),
+    "Intel": Machine(INTEL, is_portable=False, uses_onednn=False),
+    "Intel, portable": Machine(INTEL, is_portable=True, uses_onednn=True),
+    "old AMD": Machine(OLD_AMD, is_portable=False, uses_onednn=True),
+    "old Intel": Machine(OLD_INTEL, is_portable=False, uses_onednn=False),
+    "old Intel, portable": Machine(OLD_INTEL, is_portable=True, uses_onednn=True),
+    "ARM": Machine(replace(AMD, architecture="aarch64"), is_portable=False, uses_onednn=False),
+}
+
+
+@pytest.fixture(params=MACHINES)
+def uses_onednn(request, monkeypatch):
+    """Pretend to be on each machine in turn; return whether oneDNN multiplies there."""
     if not backends.HAS_ONEDNN:
         pytest.skip(requirements.ONEDNN)
-    this, is_portable, expected = request.param
-    monkeypatch.setattr(processor, "THIS", this)
-    monkeypatch.setattr(backends, "IS_PORTABLE", is_portable)
-    return expected
+    machine = MACHINES[request.param]
+    monkeypatch.setattr(processor, "THIS", machine.processor)
+    monkeypatch.setattr(backends, "IS_PORTABLE", machine.is_portable)
+    return machine.uses_onednn
 
 
-def layers(inputs, outputs, bias):
+def our_layer_and_torchs(input_width, output_width, bias):
+    """Return a linear layer of ours, and torch's with the same weights."""
     torch.manual_seed(1)
-    ours, theirs = Linear(inputs, outputs, bias=bias), nn.Linear(inputs, outputs, bias=bias)
-    theirs.load_state_dict(ours.state_dict())
-    return ours, theirs
+    our_layer = Linear(input_width, output_width, bias=bias)
+    torch_layer = nn.Linear(input_width, output_width, bias=bias)
+    torch_layer.load_state_dict(our_layer.state_dict())
+    return our_layer, torch_layer
 
 
-def inputs(kind, width):
+INPUT_FORMS = ["rows", "one row", "no row", "sentences", "transposed", "every other", "expanded"]
+
+
+def inputs_in_form(form, width):
+    """Return random inputs in a form, that is, with a shape and an order in memory."""
     torch.manual_seed(2)
-    made = {
-        "rows": lambda: torch.randn(5, width),
-        "one": lambda: torch.randn(1, width),
-        "none": lambda: torch.randn(0, width),
-        "sentences": lambda: torch.randn(3, 4, width),
-        "transposed": lambda: torch.randn(width, 6).t(),
-        "every other": lambda: torch.randn(8, 2, width)[:, 1],
-        "expanded": lambda: torch.randn(1, width).expand(7, width),
+    inputs_by_form = {
+        "rows": torch.randn(5, width),
+        "one row": torch.randn(1, width),
+        "no row": torch.randn(0, width),
+        "sentences": torch.randn(3, 4, width),
+        "transposed": torch.randn(width, 6).t(),
+        "every other": torch.randn(8, 2, width)[:, 1],
+        "expanded": torch.randn(1, width).expand(7, width),
     }
-    return made[kind]().requires_grad_()
+    return inputs_by_form[form].requires_grad_()
 
 
-KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expanded"]
+def output_and_gradients(layer, inputs):
+    """Return the output of a layer, and the gradients by its input and parameters."""
+    outputs = layer(inputs)
+    loss = outputs.square().sum() + outputs.sum()
+    gradients = torch.autograd.grad(loss, [inputs, *layer.parameters()])
+    return [outputs, *gradients]
 
 
-@pytest.mark.parametrize("this", [AMD, INTEL])
-@pytest.mark.parametrize("small", [0, 1 << 17])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_torchs_forward_and_backward(kind, bias, small, this, monkeypatch):
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: small})
-    monkeypatch.setattr(processor, "THIS", this)
-    ours, theirs = layers(48, 33, bias)
-    found = []
-    for layer in (ours, theirs):
-        x = inputs(kind, 48)
-        y = layer(x)
-        leaf = torch.autograd.grad(y.square().sum() + y.sum(), [x, *layer.parameters()])
-        found.append([y, *leaf])
-    for one, two in zip(*found, strict=True):
-        torch.testing.assert_close(one, two)
+@pytest.mark.parametrize("this_processor", [AMD, INTEL], ids=["AMD", "Intel"])
+@pytest.mark.parametrize(
+    "min_onednn_gradient",
+    [
+        pytest.param(0, id="gradients by oneDNN"),
+        pytest.param(1 << 17, id="gradients of small weights by torch"),
+    ],
+)
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("form", INPUT_FORMS)
+def test_outputs_and_gradients_are_those_of_torchs_layer(
+    form, bias, min_onednn_gradient, this_processor, monkeypatch
+):
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: min_onednn_gradient})
+    monkeypatch.setattr(processor, "THIS", this_processor)
+    our_layer, torch_layer = our_layer_and_torchs(48, 33, bias)
+
+    our_tensors = output_and_gradients(our_layer, inputs_in_form(form, 48))
+
+    torch_tensors = output_and_gradients(torch_layer, inputs_in_form(form, 48))
+    for our_tensor, torch_tensor in zip(our_tensors, torch_tensors, strict=True):
+        torch.testing.assert_close(our_tensor, torch_tensor)
 
 
-def test_few_numbers_of_rows_occur():
-    padded = {len(pad_rows(torch.ones(1, rows, 1))) for rows in range(1, 4097)}
-    assert len(padded) == 64 + 32 + 32 + 64  # up to 1,024, in steps of 16, then to 4,096
-    assert all(rows % 16 == 0 for rows in padded)
-    x = torch.randn(5, 7, 3)
-    rows = pad_rows(x)
-    assert rows.shape == (48, 3) and not rows[35:].any()
-    assert torch.equal(unpad_rows(rows, (5, 7)), x)
+def test_rows_are_padded_to_few_different_numbers():
+    """OneDNN compiles a kernel for each number of rows, which takes time and memory."""
+    padded_counts = {len(pad_rows(torch.ones(1, count, 1))) for count in range(1, 4097)}
+
+    multiples_of_16_up_to_2048 = 128
+    multiples_of_32_up_to_4096 = 64
+    assert len(padded_counts) == multiples_of_16_up_to_2048 + multiples_of_32_up_to_4096
+    assert all(count % 16 == 0 for count in padded_counts)
 
 
-def test_packed_weights_are_the_same_weights(by_onednn):
-    ours, theirs = layers(48, 33, True)
-    pack_weights(ours)
-    for kind in KINDS:
-        x = inputs(kind, 48)
-        with torch.inference_mode():
-            if by_onednn:
-                assert ours.packed is not None and ours.packed.is_mkldnn
-            else:
-                assert ours.packed is None
-            torch.testing.assert_close(ours(x), theirs(x))
-        # gradients are of the weight itself
-        weights = [torch.autograd.grad(layer(x).sum(), layer.weight) for layer in (ours, theirs)]
-        torch.testing.assert_close(*weights)
-    assert ours.state_dict().keys() == theirs.state_dict().keys()
+def test_padded_rows_are_zeros_and_can_be_removed():
+    inputs = torch.randn(5, 7, 3)
+
+    rows = pad_rows(inputs)
+
+    # 35 rows are padded to the next multiple of 16.
+    assert rows.shape == (48, 3)
+    assert not rows[35:].any()
+    assert torch.equal(unpad_rows(rows, (5, 7)), inputs)
 
 
-def test_who_multiplies(by_onednn, monkeypatch):
-    """In float32 oneDNN, on Intel's processors MKL unless arithmetic is portable.
+@pytest.mark.parametrize("form", INPUT_FORMS)
+def test_a_layer_with_packed_weights_gives_the_same_outputs(form, uses_onednn):
+    """OneDNN packs weights in its own order, in which products are faster."""
+    our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
+    pack_weights(our_layer)
+    inputs = inputs_in_form(form, 48)
 
-    torch's product in float64, and for gradients of small weights.
-    """
-    called = []
-    product = module._onednn_product
-
-    def counted(*arguments):
-        called.append(arguments)
-        return product(*arguments)
-
-    monkeypatch.setattr(module, "_onednn_product", counted)
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: 65})  # more than 8 x 8
-    ours, _ = layers(8, 8, True)
-    x = torch.randn(2, 8)
     with torch.inference_mode():
-        ours(x)
-    assert len(called) == 1 * by_onednn
-    ours(x.requires_grad_()).sum().backward()
-    assert len(called) == 3 * by_onednn
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: 64})
-    ours(x).sum().backward()
-    assert len(called) == 6 * by_onednn
-    assert ours.double()(x.double()).dtype == torch.float64
-    assert len(called) == 6 * by_onednn
+        outputs = our_layer(inputs)
+        expected_outputs = torch_layer(inputs)
+
+    torch.testing.assert_close(outputs, expected_outputs)
+    if uses_onednn:
+        assert our_layer.packed is not None
+        assert our_layer.packed.is_mkldnn
+    else:
+        assert our_layer.packed is None
+
+
+@pytest.mark.usefixtures("uses_onednn")
+@pytest.mark.parametrize("form", INPUT_FORMS)
+def test_a_layer_with_packed_weights_has_gradients_of_its_own_weight(form):
+    our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
+    pack_weights(our_layer)
+    inputs = inputs_in_form(form, 48)
+
+    (our_gradient,) = torch.autograd.grad(our_layer(inputs).sum(), our_layer.weight)
+
+    (torch_gradient,) = torch.autograd.grad(torch_layer(inputs).sum(), torch_layer.weight)
+    torch.testing.assert_close(our_gradient, torch_gradient)
+
+
+@pytest.mark.usefixtures("uses_onednn")
+def test_packed_weights_are_not_saved():
+    our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
+
+    pack_weights(our_layer)
+
+    assert our_layer.state_dict().keys() == torch_layer.state_dict().keys()
+
+
+@pytest.fixture
+def onednn_products(monkeypatch):
+    """Return a list that gets an entry for each product that oneDNN computes."""
+    products = []
+    original_product = module._onednn_product
+
+    def recording_product(*arguments):
+        products.append(arguments)
+        return original_product(*arguments)
+
+    monkeypatch.setattr(module, "_onednn_product", recording_product)
+    return products
+
+
+# The weight of the layer below has 8 x 8 numbers.
+WEIGHT_SIZE = 64
+
+
+def test_onednn_computes_outputs_on_its_machines(uses_onednn, onednn_products):
+    our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
+
+    with torch.inference_mode():
+        our_layer(torch.randn(2, 8))
+
+    assert len(onednn_products) == (1 if uses_onednn else 0)
+
+
+def test_torch_computes_gradients_of_small_weights(uses_onednn, onednn_products, monkeypatch):
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: WEIGHT_SIZE + 1})
+    our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
+
+    our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
+
+    # The output and the gradient by the input; the gradient by the weight is torch's.
+    assert len(onednn_products) == (2 if uses_onednn else 0)
+
+
+def test_onednn_computes_gradients_of_large_weights(uses_onednn, onednn_products, monkeypatch):
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: WEIGHT_SIZE})
+    our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
+
+    our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
+
+    assert len(onednn_products) == (3 if uses_onednn else 0)
+
+
+@pytest.mark.usefixtures("uses_onednn")
+def test_torch_computes_products_in_float64(onednn_products):
+    our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
+
+    outputs = our_layer.double()(torch.randn(2, 8).double())
+
+    assert outputs.dtype == torch.float64
+    assert onednn_products == []
 
 
 @pytest.mark.parametrize(
-    ("this", "expected"),
-    [(AMD, True), (INTEL, True), (OLD_AMD, False), (OLD_INTEL, False)],
+    ("this_processor", "is_onednn_expected"),
+    [
+        pytest.param(AMD, True, id="AMD"),
+        pytest.param(INTEL, True, id="Intel"),
+        pytest.param(OLD_AMD, False, id="old AMD"),
+        pytest.param(OLD_INTEL, False, id="old Intel"),
+    ],
 )
-def test_onednn_multiplies_in_bfloat16_where_the_processor_does(this, expected, monkeypatch):
+def test_onednn_multiplies_in_bfloat16_where_the_processor_does(
+    this_processor, is_onednn_expected, monkeypatch
+):
     monkeypatch.setattr(backends, "HAS_ONEDNN", True)
-    monkeypatch.setattr(processor, "THIS", this)
-    assert backends.onednn_multiplies(torch.bfloat16) == expected
+    monkeypatch.setattr(processor, "THIS", this_processor)
+
+    assert backends.onednn_multiplies(torch.bfloat16) == is_onednn_expected
+
+
+@pytest.mark.parametrize(
+    "this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL], ids=["AMD", "Intel", "old AMD", "old Intel"]
+)
+def test_onednn_never_multiplies_in_float16(this_processor, monkeypatch):
+    monkeypatch.setattr(backends, "HAS_ONEDNN", True)
+    monkeypatch.setattr(processor, "THIS", this_processor)
+
     assert not backends.onednn_multiplies(torch.float16)
 
 
-@pytest.mark.parametrize("this", [AMD, INTEL])
+@pytest.mark.parametrize("this_processor", [AMD, INTEL], ids=["AMD", "Intel"])
 @pytest.mark.parametrize("rows", [slice(0, 10), slice(10, None)], ids=["first", "last"])
-def test_parts_of_a_matrix_are_taken(rows, this, monkeypatch):
-    """Keys and values are computed by the last rows of the joint matrix."""
-    monkeypatch.setattr(processor, "THIS", this)
+def test_some_rows_of_a_weight_multiply_like_a_weight_of_their_own(
+    rows, this_processor, monkeypatch
+):
+    """Cross-attention computes keys and values by the last rows of the joint matrix."""
+    monkeypatch.setattr(processor, "THIS", this_processor)
     torch.manual_seed(3)
-    weight, bias, x = torch.randn(30, 8), torch.randn(30), torch.randn(4, 8)
-    found = module.linear(x, weight[rows], bias[rows])
-    torch.testing.assert_close(found, x @ weight[rows].T + bias[rows])
+    weight = torch.randn(30, 8)
+    bias = torch.randn(30)
+    inputs = torch.randn(4, 8)
+
+    outputs = module.linear(inputs, weight[rows], bias[rows])
+
+    torch.testing.assert_close(outputs, inputs @ weight[rows].T + bias[rows])

@@ -13,12 +13,15 @@ pytestmark = [
     pytest.mark.gpu,
     needs(GPU, DEVICE.type != "cuda" or torch.cuda.is_available()),
 ]
-LENGTHS = [1, 5, 31, 32, 33, 70, 64, 17]  # about a tile's 32 and its multiples
-OF_KEYS = [7, 1, 40, 32, 90, 3, 65, 16]
+# Around 32 tokens, which a kernel processes at a time, and multiples of 32.
+QUERY_LENGTHS = [1, 5, 31, 32, 33, 70, 64, 17]
+KEY_LENGTHS = [7, 1, 40, 32, 90, 3, 65, 16]
+LONGEST = 128
 
 
 @pytest.fixture
-def attend(monkeypatch):
+def packed_attention(monkeypatch):
+    """Return attention by kernels of Triton, on a CPU by its interpreter."""
     if DEVICE.type == "cpu":
         monkeypatch.setenv("TRITON_INTERPRET", "1")
     pytest.importorskip("triton", reason=GPU)
@@ -27,26 +30,54 @@ def attend(monkeypatch):
     return packed_attention
 
 
+def sentence_offsets(lengths):
+    """Return where each packed sentence begins, and where the last one ends."""
+    return torch.tensor([0, *lengths]).cumsum(0).int().to(DEVICE)
+
+
+def joint_projections(lengths, heads, head_width):
+    """Return random queries, keys and values, which are parts of one matrix, as in the model."""
+    joint = torch.randn(sum(lengths), 3 * heads * head_width).half().to(DEVICE)
+    parts = []
+    for part in joint.split(heads * head_width, 1):
+        parts.append(part.view(-1, heads, head_width).detach().requires_grad_())
+    return parts
+
+
+def assert_relatively_near(actual, expected):
+    """Fail unless a tensor differs from another by less than a thousandth of its norm."""
+    difference = actual.double() - expected
+    assert difference.norm() < 1e-3 * expected.norm()
+
+
 @pytest.mark.parametrize(
-    ("heads", "size", "causal"), [(2, 16, False), (2, 64, False), (4, 32, True), (2, 128, True)]
+    ("heads", "head_width", "is_causal"),
+    [(2, 16, False), (2, 64, False), (4, 32, True), (2, 128, True)],
 )
-def test_attention_and_gradients_are_those_of_each_sentence_alone(attend, heads, size, causal):
+def test_attention_and_gradients_are_those_of_each_sentence_alone(
+    packed_attention, heads, head_width, is_causal
+):
     torch.manual_seed(1)
-    lengths = LENGTHS, (LENGTHS if causal else OF_KEYS)
-    offsets = [torch.tensor([0, *side]).cumsum(0).int().to(DEVICE) for side in lengths]
-    joint = [torch.randn(sum(side), 3 * heads * size).half().to(DEVICE) for side in lengths]
-    inputs = [
-        side.split(heads * size, 1)[index].view(-1, heads, size).detach().requires_grad_()
-        for index, side in enumerate((joint[0], joint[1], joint[1]))
-    ]
-    exact = [x.detach().double().requires_grad_() for x in inputs]
-    found, _ = attend(*inputs, *offsets, 128, causal)
-    expected = _attend_by_sentence(*exact, *offsets, 128, 128, causal)
-    gradient = torch.randn_like(found)
-    ours = torch.autograd.grad(found, inputs, gradient)
-    theirs = torch.autograd.grad(expected, exact, gradient.double())
-    given = *inputs, *offsets, 128, causal
-    checks = "test_schema", "test_faketensor", "test_autograd_registration"
-    torch.library.opcheck(attend, given, test_utils=checks)
-    for one, two in zip((found, *ours), (expected, *theirs), strict=True):
-        assert (one.double() - two).norm() < 1e-3 * two.norm()
+    key_lengths = QUERY_LENGTHS if is_causal else KEY_LENGTHS
+    query_offsets = sentence_offsets(QUERY_LENGTHS)
+    key_offsets = sentence_offsets(key_lengths)
+    query = joint_projections(QUERY_LENGTHS, heads, head_width)[0]
+    _, key, value = joint_projections(key_lengths, heads, head_width)
+    inputs = [query, key, value]
+    exact_inputs = [tensor.detach().double().requires_grad_() for tensor in inputs]
+
+    arguments = (*inputs, query_offsets, key_offsets, LONGEST, is_causal)
+    outputs, _ = packed_attention(*arguments)
+    expected = _attend_by_sentence(
+        *exact_inputs, query_offsets, key_offsets, LONGEST, LONGEST, is_causal
+    )
+    output_gradient = torch.randn_like(outputs)
+    gradients = torch.autograd.grad(outputs, inputs, output_gradient)
+    expected_gradients = torch.autograd.grad(expected, exact_inputs, output_gradient.double())
+
+    assert_relatively_near(outputs, expected)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        assert_relatively_near(gradient, expected_gradient)
+    # What torch.compile needs to know of the operator.
+    checks = ("test_schema", "test_faketensor", "test_autograd_registration")
+    torch.library.opcheck(packed_attention, arguments, test_utils=checks)

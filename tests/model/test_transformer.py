@@ -18,10 +18,14 @@ from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 
-def reference_of(model):
-    """Torch's own Transformer with the weights of `model`; its weights beside those of `model`."""
+def torch_transformer_of(model):
+    """Make torch's own Transformer with the weights of a model.
+
+    Returns:
+        The Transformer, and pairs of each of its weights with that of the model.
+    """
     shape = model.settings
-    reference = nn.Transformer(
+    torch_transformer = nn.Transformer(
         shape.d_model,
         shape.heads,
         shape.encoder_layers,
@@ -34,53 +38,66 @@ def reference_of(model):
         bias=shape.bias,
         dtype=torch.float64,
     )
-    pairs: list[tuple[nn.Module, nn.Module]] = []
-    if shape.norm == "post":
-        reference.encoder.norm = reference.decoder.norm = None
-    else:
-        pairs += [(reference.encoder.norm, model.encoder_norm)]
-        pairs += [(reference.decoder.norm, model.decoder_norm)]
-    layers = [*zip(reference.encoder.layers, model.encoder, strict=True)]
-    layers += zip(reference.decoder.layers, model.decoder, strict=True)
     weights: list[tuple[Tensor, Tensor]] = []
-    for theirs, ours in layers:
-        attentions = [(theirs.self_attn, ours.self_attention)]
-        norms = [ours.self_attention_residual.norm]
-        if hasattr(theirs, "multihead_attn"):
-            attentions.append((theirs.multihead_attn, ours.cross_attention))
-            norms.append(ours.cross_attention_residual.norm)
-        norms.append(ours.feed_forward_residual.norm)
-        for their_attention, our_attention in attentions:
-            weights.append((their_attention.in_proj_weight, our_attention.in_proj.weight))
-            weights.append((their_attention.in_proj_bias, our_attention.in_proj.bias))
-            pairs.append((their_attention.out_proj, our_attention.out_proj))
-        pairs.append((theirs.linear1, ours.feed_forward.fc1))
-        pairs.append((theirs.linear2, ours.feed_forward.fc2))
-        pairs += [(getattr(theirs, f"norm{number}"), n) for number, n in enumerate(norms, 1)]
-    for theirs, ours in pairs:
-        weights += [(theirs.weight, ours.weight), (theirs.bias, ours.bias)]
-    assert len(weights) == len(list(reference.parameters()))
+    if shape.norm == "post":
+        torch_transformer.encoder.norm = None
+        torch_transformer.decoder.norm = None
+    else:
+        weights += weights_and_biases(torch_transformer.encoder.norm, model.encoder_norm)
+        weights += weights_and_biases(torch_transformer.decoder.norm, model.decoder_norm)
+    for torch_layer, layer in zip(torch_transformer.encoder.layers, model.encoder, strict=True):
+        weights += attention_weights(torch_layer.self_attn, layer.self_attention)
+        weights += feed_forward_weights(torch_layer, layer)
+        weights += weights_and_biases(torch_layer.norm1, layer.self_attention_residual.norm)
+        weights += weights_and_biases(torch_layer.norm2, layer.feed_forward_residual.norm)
+    for torch_layer, layer in zip(torch_transformer.decoder.layers, model.decoder, strict=True):
+        weights += attention_weights(torch_layer.self_attn, layer.self_attention)
+        weights += attention_weights(torch_layer.multihead_attn, layer.cross_attention)
+        weights += feed_forward_weights(torch_layer, layer)
+        weights += weights_and_biases(torch_layer.norm1, layer.self_attention_residual.norm)
+        weights += weights_and_biases(torch_layer.norm2, layer.cross_attention_residual.norm)
+        weights += weights_and_biases(torch_layer.norm3, layer.feed_forward_residual.norm)
+    assert len(weights) == len(list(torch_transformer.parameters()))
     with torch.no_grad():
-        for theirs, ours in weights:
-            theirs.copy_(ours)
-    return reference.train(), weights  # its evaluation path is another kernel; dropout is 0
+        for torch_weight, weight in weights:
+            torch_weight.copy_(weight)
+    # In evaluation torch uses another kernel. Its dropout is 0, so training changes nothing.
+    return torch_transformer.train(), weights
 
 
-def reference_logits(model, reference):
+def weights_and_biases(torch_module, module):
+    """Return the pairs of torch's and our weight and bias of two modules."""
+    return [(torch_module.weight, module.weight), (torch_module.bias, module.bias)]
+
+
+def attention_weights(torch_attention, attention):
+    """Return the pairs of torch's and our weights and biases of an attention."""
+    return [
+        (torch_attention.in_proj_weight, attention.in_proj.weight),
+        (torch_attention.in_proj_bias, attention.in_proj.bias),
+        *weights_and_biases(torch_attention.out_proj, attention.out_proj),
+    ]
+
+
+def feed_forward_weights(torch_layer, layer):
+    """Return the pairs of torch's and our weights and biases of a feed-forward network."""
+    return [
+        *weights_and_biases(torch_layer.linear1, layer.feed_forward.fc1),
+        *weights_and_biases(torch_layer.linear2, layer.feed_forward.fc2),
+    ]
+
+
+def torch_logits(model, torch_transformer):
+    """Return the logits of torch's Transformer, with embeddings and projection of a model."""
+    positions = sinusoidal_positions(torch.arange(9), model.settings.d_model).double()
     scale = math.sqrt(model.settings.d_model)
-    place = sinusoidal_positions(torch.arange(9), model.settings.d_model).double()
-    x = (
-        functional.embedding(SOURCE, model.source_embedding.weight) * scale
-        + place[: SOURCE.size(1)]
-    )
-    y = (
-        functional.embedding(TARGET, model.target_embedding.weight) * scale
-        + place[: TARGET.size(1)]
-    )
-    hidden = reference(
-        x,
-        y,
-        tgt_mask=torch.triu(torch.ones(TARGET.size(1), TARGET.size(1), dtype=torch.bool), 1),
+    source_words = functional.embedding(SOURCE, model.source_embedding.weight) * scale
+    target_words = functional.embedding(TARGET, model.target_embedding.weight) * scale
+    target_len = TARGET.size(1)
+    hidden = torch_transformer(
+        source_words + positions[: SOURCE.size(1)],
+        target_words + positions[:target_len],
+        tgt_mask=torch.triu(torch.ones(target_len, target_len, dtype=torch.bool), 1),
         src_key_padding_mask=SOURCE == PAD,
         tgt_key_padding_mask=TARGET == PAD,
         memory_key_padding_mask=SOURCE == PAD,
@@ -88,102 +105,209 @@ def reference_logits(model, reference):
     return model.projection(hidden)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("target", [11, 13])
-def test_equals_torch_transformer_forward_and_backward(norm, activation, target):
-    model = trained_model_of(target=target, norm=norm, activation=activation)
-    reference, weights = reference_of(model)
-    words = TARGET != PAD
-    ours, theirs = model(SOURCE, TARGET)[words], reference_logits(model, reference)[words]
-    torch.testing.assert_close(ours, theirs)
+for_each_torch_variation = pytest.mark.parametrize(
+    ("norm", "activation", "target_vocabulary_size"),
+    list(itertools.product(["post", "pre"], ["relu", "gelu"], [11, 13])),
+)
 
-    outside = [model.source_embedding.weight, model.target_embedding.weight]
-    probe = torch.randn_like(ours)
-    grads = torch.autograd.grad((ours * probe).sum(), [*outside, *(w for _, w in weights)])
-    expected = torch.autograd.grad((theirs * probe).sum(), [*outside, *(w for w, _ in weights)])
-    for grad, wanted in zip(grads, expected, strict=True):
-        torch.testing.assert_close(grad, wanted)
-        assert (grad != 0).any()
+
+@for_each_torch_variation
+def test_logits_are_those_of_torchs_transformer(norm, activation, target_vocabulary_size):
+    model = trained_model_of(target=target_vocabulary_size, norm=norm, activation=activation)
+    torch_transformer, _ = torch_transformer_of(model)
+
+    logits = model(SOURCE, TARGET)
+
+    is_word = TARGET != PAD
+    expected_logits = torch_logits(model, torch_transformer)
+    torch.testing.assert_close(logits[is_word], expected_logits[is_word])
+
+
+@for_each_torch_variation
+def test_gradients_are_those_of_torchs_transformer(norm, activation, target_vocabulary_size):
+    model = trained_model_of(target=target_vocabulary_size, norm=norm, activation=activation)
+    torch_transformer, weights = torch_transformer_of(model)
+    is_word = TARGET != PAD
+    logits = model(SOURCE, TARGET)[is_word]
+    reference_logits = torch_logits(model, torch_transformer)[is_word]
+    # Random factors, so that the gradients of no two logits are equal.
+    factors = torch.randn_like(logits)
+
+    # torch's Transformer has no embeddings, so both computations use those of the model.
+    embeddings = [model.source_embedding.weight, model.target_embedding.weight]
+    our_weights = [*embeddings, *(weight for _, weight in weights)]
+    torch_weights = [*embeddings, *(torch_weight for torch_weight, _ in weights)]
+    our_gradients = torch.autograd.grad((logits * factors).sum(), our_weights)
+    torch_gradients = torch.autograd.grad((reference_logits * factors).sum(), torch_weights)
+
+    for our_gradient, torch_gradient in zip(our_gradients, torch_gradients, strict=True):
+        torch.testing.assert_close(our_gradient, torch_gradient)
+        assert (our_gradient != 0).any()
 
 
 def test_hypotheses_of_a_sentence_share_its_source():
+    """`reorder` chooses which hypotheses of a batch go on, here two of each sentence."""
     model = model_of()
-    state = model.init_cache(SOURCE)
-    _, state = model.step(torch.tensor([1, 1]), state)
-    state = state.reorder(torch.tensor([0, 0, 1, 1]))  # two hypotheses each
+    cache = model.init_cache(SOURCE)
+    bos = 1
+    _, cache = model.step(torch.tensor([bos, bos]), cache)
+    cache = cache.reorder(torch.tensor([0, 0, 1, 1]))
+
     words = torch.tensor([6, 7, 9, 3])
-    logits, state = model.step(words, state)
-    for row, word in enumerate(words.tolist()):
-        expected = model(SOURCE[row // 2 : row // 2 + 1], torch.tensor([[1, word]]))[0, 1]
-        torch.testing.assert_close(logits[row, WORDS:], expected[WORDS:])
-    state = state.reorder(torch.tensor([3, 2]), torch.tensor([1]))  # the first sentence ends
-    logits, _ = model.step(torch.tensor([4, 5]), state)
-    expected = model(SOURCE[1:], torch.tensor([[1, 3, 4]]))[0, 2]
-    torch.testing.assert_close(logits[0, WORDS:], expected[WORDS:])
+    logits, _ = model.step(words, cache)
+
+    for hypothesis, word in enumerate(words.tolist()):
+        sentence = hypothesis // 2
+        target = torch.tensor([[bos, word]])
+        expected_logits = model(SOURCE[sentence : sentence + 1], target)[0, 1]
+        torch.testing.assert_close(logits[hypothesis, WORDS:], expected_logits[WORDS:])
 
 
-def test_heads_have_sizes_of_their_own():
-    """One head at a time, with projections cut from the joint matrix by hand (section 3.2.2)."""
+def test_the_search_goes_on_without_a_sentence_that_has_ended():
+    model = model_of()
+    cache = model.init_cache(SOURCE)
+    bos = 1
+    _, cache = model.step(torch.tensor([bos, bos]), cache)
+    cache = cache.reorder(torch.tensor([0, 0, 1, 1]))
+    _, cache = model.step(torch.tensor([6, 7, 9, 3]), cache)
+
+    # Hypotheses 3 and 2 go on, both of sentence 1, the only one that is left.
+    cache = cache.reorder(torch.tensor([3, 2]), torch.tensor([1]))
+    logits, _ = model.step(torch.tensor([4, 5]), cache)
+
+    expected_logits = model(SOURCE[1:], torch.tensor([[bos, 3, 4]]))[0, 2]
+    torch.testing.assert_close(logits[0, WORDS:], expected_logits[WORDS:])
+
+
+@pytest.fixture
+def attention_of_two_heads():
+    """Return attention of two heads, with keys of width 3 and values of width 5; and its input."""
     torch.manual_seed(3)
     shape = dataclasses.replace(SHAPE, d_model=6, heads=2, d_k=3, d_v=5)
     attention = MultiHeadAttention(shape).double()
-    x = torch.randn(2, 4, 6, dtype=torch.float64)
-    joint, bias = attention.in_proj.weight, attention.in_proj.bias
-    assert joint.shape == (2 * (3 + 3 + 5), 6)
+    inputs = torch.randn(2, 4, 6, dtype=torch.float64)
+    return attention, inputs
+
+
+def test_the_matrices_of_attention_have_the_sizes_of_its_heads(attention_of_two_heads):
+    attention, _ = attention_of_two_heads
+
+    # Each head has a query, a key and a value.
+    assert attention.in_proj.weight.shape == (2 * (3 + 3 + 5), 6)
     assert attention.out_proj.weight.shape == (6, 2 * 5)
-    heads = []
+
+
+@pytest.mark.parametrize("kind", ["self-attention", "cross-attention"])
+def test_attention_is_that_of_each_head_by_itself(attention_of_two_heads, kind):
+    """Vaswani et al. 2017, section 3.2.2; the joint matrix has queries, then keys, then values."""
+    attention, inputs = attention_of_two_heads
+    joint_weight = attention.in_proj.weight
+    joint_bias = attention.in_proj.bias
+    mixtures = []
     for head in range(2):
-        places = [slice(3 * head, 3 * head + 3), slice(6 + 3 * head, 9 + 3 * head)]
-        places.append(slice(12 + 5 * head, 17 + 5 * head))
-        query, key, value = (x @ joint[rows].T + bias[rows] for rows in places)
-        scores = query @ key.mT / 3**0.5
-        heads.append((scores.exp() / scores.exp().sum(-1, keepdim=True)) @ value)
-    expected = torch.cat(heads, -1) @ attention.out_proj.weight.T + attention.out_proj.bias
-    rows, layout = pad_rows(x), PaddedLayout((2, 4))
-    memory = attention.project_key_value(rows, layout)
-    for found in (attention(rows, layout), attention.attend_memory(rows, layout, *memory, layout)):
-        torch.testing.assert_close(unpad_rows(found, layout.size), expected)
+        query_rows = slice(3 * head, 3 * head + 3)
+        key_rows = slice(6 + 3 * head, 9 + 3 * head)
+        value_rows = slice(12 + 5 * head, 17 + 5 * head)
+        query = inputs @ joint_weight[query_rows].T + joint_bias[query_rows]
+        key = inputs @ joint_weight[key_rows].T + joint_bias[key_rows]
+        value = inputs @ joint_weight[value_rows].T + joint_bias[value_rows]
+        exponentials = (query @ key.mT / math.sqrt(3)).exp()
+        weights = exponentials / exponentials.sum(-1, keepdim=True)
+        mixtures.append(weights @ value)
+    output_weight = attention.out_proj.weight
+    expected = torch.cat(mixtures, -1) @ output_weight.T + attention.out_proj.bias
+
+    rows = pad_rows(inputs)
+    layout = PaddedLayout((2, 4))
+    if kind == "self-attention":
+        outputs = attention(rows, layout)
+    else:
+        memory = attention.project_key_value(rows, layout)
+        outputs = attention.attend_memory(rows, layout, *memory, layout)
+
+    torch.testing.assert_close(unpad_rows(outputs, layout.size), expected)
 
 
-def test_positions_by_hand():
-    table = sinusoidal_positions(torch.tensor([2]), 4)[0]
-    expected = [math.sin(2), math.cos(2), math.sin(2 / 100), math.cos(2 / 100)]
-    assert table.tolist() == pytest.approx(expected)
+def test_sinusoidal_positions_are_those_computed_by_hand():
+    """Vaswani et al. 2017, section 3.5, of position 2 in a model of width 4."""
+    encoding = sinusoidal_positions(torch.tensor([2]), 4)[0]
+
+    wavelength_factor = 10000 ** (2 / 4)
+    expected = [
+        math.sin(2),
+        math.cos(2),
+        math.sin(2 / wavelength_factor),
+        math.cos(2 / wavelength_factor),
+    ]
+    assert encoding.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_learned_positions_are_added_to_the_words_of_their_side(side):
+    model = model_of(positional_encoding="learned")
+    first_layer = model.encoder[0] if side == "source" else model.decoder[0]
+    ids = SOURCE if side == "source" else TARGET
+    words = getattr(model, f"{side}_embedding")
+    positions = getattr(model, f"{side}_positions")
+
+    rows = input_of(first_layer, lambda: model(SOURCE, TARGET))
+    inputs = unpad_rows(rows, tuple(ids.shape))
+
+    for sentence, position in itertools.product(range(2), range(ids.size(1))):
+        word = words.weight[ids[sentence, position]] * math.sqrt(SHAPE.d_model)
+        torch.testing.assert_close(inputs[sentence, position], word + positions.weight[position])
 
 
 def test_each_side_learns_positions_of_its_own():
     model = model_of(positional_encoding="learned")
-    for layer, words, places, ids in (
-        (model.encoder[0], model.source_embedding, model.source_positions, SOURCE),
-        (model.decoder[0], model.target_embedding, model.target_positions, TARGET),
-    ):
-        assert places.weight.shape == (SHAPE.max_positions, SHAPE.d_model)
-        x = unpad_rows(input_of(layer, lambda: model(SOURCE, TARGET)), tuple(ids.shape))
-        for row, column in itertools.product(range(2), range(ids.size(1))):
-            expected = words.weight[ids[row, column]] * 4 + places.weight[column]
-            torch.testing.assert_close(x[row, column], expected)
+
+    expected_shape = (SHAPE.max_positions, SHAPE.d_model)
+    assert model.source_positions.weight.shape == expected_shape
+    assert model.target_positions.weight.shape == expected_shape
     assert not torch.equal(model.source_positions.weight, model.target_positions.weight)
 
 
-@pytest.mark.parametrize("places", ["sinusoidal", "learned"])
-def test_sentences_beyond_the_longest_are_refused(places):
-    model = model_of(positional_encoding=places, max_positions=4)
-    short, long = SOURCE[:, :4], SOURCE
-    message = "^a sentence of 5 positions is too long: model.max_positions is 4$"
-    state = model.init_cache(short)
-    model.decode(TARGET, *model.encode(short))
+@pytest.fixture(params=["sinusoidal", "learned"])
+def model_of_4_positions(request):
+    """Return a model that takes sentences of at most 4 positions."""
+    return model_of(positional_encoding=request.param, max_positions=4)
+
+
+SHORT_SOURCE = SOURCE[:, :4]
+LONG_SENTENCES = SOURCE
+TOO_LONG = "^a sentence of 5 positions is too long: model.max_positions is 4$"
+
+
+def test_a_longest_sentence_is_encoded_and_decoded(model_of_4_positions):
+    memory = model_of_4_positions.encode(SHORT_SOURCE)
+
+    logits = model_of_4_positions.decode(TARGET, *memory)
+
+    assert logits.size(1) == 4
+
+
+def test_a_source_that_is_too_long_is_refused(model_of_4_positions):
+    with pytest.raises(UserError, match=TOO_LONG):
+        model_of_4_positions.encode(LONG_SENTENCES)
+
+
+def test_a_target_that_is_too_long_is_refused(model_of_4_positions):
+    memory = model_of_4_positions.encode(SHORT_SOURCE)
+
+    with pytest.raises(UserError, match=TOO_LONG):
+        model_of_4_positions.decode(LONG_SENTENCES, *memory)
+
+
+def test_a_step_beyond_the_last_position_is_refused(model_of_4_positions):
+    cache = model_of_4_positions.init_cache(SHORT_SOURCE)
     for _ in range(4):
-        _, state = model.step(TARGET[:, 0], state)
-    with pytest.raises(UserError, match=message):
-        model.step(TARGET[:, 0], state)
-    with pytest.raises(UserError, match=message):
-        model.encode(long)
-    with pytest.raises(UserError, match=message):
-        model.decode(long, *model.encode(short))
+        _, cache = model_of_4_positions.step(TARGET[:, 0], cache)
+
+    with pytest.raises(UserError, match=TOO_LONG):
+        model_of_4_positions.step(TARGET[:, 0], cache)
 
 
-def test_attention_weights_are_of_evaluation_only():
-    """In training the weights that are mixed by are dropped and scaled."""
+def test_attention_weights_are_refused_during_training():
+    """In training the weights by which values are mixed are dropped and scaled."""
     with pytest.raises(AssertionError, match="do not include dropout"):
         model_of().train().attention_weights(SOURCE, TARGET)

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,134 +23,195 @@ SHAPE = systems.model(d_model=8, d_ff=8, heads=2, d_k=4, d_v=4, tie_embeddings="
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory):
-    """A corpus with vocabularies of different sizes."""
+def binarized_corpus(tmp_path_factory):
+    """Binarize a corpus whose vocabularies have different sizes."""
     units = Units(words=Words(joint=False, max_size=100, min_count=1))
-    return prepare(tmp_path_factory.mktemp("words"), {"train": PAIRS}, units=units).binary
+    corpus_folder = tmp_path_factory.mktemp("words")
+    return prepare(corpus_folder, {"train": PAIRS}, units=units).binary
 
 
-def model_folder(root, words):
-    """A model's folder, the corpus it belongs to, and the model itself."""
-    folder = root / "model"
+@dataclass(frozen=True)
+class StoredModel:
+    """A model that is stored as a training stores it.
+
+    Attributes:
+        folder: The model's folder, with weights and description.
+        corpus: The corpus to which the model belongs, which a test may change.
+        model: The model.
+    """
+
+    folder: Path
+    corpus: BinaryCorpus
+    model: Transformer
+
+    @property
+    def weights_file(self):
+        """The file of weights, model.safetensors."""
+        return self.folder / WEIGHTS
+
+    @property
+    def description_file(self):
+        """The description of the model."""
+        return self.folder / "model.json"
+
+    def vocabulary_file(self, language):
+        """Return the corpus's vocabulary of a language."""
+        return self.corpus.folder / "segmentation" / f"vocabulary.{language}"
+
+    def tensors(self):
+        """Return copies of the model's weights by name."""
+        return {name: tensor.numpy().copy() for name, tensor in named_weights(self.model).items()}
+
+    def description(self):
+        """Return the content of the description."""
+        return json.loads(self.description_file.read_text())
+
+    def describe(self, description):
+        """Replace the description."""
+        self.description_file.write_text(json.dumps(description))
+
+
+@pytest.fixture
+def stored(tmp_path, binarized_corpus):
+    """Store a new model, whose training has the fingerprint `f`."""
+    folder = tmp_path / "model"
     folder.mkdir()
-    shutil.copytree(words.folder, root / "corpus")
-    corpus = BinaryCorpus(root / "corpus")
-    source, target = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
-    assert source != target
+    shutil.copytree(binarized_corpus.folder, tmp_path / "corpus")
+    corpus = BinaryCorpus(tmp_path / "corpus")
+    source_size = len(corpus.segmentation("de").vocabulary)
+    target_size = len(corpus.segmentation("en").vocabulary)
+    assert source_size != target_size
     torch.manual_seed(0)
-    model = Transformer(SHAPE, source, target)
-    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
-    save_file(tensors, folder / WEIGHTS)
+    stored_model = StoredModel(folder, corpus, Transformer(SHAPE, source_size, target_size))
+    save_file(stored_model.tensors(), stored_model.weights_file)
     write_description(folder, SHAPE, corpus, "f")
-    return folder, corpus, model
+    return stored_model
 
 
-def test_a_model_reads_back_as_it_was(tmp_path, words):
-    folder, corpus, model = model_folder(tmp_path, words)
-    source, target = torch.tensor([[4, 5, 2]]), torch.tensor([[1, 4]])
-    assert torch.equal(load_model(folder, corpus)(source, target), model.eval()(source, target))
+def test_a_loaded_model_computes_what_the_stored_one_did(stored):
+    source = torch.tensor([[4, 5, 2]])
+    target = torch.tensor([[1, 4]])
+
+    loaded_model = load_model(stored.folder, stored.corpus)
+
+    assert torch.equal(loaded_model(source, target), stored.model.eval()(source, target))
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    "vocabularies",
     [
-        ("vocabularies", {}),
-        ("vocabularies", {"source": {"size": "x", "sha256": "0"}, "target": {}}),
+        pytest.param({}, id="none"),
+        pytest.param(
+            {"source": {"size": "x", "sha256": "0"}, "target": {}}, id="with a size in letters"
+        ),
     ],
 )
-def test_a_damaged_description_is_one_clear_line(tmp_path, words, key, value):
-    folder, corpus, _ = model_folder(tmp_path, words)
-    description = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**description, key: value}))
+def test_a_description_with_damaged_vocabularies_is_refused_in_one_line(stored, vocabularies):
+    stored.describe({**stored.description(), "vocabularies": vocabularies})
+
     with pytest.raises(UserError, match=r"^\S+model\.json is damaged: field [^\n]+$"):
-        load_model(folder, corpus)
+        load_model(stored.folder, stored.corpus)
 
 
-@pytest.mark.parametrize("size", [0, 7, 300])
-def test_weights_cut_short_are_one_clear_line(tmp_path, words, size):
-    folder, corpus, _ = model_folder(tmp_path, words)
-    path = folder / WEIGHTS
-    path.write_bytes(path.read_bytes()[:size])
+@pytest.mark.parametrize("size_in_bytes", [0, 7, 300])
+def test_weights_cut_short_are_refused_in_one_line(stored, size_in_bytes):
+    whole_file = stored.weights_file.read_bytes()
+    stored.weights_file.write_bytes(whole_file[:size_in_bytes])
+
     with pytest.raises(UserError, match=r"^\S+model\.safetensors is damaged: [^\n]+$"):
-        load_model(folder, corpus)
+        load_model(stored.folder, stored.corpus)
 
 
-def test_weights_of_another_model_are_refused(tmp_path, words):
-    folder, corpus, model = model_folder(tmp_path, words)
-    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
-    for foreign in ({**tensors, "more": tensors["source_embedding.weight"]}, {**tensors}):
-        if "more" not in foreign:
-            foreign["source_embedding.weight"] = foreign["source_embedding.weight"][1:].copy()
-        save_file(foreign, folder / WEIGHTS)
-        with pytest.raises(
-            UserError, match=r"not contain the weights of the model that \S+model\.json"
-        ):
-            load_model(folder, corpus)
+OTHER_MODEL = r"not contain the weights of the model that \S+model\.json"
 
 
-def test_a_model_is_described_by_both_vocabularies(tmp_path, words):
-    folder, corpus, _ = model_folder(tmp_path, words)
-    described = json.loads((folder / "model.json").read_text())["vocabularies"]
-    for side, language in (("source", "de"), ("target", "en")):
-        file = (corpus.folder / "segmentation" / f"vocabulary.{language}").read_bytes()
-        assert described[side]["size"] == file.count(b"\n")
-        assert described[side]["sha256"] == hashlib.sha256(file).hexdigest()
+def test_weights_with_one_too_many_are_refused(stored):
+    tensors = stored.tensors()
+    tensors["more"] = tensors["source_embedding.weight"]
+    save_file(tensors, stored.weights_file)
+
+    with pytest.raises(UserError, match=OTHER_MODEL):
+        load_model(stored.folder, stored.corpus)
 
 
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_a_model_of_another_vocabulary_is_refused(tmp_path, words, language):
-    folder, corpus, _ = model_folder(tmp_path, words)
-    path = corpus.folder / "segmentation" / f"vocabulary.{language}"
-    *known, one, other, end = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([*known, other, one, end]))
-    with pytest.raises(UserError, match=rf"another vocabulary than .*vocabulary\.{language}$"):
-        load_model(folder, BinaryCorpus(corpus.folder))
+def test_weights_of_another_shape_are_refused(stored):
+    tensors = stored.tensors()
+    tensors["source_embedding.weight"] = tensors["source_embedding.weight"][1:].copy()
+    save_file(tensors, stored.weights_file)
+
+    with pytest.raises(UserError, match=OTHER_MODEL):
+        load_model(stored.folder, stored.corpus)
 
 
 @pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
-def test_a_description_with_another_size_than_its_vocabulary_is_refused(
-    tmp_path, words, side, language
-):
-    folder, corpus, _ = model_folder(tmp_path, words)
-    path = folder / "model.json"
-    description = json.loads(path.read_text())
-    size = description["vocabularies"][side]["size"] + 1
-    description["vocabularies"][side]["size"] = size
-    path.write_text(json.dumps(description))
-    with pytest.raises(UserError) as raised:
-        load_model(folder, corpus)
-    vocabulary = corpus.folder / "segmentation" / f"vocabulary.{language}"
-    problem = f"its vocabulary has {size} tokens, unlike {vocabulary}"
-    assert str(raised.value) == f"{path} is damaged: {problem}; run: make reproduce"
+def test_a_description_names_the_vocabulary_of_each_side(stored, side, language):
+    vocabulary = stored.vocabulary_file(language).read_bytes()
+
+    described_vocabulary = stored.description()["vocabularies"][side]
+
+    # A vocabulary has a token a line.
+    assert described_vocabulary["size"] == vocabulary.count(b"\n")
+    assert described_vocabulary["sha256"] == hashlib.sha256(vocabulary).hexdigest()
 
 
-def test_weights_of_another_training_are_refused(tmp_path, words):
-    """The description that stands beside them is of the training `f`."""
-    folder, corpus, model = model_folder(tmp_path, words)
-    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
-    save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
-    load_model(folder, corpus)
-    save_file(tensors, folder / WEIGHTS, {"fingerprint": "g"})
-    with pytest.raises(UserError) as raised:
-        load_model(folder, corpus)
-    assert str(raised.value) == (
-        f"{folder / WEIGHTS} contains weights of another training (g...) than model.json names "
-        "(f...)"
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_model_is_refused_for_a_vocabulary_in_another_order(stored, language):
+    vocabulary_file = stored.vocabulary_file(language)
+    tokens = vocabulary_file.read_text().splitlines()
+    tokens[-2:] = [tokens[-1], tokens[-2]]
+    vocabulary_file.write_text("\n".join(tokens) + "\n")
+
+    with pytest.raises(UserError, match=rf"another vocabulary than .*vocabulary\.{language}$"):
+        load_model(stored.folder, BinaryCorpus(stored.corpus.folder))
+
+
+@pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
+def test_a_description_with_another_size_than_its_vocabulary_is_refused(stored, side, language):
+    description = stored.description()
+    wrong_size = description["vocabularies"][side]["size"] + 1
+    description["vocabularies"][side]["size"] = wrong_size
+    stored.describe(description)
+
+    with pytest.raises(UserError) as error:
+        load_model(stored.folder, stored.corpus)
+
+    vocabulary_file = stored.vocabulary_file(language)
+    problem = f"its vocabulary has {wrong_size} tokens, unlike {vocabulary_file}"
+    expected_message = f"{stored.description_file} is damaged: {problem}; run: make reproduce"
+    assert str(error.value) == expected_message
+
+
+def test_weights_of_the_described_training_are_loaded(stored):
+    save_file(stored.tensors(), stored.weights_file, {"fingerprint": "f"})
+
+    load_model(stored.folder, stored.corpus)
+
+
+def test_weights_of_another_training_are_refused(stored):
+    """The description is of the training with the fingerprint `f`."""
+    save_file(stored.tensors(), stored.weights_file, {"fingerprint": "g"})
+
+    with pytest.raises(UserError) as error:
+        load_model(stored.folder, stored.corpus)
+
+    expected_message = (
+        f"{stored.weights_file} contains weights of another training (g...) than model.json "
+        "names (f...)"
     )
+    assert str(error.value) == expected_message
 
 
-def test_weights_of_which_a_bit_differs_are_refused(tmp_path, words):
-    """The names, shapes and training in their header are those that are described."""
-    folder, corpus, _ = model_folder(tmp_path, words)
-    weights = folder / WEIGHTS
-    whole = weights.read_bytes()
-    description = json.loads((folder / "model.json").read_text())
-    description["weights_sha256"] = hashlib.sha256(whole).hexdigest()
-    (folder / "model.json").write_text(json.dumps(description))
-    load_model(folder, corpus)
-    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(UserError) as raised:
-        load_model(folder, corpus)
-    assert str(raised.value).startswith(
-        f"{weights} is damaged: its SHA-256 is not the one in model.json; "
-    )
+def test_weights_with_a_changed_bit_are_refused(stored):
+    """Names, shapes and training in their header are those of the description."""
+    content = stored.weights_file.read_bytes()
+    weights_sha256 = hashlib.sha256(content).hexdigest()
+    stored.describe({**stored.description(), "weights_sha256": weights_sha256})
+    load_model(stored.folder, stored.corpus)
+
+    changed_last_byte = bytes([content[-1] ^ 1])
+    stored.weights_file.write_bytes(content[:-1] + changed_last_byte)
+
+    with pytest.raises(UserError) as error:
+        load_model(stored.folder, stored.corpus)
+    expected_start = f"{stored.weights_file} is damaged: its SHA-256 is not the one in model.json; "
+    assert str(error.value).startswith(expected_start)
