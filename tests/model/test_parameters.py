@@ -238,13 +238,12 @@ CROSS_ATTENTION = [
     "cross_attention.out_proj",
     "cross_attention_residual.norm",
 ]
-PLAIN_WEIGHT_NAMES = {
-    "source_embedding.weight",
-    "target_embedding.weight",
-    "projection.weight",
-    *layer_weight_names("encoder", 2, SELF_ATTENTION + FEED_FORWARD),
-    *layer_weight_names("decoder", 3, SELF_ATTENTION + CROSS_ATTENTION + FEED_FORWARD),
-}
+ENCODER_WEIGHT_NAMES = layer_weight_names("encoder", 2, SELF_ATTENTION + FEED_FORWARD)
+DECODER_WEIGHT_NAMES = layer_weight_names(
+    "decoder", 3, SELF_ATTENTION + CROSS_ATTENTION + FEED_FORWARD
+)
+EMBEDDING_NAMES = {"source_embedding.weight", "target_embedding.weight", "projection.weight"}
+PLAIN_WEIGHT_NAMES = EMBEDDING_NAMES | ENCODER_WEIGHT_NAMES | DECODER_WEIGHT_NAMES
 
 
 def test_weights_have_the_names_that_stored_models_use():
