@@ -64,7 +64,7 @@ class RoundTripMoses(Moses):
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        """Create sacremoses' tokenizer, a detokenizer to try its tokens with, and their caches.
+        """Create sacremoses' tokenizer, and a detokenizer, with which its tokens are tried out.
 
         Args:
             language: The code of the language, such as `de`.
@@ -80,6 +80,7 @@ class RoundTripMoses(Moses):
             self._sacremoses.lang = "fr"
         self._splits_at_apostrophes = language in SPLIT_AT_APOSTROPHES
         if self._splits_at_apostrophes:
+            # Words that consist of these characters are not split.
             self._word_characters -= frozenset(APOSTROPHES)
         self._is_french = language == "fr"
         self._trial_detokenizer = Detokenizer(language)

@@ -77,11 +77,12 @@ class SpacedTokens:
         return wrong_gaps
 
     def gaps_at_edge_quotes(self) -> set[int]:
-        """Return the gaps on both sides of quotes at the edges of a chunk.
+        """Return the gaps on both sides of quotes at the edges of a chunk, the text between spaces.
 
-        A chunk is the text between two spaces; here, a word stands before it and after it. A quote
-        is at an edge if it comes before the first word inside the chunk, or after the last one. A
-        gap is the position between two tokens; gap i follows token i.
+        Whether such a quote opens or closes depends on the rest of the sentence, so the spaces
+        beside it cannot be judged in the chunk alone. A quote is at an edge if it comes before the
+        first word of the chunk, or after the last one. Here, one more word stands on either side of
+        the chunk. A gap is the position between two tokens; gap i follows token i.
         """
         word_indices = [index for index, token in enumerate(self.tokens) if _has_letter(token)]
         # The first and the last word are those around the chunk. Without a word in the chunk,
@@ -99,9 +100,10 @@ class SpacedTokens:
         return gaps
 
     def gaps_after_commas(self) -> set[int]:
-        """Return the gaps after each of the tokens , ; ? !, where the writer may forget a space.
+        """Return the gaps after each of the tokens , ; ? !, where a writer may forget the space.
 
-        A gap is the position between two tokens; gap i follows token i.
+        The detokenizer puts the space there, which is not an error. A gap is the position between
+        two tokens; gap i follows token i.
         """
         gaps = set[int]()
         for gap, token in enumerate(self.tokens):
