@@ -77,7 +77,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",
-            "option hyphens goes with moses, not with none",
+            "option hyphens belongs to moses, not to none",
         ),
         ("joint: true", "joint: false", "19: systems.base: ties all embeddings"),
         ("threshold: 0}", "threshold: 0}, words: {max_size: 9}", "needs one of bpe, words"),

@@ -198,7 +198,7 @@ def test_another_version_is_refused(tmp_path):
     path = folder / "corpus.json"
     header = {**json.loads(path.read_text()), "version": 2}
     path.write_text(json.dumps(header))
-    with pytest.raises(UserError, match="version 2 of the format; this bleuprint reads 1"):
+    with pytest.raises(UserError, match="format has version 2, but this bleuprint reads version 1"):
         BinaryCorpus(folder)
 
 

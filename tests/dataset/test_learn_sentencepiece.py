@@ -103,7 +103,7 @@ def test_the_same_text_gives_the_same_bytes_by_any_number_of_workers(tokens, tmp
 def test_a_text_without_a_word_is_refused(tmp_path):
     empty = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(empty, "train", [("", ""), ("", "")])
-    with pytest.raises(UserError, match=r"SentencePiece cannot learn it: train has no text$"):
+    with pytest.raises(UserError, match=r"cannot learn such a vocabulary: train has no text$"):
         learn(empty, tmp_path / "bpe", pieces())
 
 
@@ -145,7 +145,11 @@ def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("size", "model", "message"),
     [
-        (5, "unigram", r"is 5: SentencePiece cannot learn it: Vocabulary size is smaller than req"),
+        (
+            5,
+            "unigram",
+            r"is 5, but SentencePiece cannot learn such a vocabulary: Vocabulary size is smaller",
+        ),
         (99999, "unigram", r"is 99999: .* size too high \(99999\). Please set it to a value"),
         (99999, "bpe", r"is 99999: .* size too high \(99999\). Please set it to a value <= \d+"),
     ],

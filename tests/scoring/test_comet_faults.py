@@ -70,11 +70,15 @@ def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path)
         ('{"error": "comet is not installed"}', 0, "python: comet is not installed"),
         ("{}", 0, "python: COMET ended with status 0; its messages are above"),
         ('{"scores": [[1, 2, 3]]}', 3, "python: COMET ended with status 3; its messages are above"),
-        ('{"scores": [[]]}', 0, "test.first.de: is empty, or COMET of a line is not a number"),
+        (
+            '{"scores": [[]]}',
+            0,
+            "test.first.de: the file is empty, or COMET's score of a line is not a number",
+        ),
         (
             '{"scores": [[1, NaN, 3]]}',
             0,
-            "test.first.de: is empty, or COMET of a line is not a number",
+            "test.first.de: the file is empty, or COMET's score of a line is not a number",
         ),
     ],
 )

@@ -128,8 +128,8 @@ def test_check_notes_a_missing_python_and_a_missing_file_of_the_model(tree, tmp_
 
     assert list(notes_on_missing_comet(settings)) == [
         f"comet.wmt22-comet-da.python: {missing_python}: no such program",
-        f"comet.wmt22-comet-da.folder: {folder}: no encoder/config.json: not a whole COMET model "
-        "(docs/scoring.md)",
+        f"comet.wmt22-comet-da.folder: {folder}: encoder/config.json is missing, so "
+        "this is not a complete COMET model (docs/scoring.md)",
     ]
 
 
@@ -142,7 +142,9 @@ def test_a_folder_without_a_file_of_the_model_is_refused(tree, tmp_path, name):
     scores = root / RUN.results_folder / "comet.json"
     scores.unlink(missing_ok=True)
 
-    message = f"{folder}: no {name}: not a whole COMET model (docs/scoring.md)"
+    message = (
+        f"{folder}: {name} is missing, so this is not a complete COMET model (docs/scoring.md)"
+    )
     assert refusal(settings, root) == message
     assert not scores.exists()
 
@@ -192,7 +194,9 @@ def test_a_missing_python_is_refused(unscored_tree):
 
 def test_settings_without_a_model_are_refused(unscored_tree):
     root, settings = unscored_tree
-    assert refusal(settings, root) == "params.yaml: names no COMET model (comet)"
+    assert refusal(settings, root) == (
+        "params.yaml names no COMET model. Add it under comet (docs/scoring.md)"
+    )
 
 
 @pytest.fixture
@@ -267,7 +271,7 @@ def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translatio
     [
         pytest.param(
             SCORE_BY_LENGTH.replace("len(b", "float('nan') + len(b"),
-            "COMET of a line is not a number",
+            "COMET's score of a line is not a number",
             id="not a number",
         ),
         pytest.param(

@@ -133,7 +133,9 @@ def test_a_pair_without_such_a_language_is_refused(tmp_path):
 @pytest.mark.parametrize("code", ["th", "tha"])
 def test_a_segmenter_that_is_not_installed_is_named(tmp_path, monkeypatch, code):
     monkeypatch.setattr(segmenter, "find_spec", lambda _: None)
-    command = r"pythainlp is not installed: pip install -c constraints.txt -e '\.\[th\]'"
+    command = (
+        r"pythainlp is not installed\. Install it: pip install -c constraints.txt -e '\.\[th\]'"
+    )
     with pytest.raises(UserError, match=command):
         params.read(tmp_path, corpus_of(code, "en"))
     with pytest.raises(UserError, match=command):

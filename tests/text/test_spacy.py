@@ -106,9 +106,9 @@ def test_the_vocabulary_is_bounded(monkeypatch):
 
 
 def test_bad_settings(monkeypatch):
-    with pytest.raises(ValueError, match="option hyphens goes with moses, not with spacy"):
+    with pytest.raises(ValueError, match="option hyphens belongs to moses, not to spacy"):
         Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
-    with pytest.raises(ValueError, match="option white_space goes with spacy, not with none"):
+    with pytest.raises(ValueError, match="option white_space belongs to spacy, not to none"):
         Tokenize("none", lowercase=False, hyphens=False, escape=False, white_space=True)
     assert own.Spacy("deu").tokenize("Sie sieht.") == ["Sie", "sieht", "."]
     with pytest.raises(
@@ -117,7 +117,7 @@ def test_bad_settings(monkeypatch):
         own.Spacy("qq")
     monkeypatch.setattr("bleuprint.text.tokenizers.find_spec", lambda _: None)
     Tokenize("moses", lowercase=False, hyphens=True, escape=False)
-    with pytest.raises(ValueError, match=r"name spacy: it is not installed: pip .*\[spacy\]"):
+    with pytest.raises(ValueError, match=r"spaCy is not installed\. Install it: pip .*\[spacy\]"):
         Tokenize("spacy", lowercase=False, hyphens=False, escape=False)
 
 

@@ -403,7 +403,8 @@ def _read_header(path: Path) -> dict[str, Any]:
     version = header.get("version")
     if version != VERSION:
         raise UserError(
-            f"{path}: version {version} of the format; this bleuprint reads {VERSION}; {RERUN}"
+            f"{path}: its format has version {version}, but this bleuprint reads version "
+            f"{VERSION}; {RERUN}"
         )
     check_record(_Header, header, path)
     recorded_sha256 = header.pop("sha256")

@@ -169,8 +169,8 @@ def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserE
     advice = " Increase vocab_size.*"
     reason = re.sub(f"{before_reason}|{advice}", "", one_line).strip()
     return UserError(
-        f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}: "
-        f"SentencePiece cannot learn it: {reason or 'train has no text'}"
+        f"corpora.{corpus}.vocabulary.sentencepiece.vocab_size is {settings.vocab_size}, "
+        f"but SentencePiece cannot learn such a vocabulary: {reason or 'train has no text'}"
     )
 
 

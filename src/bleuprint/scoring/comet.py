@@ -129,7 +129,7 @@ def _missing_file(folder: Path) -> str:
     """
     for name in _REQUIRED_FILES:
         if not (folder / name).is_file():
-            return f"no {name}: not a whole COMET model (docs/scoring.md)"
+            return f"{name} is missing, so this is not a complete COMET model (docs/scoring.md)"
     return ""
 
 
@@ -157,7 +157,7 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
         UserError: params.yaml names no model, or COMET fails.
     """
     if not settings.comet:
-        raise UserError("params.yaml: names no COMET model (comet)")
+        raise UserError("params.yaml names no COMET model. Add it under comet (docs/scoring.md)")
     # There is exactly one model.
     ((name, model),) = settings.comet.items()
     predicted = _predict(model, list(files.values()))
@@ -221,7 +221,8 @@ def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
     for test_files, line_scores in zip(files, content["scores"], strict=True):
         if not line_scores or not all(map(math.isfinite, line_scores)):
             raise UserError(
-                f"{test_files.hypotheses}: is empty, or COMET of a line is not a number"
+                f"{test_files.hypotheses}: the file is empty, or COMET's score of a line is not a "
+                "number"
             )
     return content
 

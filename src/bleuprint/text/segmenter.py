@@ -74,8 +74,8 @@ def check_segmenter(languages: Sequence[str]) -> None:
             module_name = package.replace("-", "_")
             if find_spec(module_name) is None:
                 raise ValueError(
-                    f"tokenize.name segmenter, language {language!r}: {package} is not installed: "
-                    f"pip install -c constraints.txt -e '.[{code}]'"
+                    f"tokenize.name segmenter, language {language!r}: the package {package} "
+                    f"is not installed. Install it: pip install -c constraints.txt -e '.[{code}]'"
                 )
 
 

@@ -97,8 +97,9 @@ class Spacy:
         except ImportError as error:
             reason = str(error).partition("\n")[0]
             raise UserError(
-                f"tokenize.name spacy, language {self._language!r}: {reason}; "
-                "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
+                f"tokenize.name spacy, language {self._language!r}: {reason}. "
+                "If spaCy itself is missing, install it: "
+                "pip install -c constraints.txt -e '.[spacy]'"
             ) from None
         # The tokenizers of Chinese, Japanese and Thai have no regular expressions.
         has_expressions = hasattr(nlp.tokenizer, "suffix_search")

@@ -63,12 +63,13 @@ class Tokenize:
         for option, tokenizer_name in _TOKENIZER_BY_OPTION.items():
             if getattr(self, option) and self.name != tokenizer_name:
                 raise ValueError(
-                    f"option {option} goes with {tokenizer_name}, not with {self.name}"
+                    f"option {option} belongs to {tokenizer_name}, not to {self.name}. Remove it, "
+                    "or change the name"
                 )
         # Importing spaCy takes seconds; finding it does not.
         if self.name == "spacy" and find_spec("spacy") is None:
             raise ValueError(
-                "name spacy: it is not installed: pip install -c constraints.txt -e '.[spacy]'"
+                "spaCy is not installed. Install it: pip install -c constraints.txt -e '.[spacy]'"
             )
 
 
