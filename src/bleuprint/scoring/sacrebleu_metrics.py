@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -107,28 +107,33 @@ def sacrebleu_metric(
         # None: the references that were given above.
         return scorer._extract_corpus_statistics(compared_lines.hypotheses, None)
 
-    def value(sums: Floats) -> list[float]:
-        """Compute sacreBLEU's score from sums of its counts.
-
-        sacreBLEU sums the counts of the bootstrap's samples in float32, and other counts as whole
-        numbers. The scores must be equal to its scores.
-
-        Args:
-            sums: A row of sums for each group of lines.
-        """
-        is_of_samples = sums.dtype == np.float32
-        rows: Any = sums if is_of_samples else sums.astype(np.int64).tolist()
-        return [value_scorer._compute_score_from_stats(row).score for row in rows]
-
     return Metric(
         key=key,
         label=label,
         statistics=statistics,
-        value=value,
+        value=partial(_scores_of_sums, value_scorer),
         signature=signature,
         has_float32_sums=True,
         **options,
     )
+
+
+def _scores_of_sums(scorer: SacrebleuMetric, sums: Floats) -> list[float]:
+    """Compute sacreBLEU's score from sums of its counts.
+
+    sacreBLEU sums the counts of the bootstrap's samples in float32, and other counts as whole
+    numbers. The scores must be equal to its scores.
+
+    Args:
+        scorer: sacreBLEU's metric.
+        sums: A row of sums for each group of lines.
+
+    Returns:
+        The score of each row.
+    """
+    is_of_samples = sums.dtype == np.float32
+    rows: Any = sums if is_of_samples else sums.astype(np.int64).tolist()
+    return [scorer._compute_score_from_stats(row).score for row in rows]
 
 
 def _make_chrf(references: Sequence[str], _: str) -> CHRF:
