@@ -182,24 +182,43 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
 
 
 def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
-    """Run COMET in its own Python environment, as a separate program, and read what it writes.
-
-    params.yaml names that Python, in which unbabel-comet is installed. The program is
-    comet_predict.py.
+    """Let COMET score the lines of test sets, and check its scores.
 
     Args:
-        model: The model's settings.
+        model: The settings of the model.
         files: The files of each test set.
 
     Returns:
         What comet_predict.py writes: the scores of the lines of each test set, and versions.
 
     Raises:
-        UserError: The model is incomplete or another one, or COMET fails.
+        UserError: The model is incomplete or another one, COMET fails, or a score is not a number.
     """
-    python = _python_of(model)
     folder = _folder_of(model)
     _check_model(model, folder)
+    predicted = _run_comet(_python_of(model), folder, files)
+    for test_files, line_scores in zip(files, predicted["scores"], strict=True):
+        if not line_scores or not all(map(math.isfinite, line_scores)):
+            raise UserError(
+                f"{test_files.hypotheses}: the file is empty, or COMET's score of a line is not a "
+                "number"
+            )
+    return predicted
+
+
+def _run_comet(python: Path, folder: Path, files: Sequence[_TestFiles]) -> dict[str, Any]:
+    """Run comet_predict.py as a separate program, and read what it writes.
+
+    unbabel-comet is installed in an environment of its own, which params.yaml names.
+
+    Args:
+        python: The Python of this environment.
+        folder: The folder of the model.
+        files: The files of each test set.
+
+    Raises:
+        UserError: The program cannot be started, or it fails.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "scores.json")
         # -I: neither the current folder nor the user's variables may change what is imported.
@@ -218,12 +237,6 @@ def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
         raise UserError(f"{python}: {content['error']}")
     if status != 0 or not content:
         raise UserError(f"{python}: COMET ended with status {status}; its messages are above")
-    for test_files, line_scores in zip(files, content["scores"], strict=True):
-        if not line_scores or not all(map(math.isfinite, line_scores)):
-            raise UserError(
-                f"{test_files.hypotheses}: the file is empty, or COMET's score of a line is not a "
-                "number"
-            )
     return content
 
 
