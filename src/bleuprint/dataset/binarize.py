@@ -157,7 +157,13 @@ class Binarizing(Step):
             self._write_filter_stats(sizes)
 
     def _write_filter_stats(self, sizes: dict[str, SetSize]) -> None:
-        """Write how many sentence pairs of each set the stage kept: all of them."""
+        """Write the file that records, for each stage, how many sentence pairs of a set it kept.
+
+        This stage keeps all of them.
+
+        Args:
+            sizes: The size of each set, by the name of the set.
+        """
         filter_stats = self.new_filter_stats()
         for name, size in sizes.items():
             filter_stats.add_set(name).count_kept(size.pairs)
