@@ -86,6 +86,7 @@ def _parse_line(text: str) -> FileChecksum | None:
         return None
     name = match["name"]
     if match["backslash"]:
+        # Replace each escape by its character.
         name = re.sub(r"\\[\\nr]", lambda escape: _CHARACTERS[escape[0]], name)
     return FileChecksum(name, match["sha256"].lower())
 

@@ -139,25 +139,36 @@ def claim_device(device: torch.device, process: str) -> Member:
         run_kernel(device)
         free_bytes, total_bytes = torch.cuda.mem_get_info(device)
     except RuntimeError as error:
-        # CUDA raises this error if another process has the GPU for itself, or if its memory is
-        # full.
-        reason = str(error).partition("\n")[0]
-        if "no kernel image" in reason:
-            raise UserError(
-                f"{process} on {host} cannot use {device}, {properties.name}: this PyTorch "
-                f"({torch.__version__}) has no kernels for its compute capability "
-                f"{properties.major}.{properties.minor}: install a build that has, or {ON_CPUS}"
-            ) from None
-        raise UserError(
-            f"{process} on {host} cannot use {device}: {reason}: end the processes that use it "
-            f"(see nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
-        ) from None
+        raise _explain_unusable_gpu(error, device, f"{process} on {host}") from None
     return Member(
         host=host,
         gpu_uuid=str(properties.uuid),
         gpu_name=properties.name,
         total_bytes=total_bytes,
         free_bytes=free_bytes,
+    )
+
+
+def _explain_unusable_gpu(error: RuntimeError, device: torch.device, process: str) -> UserError:
+    """Return the error that a process cannot use a GPU, with the reason and what the user can do.
+
+    Args:
+        error: The error of CUDA. PyTorch has no code for this type of GPU, or another process has
+            the GPU for itself, or its memory is full.
+        device: The GPU.
+        process: The name of the process and its machine, for the message.
+    """
+    reason = str(error).partition("\n")[0]
+    if "no kernel image" in reason:
+        properties = torch.cuda.get_device_properties(device)
+        return UserError(
+            f"{process} cannot use {device}, {properties.name}: this PyTorch "
+            f"({torch.__version__}) has no kernels for its compute capability "
+            f"{properties.major}.{properties.minor}: install a build that has, or {ON_CPUS}"
+        )
+    return UserError(
+        f"{process} cannot use {device}: {reason}: end the processes that use it "
+        f"(see nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
     )
 
 

@@ -311,7 +311,8 @@ def _join_group(process: ProcessRank, device: torch.device, member: Member) -> l
     except RuntimeError as error:
         raise _peer_lost(process.rank, process.size, "cannot join the others", error) from None
     if has_gpu:
-        # torch's public interface does not show the error that its watchdog notes.
+        # End this process when the communication between GPUs fails. torch has no public function
+        # for the error that it notes then.
         backend = _get_default_group()._get_backend(device)
         nccl.watch(backend.get_error, f"{process} on {member.host}")
     return members

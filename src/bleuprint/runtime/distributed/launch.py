@@ -225,6 +225,7 @@ def _describe_exit_code(exit_code: int) -> str:
     number = -exit_code
     description = f"was ended by signal {number} ({signal.strsignal(number)})"
     if number == signal.SIGKILL:
+        # Linux may have killed the process for lack of memory.
         description += explain_kill()
     return description
 
