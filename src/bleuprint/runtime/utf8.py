@@ -167,8 +167,8 @@ def utf8_error(file: Path | str, lines: Iterable[bytes]) -> UserError:
         file: The file, for messages.
         lines: All lines of the file.
     """
-    # One iterator for the loop and for `decode_line`, which reads the remaining lines only if a line
-    # is wrong. The loop then ends.
+    # The loop and `decode_line` share one iterator: `decode_line` reads the remaining lines only if
+    # a line is wrong, and the loop then ends.
     remaining_lines = iter(lines)
     non_ascii_lines = 0
     try:
