@@ -150,8 +150,12 @@ def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch)
             "unigram",
             r"is 5, but SentencePiece cannot learn such a vocabulary: Vocabulary size is smaller",
         ),
-        (99999, "unigram", r"is 99999: .* size too high \(99999\). Please set it to a value"),
-        (99999, "bpe", r"is 99999: .* size too high \(99999\). Please set it to a value <= \d+"),
+        (99999, "unigram", r"is 99999, but .* size too high \(99999\). Please set it to a value"),
+        (
+            99999,
+            "bpe",
+            r"is 99999, but .* size too high \(99999\). Please set it to a value <= \d+",
+        ),
     ],
 )
 def test_an_impossible_size_is_one_line(tokens, tmp_path, size, model, message):
