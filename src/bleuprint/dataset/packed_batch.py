@@ -80,11 +80,13 @@ class PackedBatch:
         longest_source = int(source.offsets.diff().max())
         longest_target = int(labels.offsets.diff().max())
         longest = max(longest_source, longest_target)
+        # Attention needs an upper bound of all lengths. It is rounded up, so that few occur.
+        longest_bound = _divide_rounding_up(longest, _LENGTH_STEP) * _LENGTH_STEP
         batch = cls(
             source=source,
             target=labels._replace(ids=_decoder_input(labels)),
             labels=labels.ids,
-            longest=_divide_rounding_up(longest, _LENGTH_STEP) * _LENGTH_STEP,
+            longest=longest_bound,
             lengths=lengths,
         )
         return batch.map(Tensor.pin_memory) if pin_memory else batch
