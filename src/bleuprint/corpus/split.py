@@ -89,17 +89,37 @@ def split_folder(
         else:
             set_of_pair = _draw_sets(corpus, settings, before, existing_sets, workers)
             held_out = HeldOutSentences(decontaminate)
-            # The test set is written first: a validation pair must not share a sentence with it.
-            for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
-                is_drawn = set_of_pair == set_number
-                if is_drawn.any():
-                    _write_drawn_set(before, after, set_name, is_drawn, held_out, filter_stats)
-                    held_out.add(after.pairs(set_name))
+            _write_drawn_sets(before, after, set_of_pair, held_out, filter_stats)
             held_out_sides = _find_held_out_sides(corpus, before, held_out, workers)
             dropped_by = _combine_rules(set_of_pair, held_out_sides)
             write_kept(before, after, dropped_by, RULES, filter_stats.add_set("train"))
         copy_sets(before, after, existing_sets, filter_stats)
         filter_stats.write(filter_stats_path)
+
+
+def _write_drawn_sets(
+    before: TextFolder,
+    after: TextFolder,
+    set_of_pair: DroppedBy,
+    held_out: HeldOutSentences,
+    filter_stats: FilterStats,
+) -> None:
+    """Write the test set, then the validation set that were drawn from the training text.
+
+    The test set comes first, so that validation pairs that share a sentence with it are dropped.
+
+    Args:
+        before: The folder with the filtered text.
+        after: The folder to write to.
+        set_of_pair: The set that each pair is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
+        held_out: A collection to which the sentences of both sets are added.
+        filter_stats: The statistics to which the kept and dropped pairs of the sets are added.
+    """
+    for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
+        is_drawn = set_of_pair == set_number
+        if is_drawn.any():
+            _write_drawn_set(before, after, set_name, is_drawn, held_out, filter_stats)
+            held_out.add(after.pairs(set_name))
 
 
 def _draw_sets(
@@ -145,11 +165,7 @@ def _draw_sets(
         first_valid = valid_interval - 1  # Index n - 1 is the n-th pair.
         set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
-        create_hasher = partial(_block_hasher, settings.seed)
-        hashes_of_blocks = map_parts(create_hasher, before.blocks("train"), workers)
-        hashes = np.frombuffer(b"".join(hashes_of_blocks), _HASH_DTYPE)
-        # A stable sort: equal pairs have equal hashes, and stay in the order of the text.
-        indices_by_hash = hashes.argsort(kind="stable")
+        indices_by_hash = _sort_by_hash(before, settings.seed, workers)
         # The smallest hashes are the test set, the largest ones the validation set.
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
@@ -159,6 +175,26 @@ def _draw_sets(
             f"corpus {corpus}: no pair is left for validation by split.every {valid_interval}"
         )
     return set_of_pair
+
+
+def _sort_by_hash(train: TextFolder, seed: int, workers: int) -> npt.NDArray[np.intp]:
+    """Bring the training pairs into a random order, by their hashes.
+
+    The order of two pairs does not depend on which other pairs the text contains.
+
+    Args:
+        train: The folder with the training text.
+        seed: The sampling seed; another one gives another order.
+        workers: The number of processes.
+
+    Returns:
+        The indices of the pairs in this order, (pairs,).
+    """
+    create_hasher = partial(_block_hasher, seed)
+    hashes_of_blocks = map_parts(create_hasher, train.blocks("train"), workers)
+    hashes = np.frombuffer(b"".join(hashes_of_blocks), _HASH_DTYPE)
+    # A stable sort: equal pairs have equal hashes, and stay in the order of the text.
+    return hashes.argsort(kind="stable")
 
 
 def _block_hasher(seed: int) -> Callable[[Block], bytes]:

@@ -337,7 +337,7 @@ def _search_row(
             by_last_bead[size_index] = origin_scores + bead_scores[size_index]
     entered = combine.reduce(by_last_bead, axis=0)
     if row_index == 0:
-        entered[0] = 0.0  # all paths begin here, with probability 1
+        entered[0] = 0.0  # All paths begin here: log-probability 0.
     walked = np.cumsum([0.0, *bead_scores[-1, 1:]])
     entered_before_walk = entered - walked
     combined = combine.accumulate(entered_before_walk)

@@ -389,14 +389,12 @@ def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
     conditioning_ids = link_codes // word_count
     probabilities = np.ones(len(link_codes))
     for _ in range(ITERATIONS):
+        # Expectation.
         expected_counts = np.zeros(len(link_codes))
         for chunk in chunks:
-            shares = probabilities[chunk.link_indices]
-            # The links of each word occurrence are consecutive; their shares must add up to 1.
-            first_links = np.cumsum(chunk.links_per_word) - chunk.links_per_word
-            share_sums = np.add.reduceat(shares, first_links)
-            shares /= np.repeat(share_sums, chunk.links_per_word)
+            shares = _shares_of_links(chunk, probabilities)
             expected_counts += np.bincount(chunk.link_indices, shares, len(link_codes))
+        # Maximization.
         conditioning_counts = np.bincount(conditioning_ids, expected_counts)
         probabilities = expected_counts / conditioning_counts[conditioning_ids]
     # The links of NULL come last, since it has the highest id.
@@ -405,7 +403,11 @@ def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
     null_probabilities = np.zeros(word_count)
     null_words = link_codes[first_null_link:] % word_count
     null_probabilities[null_words] = probabilities[first_null_link:]
-    return Model1(link_codes[:first_null_link], probabilities[:first_null_link], null_probabilities)
+    return Model1(
+        link_codes=link_codes[:first_null_link],
+        probabilities=probabilities[:first_null_link],
+        null_probabilities=null_probabilities,
+    )
 
 
 class _Chunk(NamedTuple):
@@ -419,6 +421,20 @@ class _Chunk(NamedTuple):
 
     link_indices: Integers
     links_per_word: Integers
+
+
+def _shares_of_links(chunk: _Chunk, probabilities: Floats) -> Floats:
+    """Divide each word of a text into shares that add up to 1, one for each of its links.
+
+    A link combines the word with a word of the other sentence. The shares are in proportion to the
+    probabilities of the links.
+    """
+    shares: Floats = probabilities[chunk.link_indices]
+    # The links of a word are consecutive: sum up the probabilities from each first link on.
+    first_links = np.cumsum(chunk.links_per_word) - chunk.links_per_word
+    share_sums = np.add.reduceat(shares, first_links)
+    shares /= np.repeat(share_sums, chunk.links_per_word)
+    return shares
 
 
 def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, list[_Chunk]]:
@@ -452,7 +468,7 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
     while start < len(links_per_word):
         links_before = link_ends[start] - links_per_word[start]
         stop = int(np.searchsorted(link_ends, links_before + _CHUNK))
-        stop = max(start + 1, stop)  # a chunk contains at least one word occurrence
+        stop = max(start + 1, stop)  # At least one word, however many links it has.
         sizes = links_per_word[start:stop]
         # The words with which a word is combined, its conditions, are a range of positions. For
         # conditions 5 to 7 of the first word and 9 to 10 of the second one, the positions must be
