@@ -197,6 +197,7 @@ def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
             code for code in variants.units if normalized_tag(code) != normalized_tag(tag)
         ]
         if len(regional_codes) < 2 and not variants.has_unit_with_several:
+            # This side is in one variant only, which need not be chosen.
             choices.append([tag])
             continue
         mixtures.append(f"{tag} mixes {listed_codes(variants.units)}")

@@ -287,6 +287,7 @@ def _combine_rules(set_of_pair: DroppedBy, held_out_sides: DroppedBy) -> Dropped
     Returns:
         The number of the rule in RULES, from 1, or 0 if the pair stays, (pairs,).
     """
+    # _SIDE_TO_RULE turns the number of a side into the number of its rule.
     overlap_rules = np.where(held_out_sides, held_out_sides + _SIDE_TO_RULE, 0)
     return np.where(set_of_pair, set_of_pair, overlap_rules).astype(np.uint8)
 

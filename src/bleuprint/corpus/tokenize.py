@@ -74,6 +74,7 @@ class Tokenizing(FilterStep):
         Returns:
             The tokenized pairs, and their number.
         """
+        # `given` are the published sets; other sets were drawn from the training text.
         was_cleaned = name == "train" or name not in self.given
         tokenized_sides = []
         for language, sentences in zip(self.input_text.languages, block.sentences(), strict=True):

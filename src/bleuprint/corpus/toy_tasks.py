@@ -55,7 +55,7 @@ def copy_task(split: str) -> list[str]:
 def toy_sentences(text: str, language: str) -> Iterator[str]:
     """Yield the sentences of a toy corpus in one language.
 
-    Line n of both languages translate each other.
+    Sentence n of one language is the translation of sentence n of the other.
 
     Args:
         text: "sentence" for a corpus of one sentence pair; "sentences" for all 54 combinations of a

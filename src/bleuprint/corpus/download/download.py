@@ -119,7 +119,9 @@ def _write_set(
     folder: TextFolder,
     filter_stats: FilterStats,
 ) -> None:
-    """Write a data set with all of its texts. For a test set, write also which lines are documents.
+    """Write a data set, which may consist of several texts.
+
+    For a test set, also write which document each line belongs to.
 
     Args:
         set_name: Data set: `train`, `valid`, or a test set such as `test.flickr2016`.
@@ -141,9 +143,10 @@ def _write_set(
                 continue
             for _ in range(times):
                 counts.add(reader.write(writer))
-            # Different texts may use the same ids.
+            # If there are several texts, their documents may have the same ids.
             prefix = f"{text_name}/" if len(readers) > 1 else ""
             for document_id in reader.document_ids:
+                # An empty id stands for a line without a document.
                 document_ids.append(f"{prefix}{document_id}" if document_id else "")
     if set_name.startswith("test."):
         _write_document_ids(set_name, document_ids, folder)
