@@ -214,15 +214,16 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
         for entry in dvc_stage.params
         if entry.def_path == RESOLVED.as_posix() and entry.params
     ]
-    dependencies = [entry.def_path for entry in dvc_stage.deps if entry not in entries_with_keys]
     parameters = {}
     for entry in entries_with_keys:
         for key in entry.params:
             parameters[key] = _setting(settings, key, dvc_stage.name)
-            # inputs.CORPUS maps the path of each of the user's own files to its MD5. The stage
-            # depends on these files, too.
-            if key.startswith("inputs."):
-                dependencies.extend(parameters[key])
+    dependencies = [entry.def_path for entry in dvc_stage.deps if entry not in entries_with_keys]
+    for key, value in parameters.items():
+        # inputs.CORPUS maps the path of each of the user's own files to its MD5. The stage depends
+        # on these files, too.
+        if key.startswith("inputs."):
+            dependencies.extend(value)
     needs_one_core = _needs_one_core(parameters)
     command = dvc_stage.cmd
     return Stage(

@@ -196,9 +196,8 @@ def _without_folder(command: str) -> str:
     return f"{PurePosixPath(program).name} {arguments}".strip()
 
 
-@contextmanager
-def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
-    """Keep `dvc repro` from running stages in a `with` block; first wait until it runs none.
+def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
+    """Wait until `dvc repro` runs no stage, then keep it from running one.
 
     DVC lists the processes that write outputs in the file .dvc/tmp/rwlock, and refuses to write an
     output that the list gives to another process. This process enters itself for all outputs.
@@ -207,6 +206,9 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
         root: The project's folder.
         wait: Whether to wait while `dvc repro` runs a stage; otherwise this is a UserError.
         writes: Whether to enter this process into the list. If not, `dvc repro` is not kept out.
+
+    Returns:
+        A context manager that removes the entry from the list at its end.
     """
     from dvc.repo import lock_repo
 
@@ -219,13 +221,11 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> Iterator[None]:
             if not dvc_runners:
                 if writes:
                     stack.enter_context(_listed_as_writer(repo))
-                # The entry has to stay when this inner `with` ends, which releases DVC's lock.
-                list_entry = stack.pop_all()
-                break
+                # The end of this `with` block releases DVC's lock. `pop_all` moves the entry to a
+                # new stack, so that the block does not remove it from the list.
+                return stack.pop_all()
         _note_waiting_or_refuse(dvc_runners[0], wait)
         _wait_for_end(dvc_runners[0].process)
-    with list_entry:
-        yield
 
 
 @contextmanager

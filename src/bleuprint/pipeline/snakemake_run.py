@@ -167,23 +167,31 @@ class Jobs:
     def running_stages(self) -> frozenset[str]:
         """The names of the stages that run: the changed ones and all stages after them.
 
-        Snakemake is told to run the changed ones, and to decide nothing else by itself. This is
-        also where a real run takes the lock of the project. It happens when Snakemake asks for the
-        first input, since only then it is known whether this is a dry run.
+        They are found once, when Snakemake asks for the first input: only then it is known whether
+        this is a dry run. A real run also takes the lock of the project here, before the stages are
+        compared.
         """
-        settings = self._workflow.dag_settings
         with exit_on_error():
             if self._is_real_run():
                 self._begin()
             changed = self._changed_stages()
+        self._force_jobs_of(changed)
+        changed_names = {stage.name for stage in changed}
+        forced_names = self._forced_by_user(self._workflow.dag_settings)
+        return self._with_later_stages(changed_names | forced_names)
+
+    def _force_jobs_of(self, stages: Sequence[Stage]) -> None:
+        """Tell Snakemake to run the jobs of some stages, and no job for a reason of its own.
+
+        Args:
+            stages: The stages that DVC finds changed.
+        """
         # Snakemake would also run jobs because of modification times, or of settings that it has
         # recorded. DVC has compared contents instead.
-        settings.rerun_triggers = frozenset()
+        self._workflow.dag_settings.rerun_triggers = frozenset()
         # Snakemake runs the job of each file in `forcefiles`, whatever the state of the file.
-        first_outputs = [stage.outputs[0] for stage in changed]
+        first_outputs = [stage.outputs[0] for stage in stages]
         self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *first_outputs}
-        changed_names = {stage.name for stage in changed}
-        return self._with_later_stages(changed_names | self._forced_by_user(settings))
 
     def _is_real_run(self) -> bool:
         """Whether jobs are run, or their outputs touched, and not just shown."""
