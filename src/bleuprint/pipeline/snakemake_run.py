@@ -181,7 +181,10 @@ class Jobs:
         return self._with_later_stages(changed_names | forced_names)
 
     def _force_jobs_of(self, stages: Sequence[Stage]) -> None:
-        """Tell Snakemake to run the jobs of some stages, and no job for a reason of its own.
+        """Tell Snakemake to run the jobs of some stages.
+
+        Of the other jobs, Snakemake still runs those whose outputs are missing, and those that read
+        an output of a job that runs.
 
         Args:
             stages: The stages that DVC finds changed.
