@@ -27,8 +27,8 @@ FILLER = "□"
 def back_translate(settings: Settings, name: str) -> None:
     """Write a synthetic training text: monolingual text with its translations by a trained system.
 
-    params.yaml names the text, the system that translates it, and whether translations are searched
-    or sampled, and whether noise is added to them.
+    params.yaml names the text and the system that translates it. It also says whether translations
+    are sampled from the model instead of searched, and whether noise is added to them.
 
     Args:
         settings: The settings in params.yaml.
@@ -38,12 +38,13 @@ def back_translate(settings: Settings, name: str) -> None:
         UserError: params.yaml has no such text, or all translations are empty.
     """
     synthetic = settings.synthetic_text(name)
+    # The synthetic text becomes a part of the training text of this corpus. The translating system
+    # may be trained on another corpus, `synthetic.corpus`.
     corpus = settings.corpus(synthetic.part_of)
     text = corpus.files.train[name]
     first_seed = settings.seeds[0]
     # Another text or another seed gives other random numbers.
     random_seed = f"{first_seed} {name}"
-    # With a sampler, translations are sampled from the model instead of searched.
     sampler = None
     if synthetic.sampling is not None:
         sampler = Sampler(random_seed, synthetic.sampling.top_k)
@@ -132,6 +133,7 @@ def translate_side(
     empty_count = 0
     progress = Progress(f"translate {name}", pair_count, "pairs")
     with output.writer("train") as writer, progress:
+        # The text is read in blocks of many pairs, so that memory does not grow with the text.
         for block in given_text.blocks("train"):
             source_lines, target_lines = block.sentences()
             lines = target_lines if is_source else source_lines
@@ -183,7 +185,7 @@ def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, ran
 
 
 def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
-    """Add noise to a sentence: drop some words, replace some by a filler, and move some.
+    """Add noise to a sentence: drop some words, replace some by the word FILLER, and move some.
 
     A model may learn more from synthetic pairs with noise than from clean ones (Edunov et al. 2018,
     section 3.1). At least one word of the sentence stays.

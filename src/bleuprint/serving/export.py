@@ -53,6 +53,7 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
         corpus.segmentation(corpus.source).vocabulary,
         corpus.segmentation(corpus.target).vocabulary,
     )
+    # The folder gets its name when it is complete.
     with atomic_folder(output) as partial:
         convert(model, vocabularies, partial / "model", precision)
         shutil.copytree(corpus.folder / SEGMENTATION, partial / SEGMENTATION)
@@ -161,6 +162,7 @@ def script_modules() -> list[Path]:
     project_root = _PACKAGE.parents[1]
     source_tree = SourceTree(project_root)
     needed_modules = set[str]()
+    # The modules whose imports have not been looked at yet.
     to_visit = [_SCRIPT]
     while to_visit:
         imported = source_tree.imports_of(to_visit.pop())

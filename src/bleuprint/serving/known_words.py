@@ -55,6 +55,7 @@ class KnownWords:
         project_root = corpus.folder.parents[2]
         tokens_folder = paths.corpus_folder(corpus.folder.name, "tokens", project_root)
         self._train_file = tokens_folder / f"train.{corpus.source}"
+        # Reading a very large text would take half a minute or more.
         is_small = corpus.sets["train"].source_tokens <= _MAX_TOKENS
         self._has_text = is_small and self._train_file.exists()
 

@@ -158,6 +158,8 @@ def application(translator: Translator, page: str) -> Starlette:
             raise HTTPException(422, str(error)) from None
         return JSONResponse(content)
 
+    # A request that names another host is refused. It may come from a page of another site, whose
+    # host name leads to this machine.
     app = Starlette(
         routes=[Route("/", show_page), Route("/translate", translate, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
@@ -237,6 +239,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     for translated in translator(lines, request.n_best):
         maps = None
         if request.attention and weights_left >= 0:
+            # `cross` is the attention of translated tokens to source tokens.
             maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
             weights_left -= sum(attention_map.weights.size for attention_map in maps)
             if weights_left < 0:
