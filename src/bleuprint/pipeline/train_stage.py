@@ -88,6 +88,9 @@ def train_run(run: Run) -> None:
 def _describe_training(job: Job, trainer: Trainer, group: Group) -> str:
     """Return the line of text that is printed at the start: the model, the limits and the device.
 
+    An example is `train small own, seed 1: 4,000,000 parameters, 9,000 updates; updates of 4,096
+    target tokens in float32 on 1 x cpu with 2 threads`.
+
     Args:
         job: The settings and data of the training.
         trainer: The trainer, which has built the model.
