@@ -99,7 +99,7 @@ WRONG_RESPONSES = [
     pytest.param(status(200, GERMAN[:5000]), "not parallel", id="cut short"),
     pytest.param(
         status(200, gzip.compress(GERMAN), Content_Encoding="gzip"),
-        "the file is packed: gzip -dc <",
+        "the file is compressed. Unpack it: gzip -dc <",
         id="packed",
     ),
     pytest.param(status(200, b""), "not parallel", id="empty"),

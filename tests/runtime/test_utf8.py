@@ -165,17 +165,18 @@ def check_command_converts(message: str, path: Path) -> None:
     [
         pytest.param(
             GERMAN_TEXT.encode("utf-16"),
-            " not UTF-8: the file looks like UTF-16: ",
+            " not UTF-8: the file looks like UTF-16. Convert it: ",
             id="utf-16",
         ),
         pytest.param(
             gzip.compress(GERMAN_TEXT.encode(), mtime=0),
-            " not UTF-8: the file is packed: gzip",
+            " not UTF-8: the file is compressed. Unpack it: gzip",
             id="gzip",
         ),
         pytest.param(
             GERMAN_TEXT.encode("cp1252"),
-            "2: byte 7 of the line is 0x84: not UTF-8; as CP1252 it reads 'y: so „schön“, süß': ",
+            "2: byte 7 of the line is 0x84: not UTF-8. "
+            "As CP1252 the line reads 'y: so „schön“, süß'. ",
             id="cp1252",
         ),
     ],
@@ -212,7 +213,7 @@ def test_utf_16_without_a_byte_order_mark_is_recognized(reader, content, encodin
 
     message = error_message(reader, path, content)
 
-    assert message.startswith(f"{path}: not UTF-8: the file looks like {encoding}: ")
+    assert message.startswith(f"{path}: not UTF-8: the file looks like {encoding}. Convert it: ")
     check_command_converts(message, path)
 
 
@@ -230,7 +231,7 @@ def test_a_packed_file_is_recognized_by_its_first_bytes(first_bytes, tmp_path):
 
     message = error_message("download", tmp_path / "x", content)
 
-    assert "the file is packed" in message
+    assert "the file is compressed" in message
 
 
 @pytest.mark.parametrize("reader", READER_NAMES)
@@ -248,7 +249,8 @@ def test_no_command_is_given_for_a_file_that_mixes_utf_8_and_cp1252(template, re
 
     message = error_message(reader, tmp_path / "x", content)
 
-    assert "as CP1252 it reads 'straße': 2 of its lines are not UTF-8, and others" in message
+    assert "As CP1252 the line reads 'straße'. Convert only the lines that are not UTF-8" in message
+    assert "(there are 2)" in message
     assert "iconv" not in message
 
 
@@ -260,5 +262,5 @@ def test_a_file_that_ends_within_a_character_may_be_cut_short(reader, tmp_path):
 
     message = error_message(reader, path, content)
 
-    expected = f"{path}:3: byte 2 of the line is 0xc3: not UTF-8; is the file cut short?"
+    expected = f"{path}:3: byte 2 of the line is 0xc3: not UTF-8. Is the file cut short?"
     assert message == expected

@@ -246,7 +246,12 @@ def test_alignments_go_to_a_file(toy, tmp_path, translator):
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
         (("--alignment=./params.yaml", "params.yaml"), b"", 1, "params.yaml: this file contains"),
         (("--alignment=no/a",), b"ba\n", 1, "error: No such file or directory: no/a"),
-        ((), b"ba\rbe\r", 1, r"standard input: its lines end in \r alone, as on old Macs: tr "),
+        (
+            (),
+            b"ba\rbe\r",
+            1,
+            r"standard input: its lines end in \r alone, as on old Macs. Convert it: tr ",
+        ),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )

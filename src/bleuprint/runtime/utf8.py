@@ -71,15 +71,17 @@ def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
     """
     for first_bytes, command in _UNPACK_COMMANDS.items():
         if line.startswith(first_bytes):
-            raise UserError(f"{file}: not UTF-8: the file is packed: {command}")
+            raise UserError(f"{file}: not UTF-8: the file is compressed. Unpack it: {command}")
     encoding = _utf16_encoding(line, number)
     if encoding is not None:
         command = _conversion_command(encoding)
-        raise UserError(f"{file}: not UTF-8: the file looks like {encoding}: {command}")
+        raise UserError(f"{file}: not UTF-8: the file looks like {encoding}. Convert it: {command}")
     is_only_line = number == 1 and not line.endswith(b"\n")
     if is_only_line and b"\r" in line:
         command = r"tr '\r' '\n' < OLD > NEW"
-        raise UserError(f"{file}: its lines end in \\r alone, as on old Macs: {command}")
+        raise UserError(
+            f"{file}: its lines end in \\r alone, as on old Macs. Convert it: {command}"
+        )
 
 
 def _utf16_encoding(line: bytes, number: int) -> str | None:
@@ -142,17 +144,19 @@ def _describe_wrong_byte(
             else:
                 invalid_lines += 1
     if error.reason == "unexpected end of data":
-        hint = "is the file cut short?"
+        hint = "Is the file cut short?"
     elif valid_lines > 0:
         hint = (
-            f"as CP1252 it reads {as_cp1252}: {invalid_lines} of its lines are not UTF-8, and "
-            "others are: convert those alone"
+            f"As CP1252 the line reads {as_cp1252}. Convert only the lines that are not UTF-8 "
+            f"(there are {invalid_lines}): other lines of the file are UTF-8 already"
         )
     else:
         command = _conversion_command("CP1252")
-        hint = f"as CP1252 it reads {as_cp1252}: if that is right: {command}"
+        hint = (
+            f"As CP1252 the line reads {as_cp1252}. If that is right, convert the file: {command}"
+        )
     byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
-    return UserError(f"{file}:{number}: {byte}: not UTF-8; {hint}")
+    return UserError(f"{file}:{number}: {byte}: not UTF-8. {hint}")
 
 
 def _is_utf8(line: bytes) -> bool:

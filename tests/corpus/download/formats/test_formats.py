@@ -123,7 +123,7 @@ def test_a_file_in_latin_1_is_an_error_that_names_the_line(text_format):
 
     first_file_name = "inputs/both" if text_format in TWO_SIDED else "inputs/x.de"
     assert message.startswith(f"{first_file_name}:{number}: ")
-    assert "is 0xe4: not UTF-8; as CP1252 it reads '" in message
+    assert "is 0xe4: not UTF-8. As CP1252 the line reads '" in message
 
 
 def test_a_tmx_file_in_latin_1_that_declares_no_encoding_is_an_error_of_xml():

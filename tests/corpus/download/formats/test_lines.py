@@ -90,7 +90,8 @@ def test_a_file_with_the_line_ends_of_old_macs_is_an_error_with_a_command():
     message = read_error("tsv", b"Guten Tag.\tGood day.\rDanke\tThanks\r", columns=(1, 2))
 
     assert message == (
-        r"inputs/both: its lines end in \r alone, as on old Macs: tr '\r' '\n' < OLD > NEW"
+        r"inputs/both: its lines end in \r alone, as on old Macs. "
+        r"Convert it: tr '\r' '\n' < OLD > NEW"
     )
 
 
