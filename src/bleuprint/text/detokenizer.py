@@ -240,7 +240,7 @@ class Detokenizer:
 
         Args:
             words: The words and marks of the sentence.
-            keeps_french_spaces: Whether French has a space inside « »; then both stay.
+            keeps_french_spaces: Whether French has a space inside « »; then « and » stay.
 
         Returns:
             The replacement of each quote. Quotes without one stay.
@@ -309,7 +309,8 @@ def _stand_in_mark(character: str) -> str:
     space before them. Closing ones (Pe, Pf) and marks after a word have a space after them.
 
     Returns:
-        The mark; the character itself if it is ASCII, no punctuation, or of no such kind.
+        The mark. The character itself if it is ASCII, not punctuation, or punctuation of another
+        kind.
     """
     category = unicodedata.category(character)
     is_punctuation = category[0] == "P"
