@@ -391,6 +391,6 @@ def test_texts_made_by_systems_are_refused(corpus):
     text = corpus.files.train["en-de-a"]
     train = {**corpus.files.train, "en-de-a": replace(text, source=None)}
     corpus = replace(corpus, files=replace(corpus.files, train=train))
-    with pytest.raises(SettingError, match="made by a system: not in a corpus with") as error:
+    with pytest.raises(SettingError, match="a corpus with directions cannot have such") as error:
         check_synthetic_texts({"many": corpus}, {})
     assert error.value.keys == ["corpora", "many", "files", "train", "en-de-a"]

@@ -58,7 +58,7 @@ class Tokenize:
         """Check that each option belongs to the tokenizer, and that spaCy is installed if used.
 
         Raises:
-            ValueError: One of both is not so.
+            ValueError: An option belongs to another tokenizer, or spaCy is missing.
         """
         for option, tokenizer_name in _TOKENIZER_BY_OPTION.items():
             if getattr(self, option) and self.name != tokenizer_name:
