@@ -18,7 +18,7 @@ from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
-from downloads import BODY, HALF, NEW, left, sum_of
+from downloads import CONTENT, HALF_SIZE, NEW_CONTENT, files_in_store, sha256_of
 from servers import cut, hang_up, in_chunks, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
@@ -71,7 +71,7 @@ class ServedCorpus:
 
     def stored_german(self):
         """Return where the store keeps the German file: under the hash of its address."""
-        return self.folder / "store" / sum_of(self.german.url.encode())
+        return self.folder / "store" / sha256_of(self.german.url.encode())
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_right_file_is_read_after_a_wrong_download(corpus, host, response, m
     corpus.stored_german().unlink(missing_ok=True)
 
     assert corpus.download() == GERMAN + ENGLISH
-    assert corpus.locked_downloads()[corpus.german.url]["sha256"] == sum_of(GERMAN)
+    assert corpus.locked_downloads()[corpus.german.url]["sha256"] == sha256_of(GERMAN)
 
     # From then on the store has the files.
     host.seen.clear()
@@ -167,11 +167,11 @@ def test_a_corrected_setting_costs_no_second_download(corpus, host):
     corpus.english = File(url=host.put("/wrong", ENGLISH + b"one more\n"))
     assert "not parallel" in corpus.download_error()
     corpus.english = File(url=english_url)
-    times_before = {file: file.stat().st_mtime_ns for file in left(corpus.folder)}
+    times_before = {file: file.stat().st_mtime_ns for file in files_in_store(corpus.folder)}
 
     assert corpus.download() == GERMAN + ENGLISH
 
-    times_after = {file: file.stat().st_mtime_ns for file in left(corpus.folder)}
+    times_after = {file: file.stat().st_mtime_ns for file in files_in_store(corpus.folder)}
     # The file at /y was not downloaded before, so it is new.
     assert times_before.items() <= times_after.items()
 
@@ -234,7 +234,7 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
         pytest.param(status(429, Retry_After="1"), id="429"),
         pytest.param(cut(17), id="cut"),
         pytest.param(cut(0), id="no body"),
-        pytest.param(in_chunks(GERMAN[:HALF], end=False), id="chunks cut"),
+        pytest.param(in_chunks(GERMAN[:HALF_SIZE], end=False), id="chunks cut"),
     ],
 )
 def test_a_file_is_read_after_two_failures_of_the_server(corpus, host, path, failure):
@@ -263,26 +263,32 @@ def test_redirects_that_lead_nowhere_end_with_the_address_of_the_file(corpus, ho
     assert corpus.download() == GERMAN + ENGLISH
 
 
-LAST_BYTE = len(BODY) - 1
+LAST_BYTE = len(CONTENT) - 1
 
 
 @pytest.mark.parametrize(
     "second_response",
     [
         pytest.param(
-            status(206, NEW[HALF:], Content_Range=f"bytes {HALF}-{LAST_BYTE}/{len(BODY)}"),
+            status(
+                206,
+                NEW_CONTENT[HALF_SIZE:],
+                Content_Range=f"bytes {HALF_SIZE}-{LAST_BYTE}/{len(CONTENT)}",
+            ),
             id="the rest of another version",
         ),
         pytest.param(
-            status(206, BODY[HALF:], Content_Range=f"bytes 0-{LAST_BYTE}/{len(BODY)}"),
+            status(206, CONTENT[HALF_SIZE:], Content_Range=f"bytes 0-{LAST_BYTE}/{len(CONTENT)}"),
             id="the rest as if it were all",
         ),
-        pytest.param(status(206, BODY[:HALF], Content_Range="bytes 0-9/9"), id="the wrong part"),
-        pytest.param(status(206, BODY[HALF:]), id="the rest without its range"),
-        pytest.param(status(200, NEW, ETag='"two"'), id="all of another version"),
+        pytest.param(
+            status(206, CONTENT[:HALF_SIZE], Content_Range="bytes 0-9/9"), id="the wrong part"
+        ),
+        pytest.param(status(206, CONTENT[HALF_SIZE:]), id="the rest without its range"),
+        pytest.param(status(200, NEW_CONTENT, ETag='"two"'), id="all of another version"),
         pytest.param(status(416, Content_Range="bytes */10"), id="416 with another length"),
         pytest.param(
-            status(206, BODY[HALF:], Content_Range=f"bytes {HALF}-/{len(BODY)}"),
+            status(206, CONTENT[HALF_SIZE:], Content_Range=f"bytes {HALF_SIZE}-/{len(CONTENT)}"),
             id="a range without an end",
         ),
     ],
@@ -290,12 +296,12 @@ LAST_BYTE = len(BODY) - 1
 def test_a_download_continued_after_a_break_is_the_published_file_or_none(
     tmp_path, host, second_response
 ):
-    """BODY is binary, so that "not UTF-8" is the error once it has been downloaded whole."""
-    host.put("/z", BODY, ETag='"one"')
-    host.script["/z"] = [cut(HALF), second_response]
+    """CONTENT is binary, so that "not UTF-8" is the error once it has been downloaded whole."""
+    host.put("/z", CONTENT, ETag='"one"')
+    host.script["/z"] = [cut(HALF_SIZE), second_response]
     corpus = ServedCorpus(tmp_path, host)
-    corpus.german = File(url=host.url("/z"), sha256=sum_of(BODY))
-    line_count = BODY.count(b"\n") + (0 if BODY.endswith(b"\n") else 1)
+    corpus.german = File(url=host.url("/z"), sha256=sha256_of(CONTENT))
+    line_count = CONTENT.count(b"\n") + (0 if CONTENT.endswith(b"\n") else 1)
     corpus.english = File(url=host.put("/y", b"x\n" * line_count))
 
     # Where the second response is refused, the stage fails, and running again downloads the file.
@@ -304,4 +310,4 @@ def test_a_download_continued_after_a_break_is_the_published_file_or_none(
         error_line = corpus.download_error()
 
     assert "not UTF-8" in error_line
-    assert sum_of(BODY) in [sum_of(file.read_bytes()) for file in left(tmp_path)]
+    assert sha256_of(CONTENT) in [sha256_of(file.read_bytes()) for file in files_in_store(tmp_path)]
