@@ -317,11 +317,11 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
-                published_sentences = dict(zip(text.languages, pair, strict=True))
+                unedited_sentences = dict(zip(text.languages, pair, strict=True))
                 edited_sentences = {}
-                for language, sentence in published_sentences.items():
+                for language, sentence in unedited_sentences.items():
                     edited_sentences[language] = apply_edits(sentence, language, stage.edits)
-                for sentence_by_language in (published_sentences, edited_sentences):
+                for sentence_by_language in (unedited_sentences, edited_sentences):
                     # None if the set has no sentence in this language.
                     source = sentence_by_language.get(source_language)
                     target = sentence_by_language.get(target_language)
