@@ -942,7 +942,7 @@ class TestTable:
             ),
             pytest.param(
                 [("en", "de", "fr"), *((a, b, a) for a, b in FIVE_HUNDRED_PAIRS)],
-                r"app\.tsv:1: columns in en, de, fr\. Name two languages, .* --languages en de",
+                r"app\.tsv:1: columns are named after en, de, fr\. Name two .* --languages en de",
                 id="three languages",
             ),
             pytest.param(

@@ -382,7 +382,7 @@ def test_a_source_with_a_tag_is_refused(tmp_path, monkeypatch, corpus):
             (path / f"{name}.{source}").write_text("a b\nc <2fr> d\n")
             (path / f"{name}.{target}").write_text("a <2fr>\nb\n")
     with pytest.raises(
-        UserError, match=r"en-de/train.en:2: the text has '<2fr>', a tag, as a word"
+        UserError, match=r"en-de/train.en:2: the text contains the word '<2fr>', which is the tag"
     ):
         join_tokens("many", corpus)
 

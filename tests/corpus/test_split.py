@@ -255,7 +255,9 @@ def test_a_text_shorter_than_split_every_is_refused(tmp_path):
     pairs = [Pair(f"s{number}", f"t{number}") for number in range(23)]
     settings = Split(valid=0.0, test=0.3, seed=1, every=24)
 
-    with pytest.raises(UserError, match=r"no pair is left for validation by split\.every 24"):
+    with pytest.raises(
+        UserError, match=r"no pair is left for validation\. Lower split\.every, which is 24"
+    ):
         split_sets(tmp_path, settings, train=pairs)
 
 
@@ -268,7 +270,7 @@ def test_a_split_whose_test_set_takes_the_only_validation_pair_is_refused(tmp_pa
         try:
             sets, _ = split_sets(tmp_path / str(seed), settings, train=pairs)
         except UserError as error:
-            assert str(error).endswith("no pair is left for validation by split.every 23")
+            assert str(error).endswith("Lower split.every, which is 23")
             return
         assert sets["valid"] == [pairs[22]]
     pytest.fail("no seed draws the pair")

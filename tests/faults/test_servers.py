@@ -84,7 +84,11 @@ def corpus(tmp_path, host):
 
 
 WRONG_RESPONSES = [
-    pytest.param(status(200, LOGIN_PAGE), "a web page came in its place", id="captive portal"),
+    pytest.param(
+        status(200, LOGIN_PAGE),
+        "the host sent a web page in place of the file",
+        id="captive portal",
+    ),
     pytest.param(
         status(200, b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'),
         "a web page came in",
@@ -157,8 +161,8 @@ def test_a_login_page_that_answers_every_address_is_not_a_corpus(corpus, host):
     first_error = corpus.download_error()
     second_error = corpus.download_error()
 
-    assert f"{corpus.german.url}: a web page came in its place" in first_error
-    assert f"{corpus.english.url}: a web page came in its place" in second_error
+    assert f"{corpus.german.url}: the host sent a web page in place of the file" in first_error
+    assert f"{corpus.english.url}: the host sent a web page in place of the file" in second_error
     assert corpus.download() == GERMAN + ENGLISH
 
 

@@ -68,7 +68,7 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
     # A unit is a sentence in several languages.
     units_with_code = units_by_code(code_sets)
     if not units_with_code:
-        raise UserError(f"{path}: no unit has text")
+        raise UserError(f"{path}: the translation memory contains no text")
     tags = _choose_tags(path, given_tags, code_sets)
     for tag in tags:
         if not any(_is_variant(code, tag) for code in units_with_code):

@@ -172,7 +172,8 @@ def _draw_sets(
     # The test set may have taken each of the few pairs that were to become validation pairs.
     if valid_interval is not None and not (set_of_pair == _VALID).any():
         raise UserError(
-            f"corpus {corpus}: no pair is left for validation by split.every {valid_interval}"
+            f"corpus {corpus}: no pair is left for validation. Lower split.every, which is "
+            f"{valid_interval}"
         )
     return set_of_pair
 

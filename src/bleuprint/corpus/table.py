@@ -115,12 +115,12 @@ def read_columns(path: Path) -> list[Column]:
             text = line.decode("utf-8-sig", errors="replace")
             rows.append(text.rstrip("\r\n").split("\t"))
     if not rows:
-        raise UserError(f"{path}: an empty file")
+        raise UserError(f"{path}: the file is empty")
     for line_number, row in enumerate(rows, 1):
         if len(row) < 2:
             raise UserError(
-                f"{path}:{line_number}: the line has no tab. A .tsv file has a pair a line, "
-                "source and target with a tab between them"
+                f"{path}:{line_number}: the line has no tab. A .tsv file contains one "
+                "sentence pair per line, with a tab between source and target"
             )
     column_count = min(len(row) for row in rows)
     columns = []

@@ -298,8 +298,8 @@ def _choose_by_header(
         return source, target
     if languages is None and len(named_languages) > 2:
         raise UserError(
-            f"{path}:1: columns in {', '.join(named_languages)}. Name two languages, such as: "
-            f"--languages {named_languages[0]} {named_languages[1]}"
+            f"{path}:1: columns are named after {', '.join(named_languages)}. Name two "
+            f"languages, such as: --languages {named_languages[0]} {named_languages[1]}"
         )
     raise UserError(
         f"{path}:1: several columns are in one language. Name two: --columns SOURCE TARGET. "

@@ -166,7 +166,9 @@ def test_reading_a_member_writes_no_file(tmp_path, monkeypatch, archive_name):
 def test_the_error_for_a_missing_member_lists_similar_names(archive_name):
     message = read_error(archive_name, archive_of_files(archive_name), "b/texts.de")
 
-    assert message.startswith(f"{archive_name}: no b/texts.de in it; similar names are b/text.de")
+    assert message.startswith(
+        f"{archive_name}: it contains no b/texts.de. Similar names: b/text.de"
+    )
 
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
@@ -175,7 +177,7 @@ def test_the_error_for_a_missing_member_lists_three_names_if_none_is_similar(arc
 
     message = read_error(archive_name, content, "text")
 
-    assert message == f"{archive_name}: no text in it; it holds 1, 2, 3"
+    assert message == f"{archive_name}: it contains no text, but 1, 2, 3"
 
 
 @pytest.mark.parametrize("inner_name", ARCHIVE_NAMES)
@@ -185,14 +187,14 @@ def test_the_error_for_a_missing_member_names_the_archive_in_an_archive(inner_na
 
     message = read_error("a.tgz", outer, f"in.{inner_name}", "text.de")
 
-    assert message.startswith(f"a.tgz!in.{inner_name}: no text.de in it")
+    assert message.startswith(f"a.tgz!in.{inner_name}: it contains no text.de")
 
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
 def test_an_archive_without_archive_member_in_the_settings_is_refused(archive_name):
     message = read_error(archive_name, archive_of_files(archive_name))
 
-    assert message == f"{archive_name}: an archive: archive_member must name a file in it"
+    assert message == f"{archive_name}: this is an archive. Name the file in it: archive_member"
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,9 @@ def test_a_mirror_may_be_a_url(tmp_path, host):
 def test_a_url_cannot_lead_out_of_the_mirror(tmp_path, path):
     file = File(url=f"https://data.invalid/{path}")
 
-    assert "'..' in the path" in download_error(tmp_path, file, mirror=str(tmp_path))
+    assert "the path of a URL must not contain '..'" in download_error(
+        tmp_path, file, mirror=str(tmp_path)
+    )
 
 
 # downloads.lock

@@ -84,7 +84,9 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
             shown_name = f"{shown_name}!{member_name}"
             last_name = member_name
         if _extension(last_name, _ARCHIVE_EXTENSIONS) is not None:
-            raise UserError(f"{shown_name}: an archive: archive_member must name a file in it")
+            raise UserError(
+                f"{shown_name}: this is an archive. Name the file in it: archive_member"
+            )
         compression = _extension(last_name, _OPENERS)
         if compression is not None:
             with _unpacking_errors(shown_name):
@@ -239,7 +241,9 @@ def _open_archive_member(
     extension = _extension(archive_name, _ARCHIVE_EXTENSIONS)
     if extension is None:
         known = ", ".join(_ARCHIVE_EXTENSIONS)
-        raise UserError(f"{shown_name}: not an archive ({known}): it has no member {member_name}")
+        raise UserError(
+            f"{shown_name}: not an archive ({known}), so it contains no file {member_name}"
+        )
     if extension == ".zip":
         return _open_zip_member(file, shown_name, member_name)
     return _open_tar_member(file, _TAR_MODES[extension], shown_name, member_name)
@@ -310,9 +314,11 @@ def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserE
     """
     similar = difflib.get_close_matches(wanted, names, cutoff=0.5)
     if similar:
-        return UserError(f"{shown_name}: no {wanted} in it; similar names are {', '.join(similar)}")
+        return UserError(
+            f"{shown_name}: it contains no {wanted}. Similar names: {', '.join(similar)}"
+        )
     first_names = ", ".join(names[:_LISTED_MEMBERS]) or "nothing"
-    return UserError(f"{shown_name}: no {wanted} in it; it holds {first_names}")
+    return UserError(f"{shown_name}: it contains no {wanted}, but {first_names}")
 
 
 def _relative_name(member_name: str) -> str:

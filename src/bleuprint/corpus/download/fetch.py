@@ -243,7 +243,7 @@ def _location(url: str, mirror: str | None) -> str | Path:
     if mirror is None:
         return url
     if ".." in unquote(parts.path).split("/"):
-        raise UserError(f"{url}: '..' in the path of a URL")
+        raise UserError(f"{url}: the path of a URL must not contain '..'")
     query = f"?{parts.query}" if parts.query else ""
     path_in_mirror = f"{parts.hostname}/{parts.path.lstrip('/')}{query}"
     if urlsplit(mirror).scheme in ("http", "https"):
@@ -329,7 +329,7 @@ def _download(url: str, file: File, store: Path) -> Path:
             raise _Mismatch(f"{url}: {difference}; the download was removed")
         if file.sha256 is None and _is_web_page(partial):
             partial.unlink()
-            raise Unreachable(f"{url}: a web page came in its place")
+            raise Unreachable(f"{url}: the host sent a web page in place of the file")
         return partial.replace(stored)
 
 

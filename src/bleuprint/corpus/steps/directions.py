@@ -354,4 +354,7 @@ def _check_tags(line: bytes, all_tags: list[bytes], location: str) -> None:
     words = line.split()
     for known_tag in all_tags:
         if known_tag in words:
-            raise UserError(f"{location}: the text has {known_tag.decode()!r}, a tag, as a word")
+            raise UserError(
+                f"{location}: the text contains the word {known_tag.decode()!r}, which is the tag "
+                "of a target language. Remove it from the text"
+            )

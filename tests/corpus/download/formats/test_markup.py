@@ -81,13 +81,13 @@ def test_an_sgml_file_must_end_with_its_root_element(root_element):
     [
         pytest.param(
             '<seg id="1">a\n<seg id="2">b</seg>',
-            ":2: <seg> without </seg>",
+            ":2: a <seg> has no end tag </seg>",
             id="next sentence begins",
         ),
-        pytest.param("<seg>a</seg>", ":2: <seg> without id", id="no id"),
+        pytest.param("<seg>a</seg>", ":2: a <seg> has no id", id="no id"),
         pytest.param(
             '<seg id="1">a</seg>\n<seg id="2">b',
-            ":3: <seg> without </seg>",
+            ":3: a <seg> has no end tag </seg>",
             id="last sentence does not end",
         ),
     ],

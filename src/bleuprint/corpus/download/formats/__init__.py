@@ -63,9 +63,9 @@ def _no_pairs(text: Text, languages: tuple[str, str], counts: SetCounts) -> User
     for rule, count in sorted(counts.dropped.items()):
         reasons.append(f"{count} by {rule}")
     if not reasons:
-        return UserError(f"{names}: no pairs")
+        return UserError(f"{names}: no pairs were found")
     return UserError(
-        f"{names}: no pairs of {' and '.join(languages)} (dropped: {', '.join(reasons)})"
+        f"{names}: no pairs of {' and '.join(languages)} were found (dropped: {', '.join(reasons)})"
     )
 
 

@@ -129,9 +129,11 @@ def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
             continue
         segment_id = _attributes(element["segment_attributes"]).get("id")
         if segment_id is None:
-            raise UserError(f"{name}:{line_number}: <seg> without id")
+            raise UserError(f"{name}:{line_number}: a <seg> has no id")
         if element["end_tag"] is None:
-            raise UserError(f"{name}:{line_number}: <seg> without </seg>: is the file cut short?")
+            raise UserError(
+                f"{name}:{line_number}: a <seg> has no end tag </seg>. Is the file cut short?"
+            )
         location = f"{name}:{line_number}: seg {segment_id!r} of doc {document_id!r}"
         yield _Segment(document_id, segment_id, element["text"], location)
     if not _END_OF_FILE.search(content):

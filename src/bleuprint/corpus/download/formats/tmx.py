@@ -166,7 +166,7 @@ def _variants(unit: ElementTree.Element, location: str) -> Iterator[_Variant]:
         # Files of TMX 1.1 have the attribute `lang` in place of `xml:lang`.
         code = (element.get(_XML_LANG) or element.get("lang") or "").strip()
         if not code:
-            raise UserError(f"{location}: <tuv> without xml:lang")
+            raise UserError(f"{location}: a <tuv> has no attribute xml:lang")
         segment = element.find(".//seg")
         if segment is not None:
             text = _XML_SPACE.sub(" ", _segment_text(segment))
@@ -227,7 +227,7 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
                 open_elements.append(element)
                 depth = len(open_elements)
                 if depth > _MAX_DEPTH:
-                    raise UserError(f"{name}: <{element.tag}> is {depth} elements deep")
+                    raise UserError(f"{name}: <{element.tag}> is nested {depth} elements deep")
                 continue
             open_elements.pop()
             if element.tag == "tu":
