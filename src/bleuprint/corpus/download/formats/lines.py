@@ -39,6 +39,7 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     # any, a message about a bad line advises against converting the file from another encoding.
     utf8_lines = 0
     while True:
+        # The first two lines are decoded one by one. They show if a file is of another kind.
         batch_size = _BATCH_LINES if line_count else _CAREFUL_LINES
         lines = list(islice(stream, batch_size))
         if not lines:
@@ -55,8 +56,10 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             # stay in memory while the next ones are read.
             yield from text.replace("\r\n", "\n").split("\n")[:-1]
             continue
+        # One by one: the first lines of the file, the last one, and lines with a bad byte.
         for position, line in enumerate(lines, 1):
             line_count += 1
+            # An error message is based on what follows in the file.
             following_lines = chain(lines[position:], stream)
             text = decode_line(line, name, line_count, following_lines, utf8_lines)
             if not text.isascii():
