@@ -114,7 +114,11 @@ class Batch:
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
-        """Return a new batch whose tensors are the results of a function for those of this one."""
+        """Apply a function to each tensor of the batch, and return the results as a new batch.
+
+        Args:
+            function: The function, such as `Tensor.pin_memory`.
+        """
         return Batch(
             source=function(self.source),
             target=function(self.target),

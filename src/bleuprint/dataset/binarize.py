@@ -234,7 +234,10 @@ class Binarizing(Step):
 
     @cached_property
     def _id_types(self) -> IdTypes:
-        """Return the type of the token ids of each language: the smallest that is large enough."""
+        """Return the type of the token ids of each language: the smallest that is large enough.
+
+        It depends on the size of the vocabulary, that is, on the number of lines of its file.
+        """
         id_types = []
         for language in self.input_text.languages:
             vocabulary_size = count_lines(self.segmentation / f"vocabulary.{language}")
@@ -308,7 +311,13 @@ def _smallest_id_type(vocabulary_size: int) -> np.dtype[Any]:
 
 
 def _part_files(part: Path, name: str, language: str) -> _PartFiles:
-    """Return the paths of the plain files of a set in one language, in the folder of a shard."""
+    """Return the paths of the two files that contain the encoded sentences of a set.
+
+    Args:
+        part: The folder of a part of the set.
+        name: The name of the set, such as `train`.
+        language: The source or the target language.
+    """
     return _PartFiles(
         ids=part / f"{name}.{language}.ids",
         lengths=part / f"{name}.{language}.lengths",

@@ -76,7 +76,10 @@ def learn_segmentation(
 
 
 def _token_kind(settings: Units) -> str:
-    """Return the kind of tokens, as the file segmentation.json records it."""
+    """Return the kind of tokens that the settings ask for, as segmentation.json records it.
+
+    Exactly one of the three kinds is set.
+    """
     if settings.bpe:
         return "bpe"
     if settings.words:

@@ -101,7 +101,7 @@ class PackedBatch:
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Return a new batch whose tensors are the results of a function for those of this one.
+        """Apply a function to each tensor of the batch, and return the results as a new batch.
 
         Args:
             function: The function, such as `Tensor.pin_memory`.

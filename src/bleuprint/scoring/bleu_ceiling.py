@@ -317,7 +317,11 @@ def _local_pairs(texts: Collection[Text], corpus: Corpus) -> Iterator[Pair]:
 
 
 def _is_local(text: Text) -> bool:
-    """Whether all files of a text are in the folder inputs/, and can be read from their start."""
+    """Whether all files of a text are on this machine, and their first lines can be read at once.
+
+    Files that the user puts into inputs/ have a path; others are downloaded.
+    """
+    # Documents must be read as a whole before their lines are known.
     if text.format == "documents":
         return False
     for file in text.files:
@@ -332,7 +336,7 @@ def _costliest_step(points_by_step: Mapping[str, float]) -> str:
 
 
 def _help(scores: Scores) -> str:
-    """Return an advice for a note: which settings restore the points that the worst step loses."""
+    """Return advice on the step that loses most points: which settings restore them."""
     step = _costliest_step(lost_points(scores))
     if step == TOKENIZE:
         return f"{_HELP[step]}. If text is in lower case, {_HELP_CASE}"

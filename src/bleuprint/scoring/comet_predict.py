@@ -109,7 +109,10 @@ def load(folder: Path) -> Any:
 
 
 def lines(path: Path) -> list[str]:
-    r"""Return the lines of a file, which end at \n alone."""
+    r"""Read the lines of a UTF-8 file.
+
+    A line ends only at \n; Python's `splitlines` would also end it at other characters.
+    """
     text = path.read_bytes().decode()
     if not text:
         return []

@@ -252,7 +252,11 @@ def has_loop(tokens: Sequence[str]) -> bool:
 
 
 def is_balanced(sentence: str) -> bool:
-    """Whether each opening bracket has its closing one, and those opened last are closed first."""
+    """Whether the brackets of a sentence match.
+
+    Each opening bracket must have a closing one of the same kind, and those opened last must be
+    closed first: (a [b] c).
+    """
     # The closing brackets that are still missing; the last one must come next.
     missing: list[str] = []
     for character in sentence:

@@ -63,8 +63,13 @@ def _spacing_table(*categories: str, keeps_visible_formats: bool = True) -> Char
     """
 
     def replace(character: str) -> str | None:
-        """Return the replacement of a character; None removes the character."""
+        """Return the replacement of a character.
+
+        Returns:
+            A space, the character itself, or None to remove it.
+        """
         category = unicodedata.category(character)
+        # Unicode's category Cf: invisible characters, such as the soft hyphen.
         is_format = category == "Cf"
         if not is_format:
             return " " if category in categories else character
@@ -179,7 +184,11 @@ def comparison_key(text: str) -> str:
 
 
 def _fold_word(word: str) -> str:
-    """Return the letters, accents and numbers of a word, case-folded and in form NFKC."""
+    """Return the letters, accents and numbers of a word, in a form in which equal words are equal.
+
+    Case folding makes all letters lower-case, and writes ß as ss. Unicode's form NFKC writes
+    special characters as ordinary ones: ² as 2.
+    """
     # Symbols are replaced before NFKC, which would turn some of them into a space with an accent.
     letters = word.translate(_NON_WORD_TO_SPACE)
     case_folded = normalize_unicode("NFKC", letters).casefold()

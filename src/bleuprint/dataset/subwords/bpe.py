@@ -118,7 +118,10 @@ class Bpe:
         return _mark_continued(symbols)
 
     def split_by_subword_nmt(self, word: str) -> list[str]:
-        """Split a word into subwords, without dropout, by the code of the library subword-nmt."""
+        """Split a word into subwords by the library subword-nmt, which applies all merges.
+
+        It takes ten times as long as our C++ code, which returns the same.
+        """
         # The library would keep each word in its cache; the caller has a cache of its own.
         no_cache: dict[str, tuple[str, ...]] = {}
         symbols = self._subword_nmt_encode(
@@ -200,7 +203,11 @@ def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callabl
     splitter = ctypes.c_void_p(create_splitter(codes.encode(_CHARACTERS), len(codes)))
 
     def split(word: str) -> list[str]:
-        """Split a word into symbols: C++ writes where each symbol ends, and returns their count."""
+        """Split a word into symbols by the C++ function.
+
+        It writes the index in the word where each symbol ends, and returns the number of symbols.
+        """
+        # An array of C: a word has at most as many symbols as characters.
         ends = (ctypes.c_int32 * len(word))()
         characters = word.encode(_CHARACTERS, "surrogatepass")
         symbol_count = split_word(splitter, characters, len(word), ends)

@@ -177,7 +177,10 @@ class Segmentation:
         return word_ids if UNK in new_ids else new_ids
 
     def _split(self, word: str) -> list[str]:
-        """Split a word into tokens. The empty word, which is in an empty line, has none."""
+        """Split a word into its tokens: subwords if there is BPE, otherwise the word itself.
+
+        The empty word, which an empty line contains, has no tokens.
+        """
         if not word:
             return []
         if self._bpe is None:
