@@ -1,6 +1,5 @@
-"""Batches: every sentence once an epoch, within the limit, the same for every process."""
+"""Sentences are divided into batches: each once per epoch, within the limit, for any process."""
 
-import dataclasses
 from functools import partial
 from itertools import islice
 
@@ -22,224 +21,451 @@ from bleuprint.training.data_loader import BatchReader
 from prepared import prepare
 from trainings import merges, toy_pairs
 
-LENGTHS = np.random.default_rng(5)
-SOURCE = LENGTHS.integers(2, 30, 400)
-TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
 
-LONGEST = 1000
-ROWS = list(range(40))
-SETTINGS = systems.train(tokens_per_update=10_000, max_tokens=1)
+def random_lengths(count):
+    """Return the lengths of source sentences, and of targets that are up to 3 tokens longer."""
+    rng = np.random.default_rng(5)
+    source_lengths = rng.integers(2, 30, count)
+    target_lengths = np.clip(source_lengths + rng.integers(-3, 4, count), 2, None)
+    return source_lengths, target_lengths
 
 
-def test_an_epoch_holds_every_sentence_once_within_the_limit():
-    batches = plan_epoch(SOURCE, TARGET, 100, seed=1, epoch=0)
+# The lengths of 400 sentence pairs.
+SOURCE_LENGTHS, TARGET_LENGTHS = random_lengths(400)
+
+
+def padded_size(rows, source_lengths=SOURCE_LENGTHS, target_lengths=TARGET_LENGTHS):
+    """Return the number of tokens of the larger side of a batch, padding included."""
+    return len(rows) * max(source_lengths[rows].max(), target_lengths[rows].max())
+
+
+def test_an_epoch_contains_each_sentence_once_in_batches_within_the_limit():
+    batches = plan_epoch(SOURCE_LENGTHS, TARGET_LENGTHS, max_tokens=100, seed=1, epoch=0)
+
     assert sorted(np.concatenate(batches)) == list(range(400))
     for rows in batches:
-        assert len(rows) * max(SOURCE[rows].max(), TARGET[rows].max()) <= 100
+        assert padded_size(rows) <= 100
 
 
-def test_batches_waste_little_on_padding():
-    random = np.random.default_rng(5)
-    source = random.integers(2, 30, 4000)
-    target = np.clip(source + random.integers(-3, 4, 4000), 2, None)
-    batches = plan_epoch(source, target, 300, seed=1, epoch=0)
-    for lengths in (source, target):
-        assert lengths.sum() / sum(len(rows) * lengths[rows].max() for rows in batches) > 0.95
+def test_less_than_five_percent_of_the_batches_is_padding():
+    source_lengths, target_lengths = random_lengths(4000)
+
+    batches = plan_epoch(source_lengths, target_lengths, max_tokens=300, seed=1, epoch=0)
+
+    for lengths in (source_lengths, target_lengths):
+        padded_tokens = sum(len(rows) * lengths[rows].max() for rows in batches)
+        assert lengths.sum() / padded_tokens > 0.95
 
 
-@pytest.mark.parametrize("sentences", [None, 24])
-def test_epochs_and_seeds_differ_and_repeat(sentences):
-    def planned(seed, epoch):
-        batches = plan_epoch(SOURCE, TARGET, 1000, seed, epoch, sentences)
-        return [rows.tolist() for rows in batches]
-
-    def longest(batches):
-        return [max(SOURCE[rows].max(), TARGET[rows].max()) for rows in batches[:-1]]
-
-    first = planned(1, 0)
-    assert planned(1, 0) == first
-    assert longest(first) != sorted(longest(first))
-    sets = set(map(frozenset, first))
-    for other in (planned(1, 1), planned(2, 0)):
-        assert longest(other) != longest(first)
-        assert set(map(frozenset, other)) != sets
-        assert set(other[-1]) != set(first[-1])
+def plan(seed, epoch, sentences_per_update):
+    """Return the batches of an epoch of the 400 pairs, as lists of rows."""
+    batches = plan_epoch(SOURCE_LENGTHS, TARGET_LENGTHS, 1000, seed, epoch, sentences_per_update)
+    return [rows.tolist() for rows in batches]
 
 
-def test_updates_hold_the_tokens_asked_for_on_average():
-    made = list(islice(stream(Position()), 60))
-    tokens = [update.tokens for update, _ in made]
-    assert sum(tokens) == made[-1][1].tokens
-    assert abs(sum(tokens) - 60 * 500) < 500
-    assert all(u.tokens == sum(TARGET[rows].sum() for _, rows in u.batches) for u, _ in made)
+def longest_lengths(batches):
+    """Return the length of the longest sentence of each batch but the last one."""
+    return [max(SOURCE_LENGTHS[rows].max(), TARGET_LENGTHS[rows].max()) for rows in batches[:-1]]
 
 
-@pytest.mark.parametrize(("sentences", "last"), [(24, 16), (50, 50), (400, 400)])
-def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences, last):
-    count, orders = -(-400 // sentences), []
-    made = list(islice(stream(Position(), sentences), 2 * count))
+@pytest.mark.parametrize("sentences_per_update", [None, 24])
+def test_an_epoch_is_the_same_when_it_is_planned_again(sentences_per_update):
+    assert plan(1, 0, sentences_per_update) == plan(1, 0, sentences_per_update)
+
+
+@pytest.mark.parametrize("sentences_per_update", [None, 24])
+def test_the_batches_of_an_epoch_are_not_in_the_order_of_their_lengths(sentences_per_update):
+    lengths = longest_lengths(plan(1, 0, sentences_per_update))
+
+    assert lengths != sorted(lengths)
+
+
+@pytest.mark.parametrize("sentences_per_update", [None, 24])
+@pytest.mark.parametrize(
+    ("seed", "epoch"),
+    [pytest.param(1, 1, id="another epoch"), pytest.param(2, 0, id="another seed")],
+)
+def test_another_epoch_or_seed_has_other_batches_in_another_order(
+    seed, epoch, sentences_per_update
+):
+    batches = plan(1, 0, sentences_per_update)
+    other_batches = plan(seed, epoch, sentences_per_update)
+
+    assert longest_lengths(other_batches) != longest_lengths(batches)
+    assert set(map(frozenset, other_batches)) != set(map(frozenset, batches))
+    assert set(other_batches[-1]) != set(batches[-1])
+
+
+def plan_training(
+    start=None,
+    tokens_per_update=None,
+    sentences_per_update=None,
+    lengths=(SOURCE_LENGTHS, TARGET_LENGTHS),
+    max_tokens=120,
+    epochs=None,
+):
+    """Yield the updates of a training on the 400 pairs, each with the position after it.
+
+    Args:
+        start: The position from which the training continues; as default its start.
+        tokens_per_update: The number of target tokens of an update, or
+        sentences_per_update: its number of sentence pairs.
+        lengths: The lengths of source and target sentences.
+        max_tokens: The limit of a batch.
+        epochs: The number of epochs; None for a training without end.
+    """
+    source_lengths, target_lengths = lengths
+    return plan_updates(
+        source_lengths,
+        target_lengths,
+        tokens_per_update=tokens_per_update,
+        sentences_per_update=sentences_per_update,
+        max_tokens=max_tokens,
+        seed=3,
+        start=start or Position(),
+        epochs=epochs,
+    )
+
+
+def test_updates_have_on_average_the_requested_number_of_tokens():
+    planned = list(islice(plan_training(tokens_per_update=500), 60))
+
+    total_tokens = sum(update.tokens for update, _ in planned)
+    _, end = planned[-1]
+    assert total_tokens == end.tokens
+    assert abs(total_tokens - 60 * 500) < 500
+
+
+def test_the_tokens_of_an_update_are_the_target_tokens_of_its_batches():
+    for update, _ in islice(plan_training(tokens_per_update=500), 60):
+        assert update.tokens == sum(TARGET_LENGTHS[rows].sum() for _, rows in update.batches)
+
+
+@pytest.mark.parametrize(
+    ("sentences_per_update", "update_sizes"),
+    [
+        pytest.param(24, [24] * 16 + [16], id="24 sentences, and 16 at the end of the epoch"),
+        pytest.param(50, [50] * 8, id="50 sentences"),
+        pytest.param(400, [400], id="the whole epoch in an update"),
+    ],
+)
+def test_updates_by_sentences_contain_each_sentence_once_per_epoch(
+    sentences_per_update, update_sizes
+):
+    updates = plan_training(sentences_per_update=sentences_per_update)
+    tokens_per_epoch = int(TARGET_LENGTHS.sum())
+
     for epoch in (0, 1):
-        updates = made[epoch * count : (epoch + 1) * count]
-        rows = [np.concatenate([rows for _, rows in update.batches]) for update, _ in updates]
-        assert list(map(len, rows)) == [sentences] * (count - 1) + [last]
-        assert sorted(np.concatenate(rows)) == list(range(400))
-        assert updates[-1][1] == Position(epoch + 1, 0, int(TARGET.sum()) * (epoch + 1))
-        orders.append(np.concatenate(rows).tolist())
-        for update, _ in updates:
-            for number, batch in update.batches:
-                assert number == epoch
-                assert len(batch) * max(SOURCE[batch].max(), TARGET[batch].max()) <= 120
-    assert orders[0] != orders[1]
+        rows_of_updates = []
+        for _ in update_sizes:
+            update, position = next(updates)
+            rows_of_updates.append(np.concatenate([rows for _, rows in update.batches]))
+            assert {batch.epoch for batch in update.batches} == {epoch}
+        assert [len(rows) for rows in rows_of_updates] == update_sizes
+        assert sorted(np.concatenate(rows_of_updates)) == list(range(400))
+        assert position == Position(epoch + 1, 0, tokens_per_epoch * (epoch + 1))
 
 
-@pytest.mark.parametrize(("sentences", "epochs"), [(24, 3), (400, 2), (None, 1), (None, 4)])
-def test_the_most_updates_are_known_beforehand(sentences, epochs):
-    made = len(list(stream(Position(), sentences, epochs=epochs)))
-    size = {"tokens_per_update": None if sentences else 500, "sentences_per_update": sentences}
-    settings = systems.train(**size, max_updates=None, max_epochs=epochs)
-    most = settings.update_limit(int(TARGET.sum()), len(TARGET))
-    assert most == made if sentences else made <= most <= made + 1
-    assert systems.train(**size, max_epochs=epochs).update_limit(10**9, 10**9) == 50
-    assert systems.train(**size).update_limit(1, 1) == 50
+@pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
+def test_the_batches_of_updates_by_sentences_are_within_the_limit(sentences_per_update):
+    updates = plan_training(sentences_per_update=sentences_per_update, max_tokens=120, epochs=2)
+
+    for update, _ in updates:
+        for _, rows in update.batches:
+            assert padded_size(rows) <= 120
 
 
-def test_updates_by_sentences_are_drawn_at_random():
-    """The mean lengths of updates vary as those of random samples, whose batches pad little."""
+@pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
+def test_updates_by_sentences_have_another_order_in_each_epoch(sentences_per_update):
+    rows_by_epoch = {0: [], 1: []}
+    for update, _ in plan_training(sentences_per_update=sentences_per_update, epochs=2):
+        for epoch, rows in update.batches:
+            rows_by_epoch[epoch] += rows.tolist()
+
+    assert rows_by_epoch[0] != rows_by_epoch[1]
+
+
+@pytest.mark.parametrize(("sentences_per_update", "epochs"), [(24, 3), (400, 2)])
+def test_the_number_of_updates_by_sentences_is_known_before_the_training(
+    sentences_per_update, epochs
+):
+    updates = plan_training(sentences_per_update=sentences_per_update, epochs=epochs)
+    settings = systems.train(
+        tokens_per_update=None,
+        sentences_per_update=sentences_per_update,
+        max_updates=None,
+        max_epochs=epochs,
+    )
+
+    limit = settings.update_limit(int(TARGET_LENGTHS.sum()), len(TARGET_LENGTHS))
+
+    assert limit == len(list(updates))
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_the_number_of_updates_by_tokens_is_known_but_for_one(epochs):
+    updates = plan_training(tokens_per_update=500, epochs=epochs)
+    settings = systems.train(tokens_per_update=500, max_updates=None, max_epochs=epochs)
+
+    limit = settings.update_limit(int(TARGET_LENGTHS.sum()), len(TARGET_LENGTHS))
+
+    update_count = len(list(updates))
+    assert update_count <= limit <= update_count + 1
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"tokens_per_update": None, "sentences_per_update": 24},
+        {"tokens_per_update": 500, "sentences_per_update": None},
+    ],
+    ids=["by sentences", "by tokens"],
+)
+def test_max_updates_limits_the_updates_of_a_long_or_endless_training(size):
+    huge_corpus = (10**9, 10**9)  # Target tokens and sentence pairs.
+    tiny_corpus = (1, 1)
+    ends_after_3_epochs = systems.train(**size, max_updates=50, max_epochs=3)
+    without_epochs = systems.train(**size, max_updates=50)
+
+    assert ends_after_3_epochs.update_limit(*huge_corpus) == 50
+    assert without_epochs.update_limit(*tiny_corpus) == 50
+
+
+def test_the_mean_lengths_of_updates_by_sentences_vary_as_those_of_random_samples():
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
-    made = list(stream(Position(), 64, (lengths, lengths), max_tokens=300, epochs=1))
-    means = [update.tokens / 64 for update, _ in made]
-    assert np.std(means) == pytest.approx(lengths.std() / 64**0.5, rel=0.2)
-    batches = [batch.rows for update, _ in made for batch in update.batches]
-    padded = sum(len(rows) * lengths[rows].max() for rows in batches)
-    assert lengths.sum() / padded > 0.8
+    updates = plan_training(
+        sentences_per_update=64, lengths=(lengths, lengths), max_tokens=300, epochs=1
+    )
+
+    means = [update.tokens / 64 for update, _ in updates]
+
+    standard_error = lengths.std() / 64**0.5
+    assert np.std(means) == pytest.approx(standard_error, rel=0.2)
 
 
-@pytest.mark.parametrize("sentences", [None, 24])
-def test_a_stream_continued_anywhere_is_the_same_stream(sentences):
-    whole = list(islice(stream(Position(), sentences), 40))
-    for cut in (1, 7, 16, 25):
-        rest = islice(stream(whole[cut - 1][1], sentences), 40 - cut)
-        for (ours, place), (expected, end) in zip(rest, whole[cut:], strict=True):
-            assert place == end
-            assert plain(ours) == plain(expected)
+def test_less_than_a_fifth_of_updates_by_sentences_is_padding():
+    """The sentences of an update are drawn at random, then sorted by length within the update."""
+    lengths = np.random.default_rng(5).integers(2, 30, 6400)
+    updates = plan_training(
+        sentences_per_update=64, lengths=(lengths, lengths), max_tokens=300, epochs=1
+    )
+
+    padded_tokens = 0
+    for update, _ in updates:
+        for _, rows in update.batches:
+            padded_tokens += len(rows) * lengths[rows].max()
+
+    assert lengths.sum() / padded_tokens > 0.8
 
 
-def test_a_sentence_beyond_the_limit_is_a_batch_of_its_own():
+def update_as_lists(update):
+    """Return the epoch and the rows of each batch of an update, as lists that can be compared."""
+    return [(epoch, rows.tolist()) for epoch, rows in update.batches]
+
+
+@pytest.mark.parametrize("finished_updates", [1, 7, 16, 25])
+@pytest.mark.parametrize(
+    "size",
+    [{"tokens_per_update": 500}, {"sentences_per_update": 24}],
+    ids=["by tokens", "by sentences"],
+)
+def test_a_training_that_continues_anywhere_has_the_same_updates(size, finished_updates):
+    planned = list(islice(plan_training(Position(), **size), 40))
+    _, position = planned[finished_updates - 1]
+
+    continued = islice(plan_training(position, **size), 40 - finished_updates)
+
+    remaining = planned[finished_updates:]
+    for (update, end), (expected_update, expected_end) in zip(continued, remaining, strict=True):
+        assert end == expected_end
+        assert update_as_lists(update) == update_as_lists(expected_update)
+
+
+def test_a_sentence_longer_than_the_limit_is_a_batch_of_its_own():
     lengths = np.array([5, 29, 30, 5, 5])
-    batches = batch_by_size(lengths, lengths, np.arange(5), 20)
-    assert [batch.tolist() for batch in batches] == [[0], [1], [2], [3, 4]]
+
+    batches = batch_by_size(lengths, lengths, rows=np.arange(5), max_tokens=20)
+
+    assert [rows.tolist() for rows in batches] == [[0], [1], [2], [3, 4]]
+
+
+# BPE-dropout: words are split into other subwords in each epoch.
+
+# The first 40 sentence pairs of the training text.
+ROWS = list(range(40))
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    # with other words on the target side: of equal ones, equal merges would have equal ids
+    """A binarized corpus of 80 training pairs, of which one is dropped as a duplicate."""
+    # With other words on the target side: equal words and merges would have equal ids.
     train = [(source, target.replace("A", "OE")) for source, target in toy_pairs(80, 1)]
     sets = {"train": train, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     root = tmp_path_factory.mktemp("corpus")
     return prepare(root, sets, units=merges(30, joint=False)).binary
 
 
-def settings(dropout, max_tokens=10_000):
-    return dataclasses.replace(SETTINGS, bpe_dropout=dropout, max_tokens=max_tokens)
+def batch_reader(corpus, seed=1, max_tokens=10_000, max_positions=1000):
+    """Return a reader of batches with a BPE-dropout of 0.4."""
+    settings = systems.train(tokens_per_update=10_000, bpe_dropout=0.4, max_tokens=max_tokens)
+    return BatchReader(corpus, settings, seed, max_positions)
 
 
-def drawn(corpus, rows, seed, epoch):
-    """Sentences as they are drawn, each on its own."""
-    read_alone = BatchReader(corpus, settings(0.4), seed, LONGEST)
-    batches = read_alone([PlannedBatch(epoch, np.array([row])) for row in rows])
-    return PairIds([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
+def read_one_by_one(corpus, rows, seed, epoch):
+    """Return sentence pairs with BPE-dropout, each read as a batch of its own."""
+    batches = [PlannedBatch(epoch, np.array([row])) for row in rows]
+    pairs = PairIds([], [])
+    for parts in batch_reader(corpus, seed)(batches):
+        assert len(parts) == 1
+        pairs.source.extend(parts[0].source)
+        pairs.target.extend(parts[0].target)
+    return pairs
 
 
-def pairs_of(parts):
-    return sorted(pair for part in parts for pair in zip(*part, strict=True))
+def sorted_pairs(parts):
+    """Return the sentence pairs of all parts of batches, sorted."""
+    pairs = []
+    for part in parts:
+        pairs += zip(part.source, part.target, strict=True)
+    return sorted(pairs)
 
 
-def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus):
-    first = drawn(corpus, ROWS, seed=1, epoch=0)
-    assert drawn(corpus, ROWS, seed=1, epoch=1) != first
-    assert drawn(corpus, ROWS, seed=2, epoch=0) != first
-    (together,) = BatchReader(corpus, settings(0.4), 1, LONGEST)([PlannedBatch(0, np.array(ROWS))])
-    assert pairs_of(together) == pairs_of([first])
+@pytest.mark.parametrize(
+    ("seed", "epoch"),
+    [pytest.param(1, 1, id="another epoch"), pytest.param(2, 0, id="another seed")],
+)
+def test_dropout_depends_on_seed_and_epoch(corpus, seed, epoch):
+    pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+
+    assert read_one_by_one(corpus, ROWS, seed, epoch) != pairs
 
 
-def test_dropout_changes_subwords_and_no_word(corpus):
-    stored = read_ids(corpus, "train", np.array(ROWS))
-    after = drawn(corpus, ROWS, seed=1, epoch=0)
-    for language, old, new in zip(("de", "en"), stored, after, strict=True):
-        decode = corpus.segmentation(language).decode
-        assert [decode(ids) for ids in new] == [decode(ids) for ids in old]
-        assert all(list(ids).index(EOS) == len(ids) - 1 for ids in new)
-        assert sum(map(len, new)) > 1.1 * sum(map(len, old))
+def test_dropout_does_not_depend_on_the_other_sentences_of_a_batch(corpus):
+    pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+
+    batch_of_all = PlannedBatch(0, np.array(ROWS))
+    parts = batch_reader(corpus, seed=1)([batch_of_all])[0]
+
+    assert sorted_pairs(parts) == sorted_pairs([pairs])
 
 
-def test_equal_sides_are_drawn_apart(tmp_path):
+@pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
+def test_dropout_splits_the_same_words_into_more_subwords(corpus, side, language):
+    stored_sentences = getattr(read_ids(corpus, "train", np.array(ROWS)), side)
+
+    sentences = getattr(read_one_by_one(corpus, ROWS, seed=1, epoch=0), side)
+
+    decode = corpus.segmentation(language).decode
+    for ids, stored_ids in zip(sentences, stored_sentences, strict=True):
+        assert decode(ids) == decode(stored_ids)
+        assert list(ids).index(EOS) == len(ids) - 1
+    assert sum(map(len, sentences)) > 1.1 * sum(map(len, stored_sentences))
+
+
+def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    after = drawn(prepare(tmp_path, sets, units=merges(30)).binary, ROWS, seed=1, epoch=0)
-    assert sum(a != b for a, b in zip(*after, strict=True)) > 20
+    corpus = prepare(tmp_path, sets, units=merges(30)).binary
+
+    pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+
+    different_count = 0
+    for source, target in zip(pairs.source, pairs.target, strict=True):
+        if source != target:
+            different_count += 1
+    assert different_count > len(ROWS) / 2
 
 
-def test_batches_that_have_grown_are_cut_at_the_limit(corpus):
+def test_batches_that_grow_beyond_the_limit_by_dropout_are_divided(corpus):
     rows = np.array(ROWS)
-    source, target = (corpus.side("train", language).lengths for language in ("de", "en"))
-    batches = [
-        PlannedBatch(0, rows[part]) for part in batch_by_size(source[rows], target[rows], rows, 40)
-    ]
-    grown = BatchReader(corpus, settings(0.4, max_tokens=40), 1, LONGEST)(batches)
-    assert len(grown) == len(batches)
-    assert sum(map(len, grown)) > len(batches)
-    for part in (part for parts in grown for part in parts):
+    source_lengths = corpus.side("train", "de").lengths[rows]
+    target_lengths = corpus.side("train", "en").lengths[rows]
+    batches = []
+    for batch_rows in batch_by_size(source_lengths, target_lengths, rows, max_tokens=40):
+        batches.append(PlannedBatch(0, rows[batch_rows]))
+
+    parts_of_batches = batch_reader(corpus, seed=1, max_tokens=40)(batches)
+
+    assert len(parts_of_batches) == len(batches)
+    parts = []
+    for parts_of_batch in parts_of_batches:
+        parts += parts_of_batch
+    assert len(parts) > len(batches)
+    for part in parts:
         assert len(part.source) * max(map(len, part.source + part.target)) <= 40
-    whole = [part for parts in grown for part in parts]
-    assert pairs_of(whole) == pairs_of([drawn(corpus, ROWS, seed=1, epoch=0)])
+    expected_pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+    assert sorted_pairs(parts) == sorted_pairs([expected_pairs])
 
 
-def test_a_draw_beyond_the_models_limit_is_not_used(corpus):
-    rows = list(range(79))  # all that the corpus has
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_sentence_that_dropout_makes_too_long_for_the_model_keeps_its_subwords(corpus, side):
+    rows = list(range(79))  # All pairs of the corpus.
     stored = read_ids(corpus, "train", np.array(rows))
-    limit = max(map(len, stored.source + stored.target))
-    draws = drawn(corpus, rows, seed=1, epoch=0)
-    reader = BatchReader(corpus, settings(0.4), 1, limit)
+    longest = max(map(len, stored.source + stored.target))
+    split_by_dropout = read_one_by_one(corpus, rows, seed=1, epoch=0)
+
+    reader = batch_reader(corpus, seed=1, max_positions=longest)
     batches = reader([PlannedBatch(0, np.array([row])) for row in rows])
-    kept = 0
-    for side in range(2):
-        for own, old, (part,) in zip(draws[side], stored[side], batches, strict=True):
-            (ids,) = part[side]
-            assert list(ids) == (list(own) if len(own) <= limit else list(old))
-            kept += len(own) > limit
-    assert kept > 2
+
+    for row in rows:
+        expected = getattr(split_by_dropout, side)[row]
+        if len(expected) > longest:
+            expected = getattr(stored, side)[row]
+        sentence = getattr(batches[row][0], side)[0]
+        assert list(sentence) == list(expected)
 
 
-def test_any_number_of_processes_reads_the_same(corpus):
-    parts = [
-        [PlannedBatch(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)
-    ]
-    one, three = (
-        list(map_parts(partial(BatchReader, corpus, settings(0.4), 1, LONGEST), parts, workers))
-        for workers in (1, 3)
+def test_dropout_makes_some_sentences_of_the_corpus_too_long(corpus):
+    """The test above would check nothing otherwise."""
+    rows = list(range(79))
+    stored = read_ids(corpus, "train", np.array(rows))
+    longest = max(map(len, stored.source + stored.target))
+
+    pairs = read_one_by_one(corpus, rows, seed=1, epoch=0)
+
+    too_long = [ids for ids in pairs.source + pairs.target if len(ids) > longest]
+    assert len(too_long) > 2
+
+
+def test_dropout_does_not_depend_on_the_number_of_processes(corpus):
+    work = []
+    for epoch in (0, 1):
+        for rows in np.array(ROWS).reshape(10, 4):
+            work.append([PlannedBatch(epoch, rows)])
+    settings = systems.train(tokens_per_update=10_000, max_tokens=10_000, bpe_dropout=0.4)
+    create_reader = partial(BatchReader, corpus, settings, 1, 1000)
+
+    pairs_of_one_process = list(map_parts(create_reader, work, 1))
+    pairs_of_three_processes = list(map_parts(create_reader, work, 3))
+
+    assert pairs_of_one_process == pairs_of_three_processes
+
+
+def test_a_batch_has_padded_sources_and_shifted_targets():
+    pairs = PairIds(
+        source=[[5, 6, EOS], [7, EOS]],
+        target=[[8, EOS], [9, 10, 11, EOS]],
     )
-    assert one == three
 
+    batch = Batch.from_ids(pairs)
 
-def test_a_batch_pads_and_shifts():
-    sides = PairIds([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
-    batch = Batch.from_ids(sides)
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
+    # The input of the decoder begins with BOS, and its last column is left out.
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
     assert batch.labels.tolist() == [8, EOS, 9, 10, 11, EOS]
+    # Positions in the flattened target, without padding.
     assert batch.label_positions.tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.lengths.tolist() == [[3, 2], [2, 4]]
-    assert batch.has_padding
-    assert not Batch.from_ids(PairIds([[5, EOS], [7, EOS]], sides.target)).has_padding
 
 
-def plain(update):
-    return [(epoch, rows.tolist()) for epoch, rows in update.batches]
+@pytest.mark.parametrize(
+    ("sources", "has_padding"),
+    [
+        pytest.param([[5, 6, EOS], [7, EOS]], True, id="different lengths"),
+        pytest.param([[5, EOS], [7, EOS]], False, id="equal lengths"),
+    ],
+)
+def test_a_batch_has_padding_if_its_sources_differ_in_length(sources, has_padding):
+    targets = [[8, EOS], [9, 10, 11, EOS]]
 
-
-def stream(start, sentences=None, lengths=(SOURCE, TARGET), **changes):
-    settings = {"max_tokens": 120, "seed": 3, "start": start, **changes}
-    tokens = None if sentences else 500
-    return plan_updates(
-        *lengths, tokens_per_update=tokens, sentences_per_update=sentences, **settings
-    )
+    assert Batch.from_ids(PairIds(sources, targets)).has_padding == has_padding

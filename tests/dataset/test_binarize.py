@@ -1,3 +1,5 @@
+"""The stage binarize writes the tokens of a corpus as ids in arrays of numpy."""
+
 import json
 import tracemalloc
 from dataclasses import asdict
@@ -9,7 +11,7 @@ from bleuprint.config.corpus import Bpe, Units
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset import binarize
 from bleuprint.dataset.binarize import Binarizing
-from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.binarized import BinaryCorpus, SetSize
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
@@ -19,172 +21,275 @@ from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
-APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0))
 
+def write_vocabularies(folder, joint=False, **words_by_language):
+    """Write a segmentation into words; the ids of each language count from 4.
 
-def write_words(folder, joint=False, **counts):
-    """A segmentation by hand: words, numbered from 4 in the order given for each language."""
+    Args:
+        folder: The folder to create.
+        joint: Whether the segmentation says that both languages share a vocabulary.
+        **words_by_language: The words of each language, in the order of their ids.
+    """
     folder.mkdir(parents=True)
-    about = {"kind": "words", "joint": joint}
-    (folder / "segmentation.json").write_text(json.dumps(about))
-    for language, words in counts.items():
+    header = {"kind": "words", "joint": joint}
+    (folder / "segmentation.json").write_text(json.dumps(header))
+    for language, words in words_by_language.items():
         Vocabulary((word, 1) for word in words).write(folder / f"vocabulary.{language}")
 
 
-def step(root, out="out", **sets):
+def binarizing_step(root, output="out", **sets):
+    """Write tokens, and return the step that binarizes them with the segmentation in bpe/.
+
+    Args:
+        root: The folder of the tokens, the segmentation and the output.
+        output: The name of the output folder.
+        **sets: The tokens of each set; test_x is the set test.x.
+    """
     tokens = TextFolder(root / "tokens", "de", "en")
-    for name, found in sets.items():
-        write_set(tokens, name.replace("_", "."), found)
-    out = root / out
+    for name, pairs in sets.items():
+        write_set(tokens, name.replace("_", "."), pairs)
     return Binarizing(
-        "c", tokens, out, out.with_suffix(".json"), root / "bpe", TOKENIZE, EDITS, UNITS
+        corpus="c",
+        input_text=tokens,
+        output=root / output,
+        filter_stats_path=root / f"{output}.json",
+        segmentation=root / "bpe",
+        tokenize=TOKENIZE,
+        edits=EDITS,
+        vocabulary=UNITS,
     )
 
 
-def made(binarizing, shards=1, workers=1):
-    run_sharded(binarizing, binarizing.output.with_name("shards"), shards, workers)
-    return BinaryCorpus(binarizing.output)
+def run(step, shards=1, workers=1):
+    """Run the step, and return the corpus that it writes."""
+    run_sharded(step, step.output.with_name("shards"), shards, workers)
+    return BinaryCorpus(step.output)
 
 
 def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    """Return the content of each file in a folder, by its path from there."""
+    content_by_path = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return content_by_path
 
 
-def test_ids_and_sizes_are_those_counted_by_hand(tmp_path):
-    write_words(tmp_path / "bpe", de=["a", "b"], en=["x"])
-    sets = {
-        "train": [("a b", "x"), ("b", ""), ("a q", "y y x")],
-        "valid": [("</s> <unk> <pad>", "x")],
-    }
-    corpus = made(step(tmp_path, **sets))
-    sides = {
-        (name, language): [ids.tolist() for ids in corpus.side(name, language)]
-        for name in sets
-        for language in ("de", "en")
-    }
-    assert sides == {
-        ("train", "de"): [[4, 5, EOS], [5, EOS], [4, UNK, EOS]],
-        ("train", "en"): [[4, EOS], [EOS], [UNK, UNK, 4, EOS]],
-        # Text can never end a sentence or pass for padding.
-        ("valid", "de"): [[UNK, UNK, UNK, EOS]],
-        ("valid", "en"): [[4, EOS]],
-    }
-    assert corpus.side("train", "de").lengths.tolist() == [3, 2, 3]
-    assert {name: tuple(vars(size).values()) for name, size in corpus.sets.items()} == {
-        "train": (3, 8, 7, 3),
-        "valid": (1, 4, 2, 3),
-    }
+@pytest.mark.parametrize(
+    ("set_name", "language", "expected_ids"),
+    [
+        ("train", "de", [[4, 5, EOS], [5, EOS], [4, UNK, EOS]]),
+        ("train", "en", [[4, EOS], [EOS], [UNK, UNK, 4, EOS]]),
+        # The names of special symbols in a text are unknown words: a text cannot end a sentence.
+        ("valid", "de", [[UNK, UNK, UNK, EOS]]),
+        ("valid", "en", [[4, EOS]]),
+    ],
+)
+def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, language, expected_ids):
+    write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
+    step = binarizing_step(
+        tmp_path,
+        train=[("a b", "x"), ("b", ""), ("a q", "y y x")],
+        valid=[("</s> <unk> <pad>", "x")],
+    )
+
+    side = run(step).side(set_name, language)
+
+    assert [ids.tolist() for ids in side] == expected_ids
+    assert side.lengths.tolist() == [len(ids) for ids in expected_ids]
 
 
-def test_corpus_json_says_what_the_text_went_through(tmp_path):
-    write_words(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
-    binarizing = step(tmp_path, train=[("a", "a")])
-    corpus = made(binarizing)
-    about = json.loads((binarizing.output / "corpus.json").read_text())
-    assert about["format"] == "bleuprint binary corpus" and about["version"] == 1
-    assert about["clean"] == {"unicode": {"form": "NFC"}, "non_printing": {}}
-    assert about["tokenize"] == asdict(TOKENIZE)
+@pytest.mark.parametrize(
+    ("set_name", "pairs", "source_tokens", "target_tokens", "unknown"),
+    [("train", 3, 8, 7, 3), ("valid", 1, 4, 2, 3)],
+)
+def test_the_sizes_of_sets_count_tokens_with_eos(
+    tmp_path, set_name, pairs, source_tokens, target_tokens, unknown
+):
+    write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
+    step = binarizing_step(
+        tmp_path,
+        train=[("a b", "x"), ("b", ""), ("a q", "y y x")],
+        valid=[("</s> <unk> <pad>", "x")],
+    )
+
+    size = run(step).sets[set_name]
+
+    assert size == SetSize(pairs, source_tokens, target_tokens, unknown)
+
+
+def test_corpus_json_describes_how_the_text_was_prepared(tmp_path):
+    write_vocabularies(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
+    step = binarizing_step(tmp_path, train=[("a", "a")])
+
+    corpus = run(step)
+
+    header = json.loads((step.output / "corpus.json").read_text())
+    assert header["format"] == "bleuprint binary corpus"
+    assert header["version"] == 1
+    assert header["clean"] == {"unicode": {"form": "NFC"}, "non_printing": {}}
+    assert header["tokenize"] == asdict(TOKENIZE)
     assert corpus.joint
-    assert contents(binarizing.output / "segmentation") == contents(tmp_path / "bpe")
 
 
-@pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(num_merges=30, joint=True, threshold=0))])
-def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkeypatch, units):
+def test_the_segmentation_is_copied_into_the_corpus(tmp_path):
+    write_vocabularies(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
+    step = binarizing_step(tmp_path, train=[("a", "a")])
+
+    run(step)
+
+    assert contents(step.output / "segmentation") == contents(tmp_path / "bpe")
+
+
+SEPARATE_BPE = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0))
+JOINT_BPE = Units(bpe=Bpe(num_merges=30, joint=True, threshold=0))
+# 27 pairs, some with empty sides: 14 blocks of at most two pairs.
+PAIRS_WITH_EMPTY_SIDES = [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3
+
+
+@pytest.fixture(params=[SEPARATE_BPE, JOINT_BPE], ids=["separate BPE", "joint BPE"])
+def reference_step(request, tmp_path, monkeypatch):
+    """A step that has run on the whole text, in blocks of two pairs."""
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     monkeypatch.setattr(binarize, "_BLOCK_ELEMENTS", 7)
-    sets = {"train": [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3, "test_x": PAIRS}
-    first = step(tmp_path, "1-1", **sets)
-    learn_segmentation("c", units, first.input_text, first.segmentation)
-    corpus = made(first)
-    expected, filter_stats = contents(first.output), first.filter_stats_path.read_bytes()
-    assert len(expected) == 2 * 4 + 5 + 1
+    step = binarizing_step(tmp_path, "reference", train=PAIRS_WITH_EMPTY_SIDES, test_x=PAIRS)
+    learn_segmentation("c", request.param, step.input_text, step.segmentation)
+    run(step)
+    return step
+
+
+def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
+    arrays_per_set = 4
+    segmentation_files = 5
+    expected = contents(reference_step.output)
+    assert len(expected) == 2 * arrays_per_set + segmentation_files + len(["corpus.json"])
+
     for shards in (1, 2, 7):
         for workers in (1, 2, 5):
-            again = step(tmp_path, f"{shards}-{workers}")
-            made(again, shards, workers)
-            assert contents(again.output) == expected, (shards, workers)
-            assert again.filter_stats_path.read_bytes() == filter_stats
-    # Of fourteen blocks, every sentence is found where it ends.
-    for side, language in enumerate(("de", "en")):
-        segmentation = Segmentation.read(first.segmentation, language)
-        read = [ids.tolist() for ids in corpus.side("train", language)]
-        assert read == [list(segmentation.encode([pair[side]])) for pair in sets["train"]]
+            step = binarizing_step(tmp_path, f"{shards}-{workers}")
+            run(step, shards, workers)
+            assert contents(step.output) == expected, (shards, workers)
+            assert step.filter_stats_path.read_bytes() == (
+                reference_step.filter_stats_path.read_bytes()
+            )
 
 
-@pytest.mark.parametrize(("size", "kind"), [(65532, np.uint16), (65533, np.uint32)])
-def test_ids_take_two_bytes_where_they_can(tmp_path, size, kind):
-    words = [f"w{i}" for i in range(size)]
-    write_words(tmp_path / "bpe", de=words, en=["x"])
-    binarizing = step(tmp_path, train=[(words[-1], "x")])
-    corpus = made(binarizing)
-    assert corpus.side("train", "de")[0].dtype == kind
-    assert corpus.side("train", "de")[0].tolist() == [size + 3, EOS]
+@pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
+def test_each_sentence_of_a_text_in_blocks_is_read_back(reference_step, side, language):
+    segmentation = Segmentation.read(reference_step.segmentation, language)
+
+    ids = [ids.tolist() for ids in BinaryCorpus(reference_step.output).side("train", language)]
+
+    assert ids == [list(segmentation.encode([pair[side]])) for pair in PAIRS_WITH_EMPTY_SIDES]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary_size", "dtype"),
+    [
+        # With the four special symbols, the largest id is 65,535 or 65,536.
+        pytest.param(65532, np.uint16, id="largest vocabulary of two bytes"),
+        pytest.param(65533, np.uint32, id="one word more"),
+    ],
+)
+def test_ids_take_two_bytes_if_the_vocabulary_allows(tmp_path, vocabulary_size, dtype):
+    words = [f"w{number}" for number in range(vocabulary_size)]
+    write_vocabularies(tmp_path / "bpe", de=words, en=["x"])
+    step = binarizing_step(tmp_path, train=[(words[-1], "x")])
+
+    corpus = run(step)
+
+    ids = corpus.side("train", "de")[0]
+    assert ids.dtype == dtype
+    assert ids.tolist() == [vocabulary_size + 3, EOS]
     assert corpus.side("train", "en")[0].dtype == np.uint16
-    assert (binarizing.output / "train.de.ids.npy").stat().st_size == 128 + 2 * kind().itemsize
+    # A header of 128 bytes, and two ids.
+    size = (step.output / "train.de.ids.npy").stat().st_size
+    assert size == 128 + 2 * np.dtype(dtype).itemsize
 
 
 def test_shards_are_joined_without_being_in_memory(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    words = 50
-    pair = (" ".join(["a"] * words), " ".join(["b"] * words))
-    binarizing = step(tmp_path, train=[pair] * 1000)
-    part = tmp_path / "part"
-    part.mkdir()
-    binarizing.process_shard(Shard(), part, 1)
-    for path in part.iterdir():  # longer by the same sentences again
+    write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
+    pair_of_50_words = (" ".join(["a"] * 50), " ".join(["b"] * 50))
+    step = binarizing_step(tmp_path, train=[pair_of_50_words] * 1000)
+    shard_folder = tmp_path / "shard"
+    shard_folder.mkdir()
+    step.process_shard(Shard(), shard_folder, 1)
+    # The arrays of a shard have no header, so that their repetition is a larger shard.
+    for path in shard_folder.iterdir():
         path.write_bytes(path.read_bytes() * 200)
+
     tracemalloc.start()
     try:
-        binarizing.gather([part], 1)
-        peak = tracemalloc.get_traced_memory()[1]
+        step.gather([shard_folder], 1)
+        _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (binarizing.output / "train.de.ids.npy").stat().st_size > 20_000_000
-    assert peak < 12_000_000
+
+    assert (step.output / "train.de.ids.npy").stat().st_size > 20_000_000
+    assert peak_bytes < 12_000_000
 
 
-def test_an_empty_set_can_be_written_and_opened(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    side = made(step(tmp_path, train=[("a", "b")], test_empty=[])).side("test.empty", "de")
-    assert len(side) == 0 and list(side) == [] and side.lengths.tolist() == []
+def test_an_empty_set_is_written_and_read(tmp_path):
+    write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
+
+    side = run(binarizing_step(tmp_path, train=[("a", "b")], test_empty=[])).side(
+        "test.empty", "de"
+    )
+
+    assert len(side) == 0
+    assert list(side) == []
+    assert side.lengths.tolist() == []
 
 
 @pytest.mark.parametrize("name", ["train", "test.x"])
-def test_a_text_that_cannot_be_read_leaves_nothing(tmp_path, name):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing = step(tmp_path, train=[("a", "b")] * 2, test_x=[("a", "b")] * 2)
-    (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n\xff\n")
-    with pytest.raises(UserError, match=rf"{name}\.en:2: byte 1 of the line is 0xff"):
-        made(binarizing)
-    (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n")
-    with pytest.raises(UserError, match=rf"{name}\.de has 2 lines and .*{name}\.en has 1"):
-        made(binarizing)
-    assert not binarizing.output.exists() and not binarizing.filter_stats_path.exists()
+@pytest.mark.parametrize(
+    ("english_lines", "message"),
+    [
+        pytest.param(
+            b"b\n\xff\n", r"{name}\.en:2: byte 1 of the line is 0xff", id="byte that is not UTF-8"
+        ),
+        pytest.param(b"b\n", r"{name}\.de has 2 lines and .*{name}\.en has 1", id="missing line"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_an_error_that_leaves_no_output(
+    tmp_path, name, english_lines, message
+):
+    write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
+    step = binarizing_step(tmp_path, train=[("a", "b")] * 2, test_x=[("a", "b")] * 2)
+    (tmp_path / "tokens" / f"{name}.en").write_bytes(english_lines)
+
+    with pytest.raises(UserError, match=message.format(name=name)):
+        run(step)
+
+    assert not step.output.exists()
+    assert not step.filter_stats_path.exists()
     assert not list(tmp_path.glob(".*"))
 
 
-def test_what_a_workflow_tool_hides_in_a_folder_is_not_copied(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    plain = step(tmp_path, "plain", train=[("a", "b")])
-    made(plain)
+def test_hidden_files_of_a_workflow_manager_are_not_copied(tmp_path):
+    write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
+    step = binarizing_step(tmp_path, "without", train=[("a", "b")])
+    run(step)
+
     (tmp_path / "bpe" / ".snakemake_timestamp").touch()
-    marked = step(tmp_path, "marked")
-    made(marked)
-    assert contents(plain.output) == contents(marked.output)
+    step_with_hidden_file = binarizing_step(tmp_path, "with")
+    run(step_with_hidden_file)
+
+    assert contents(step_with_hidden_file.output) == contents(step.output)
 
 
-def test_the_filter_stats_and_the_corpus_agree(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing = step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
-    corpus = made(binarizing, shards=2)
-    filter_stats = json.loads(binarizing.filter_stats_path.read_text())
-    assert (filter_stats["stage"], filter_stats["corpus"]) == ("binarize", "c")
-    counts = {name: account["pairs_out"] for name, account in filter_stats["sets"].items()}
-    assert counts == {"train": 5, "valid": 1, "test.x": 0}
-    assert counts == {name: size.pairs for name, size in corpus.sets.items()}
-    for account in filter_stats["sets"].values():
-        assert account["pairs_in"] == account["pairs_out"] and not account["dropped"]
+def test_the_statistics_count_the_pairs_of_each_set(tmp_path):
+    write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
+    step = binarizing_step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
+
+    corpus = run(step, shards=2)
+
+    filter_stats = json.loads(step.filter_stats_path.read_text())
+    assert filter_stats["stage"] == "binarize"
+    assert filter_stats["corpus"] == "c"
+    pairs_out = {name: counts["pairs_out"] for name, counts in filter_stats["sets"].items()}
+    assert pairs_out == {"train": 5, "valid": 1, "test.x": 0}
+    assert pairs_out == {name: size.pairs for name, size in corpus.sets.items()}
+    for counts in filter_stats["sets"].values():
+        assert counts["pairs_in"] == counts["pairs_out"]
+        assert not counts["dropped"]

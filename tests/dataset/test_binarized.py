@@ -1,3 +1,5 @@
+"""A binarized corpus is read as it was written, and damage to its files is found."""
+
 import json
 import pickle
 import shutil
@@ -23,216 +25,322 @@ SETS = {
     "test.x": PAIRS[3:5],
     "test.y": PAIRS[5:],
 }
-APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0))
+SEPARATE_BPE = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0))
+JOINT_WORDS = Units(words=Words(joint=True, max_size=1000, min_count=1))
 
 
-@pytest.mark.parametrize("units", [APART, Units(words=Words(True, 1000, 1))])
-def test_what_is_read_is_what_was_tokenized(tmp_path, units):
-    made = prepare(tmp_path, SETS, units=units)
-    corpus, tokens = made.binary, made.text("tokens")
-    assert (corpus.source, corpus.target, corpus.joint) == ("de", "en", units.joint)
-    assert list(corpus.sets) == tokens.set_names() == ["train", "valid", "test.x", "test.y"]
+@pytest.mark.parametrize("units", [SEPARATE_BPE, JOINT_WORDS], ids=["separate BPE", "joint words"])
+def test_a_corpus_knows_its_languages_sets_and_sizes(tmp_path, units):
+    outputs = prepare(tmp_path, SETS, units=units)
+
+    corpus = outputs.binary
+
+    assert corpus.source == "de"
+    assert corpus.target == "en"
+    assert corpus.joint == units.joint
+    assert list(corpus.sets) == ["train", "valid", "test.x", "test.y"]
+    assert list(corpus.sets) == outputs.text("tokens").set_names()
     assert [size.pairs for size in corpus.sets.values()] == [3, 1, 2, 1]
-    for side, language in enumerate(("de", "en")):
-        decode = corpus.segmentation(language).decode
-        read = [" ".join(decode(ids.tolist())) for ids in corpus.side("train", language)]
-        assert read == [pair[side] for pair in tokens.pairs("train")]
 
 
-def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
-    side = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}).binary.side("test.x", "de")
-    assert side[0].base is not None and not side[0].flags.owndata
-    assert not side[0].flags.writeable
-    again = pickle.loads(pickle.dumps(side))
-    assert len(pickle.dumps(side)) < 1000
-    assert [s.tolist() for s in again] == [s.tolist() for s in side]
-    assert len(side) == 200 and sum(side.lengths) == sum(map(len, side))
-    for index in (200, -1):
-        with pytest.raises(IndexError):
-            side[index]
+@pytest.mark.parametrize("units", [SEPARATE_BPE, JOINT_WORDS], ids=["separate BPE", "joint words"])
+@pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
+def test_ids_are_decoded_to_the_tokens_that_were_binarized(tmp_path, units, side, language):
+    outputs = prepare(tmp_path, SETS, units=units)
+
+    decode = outputs.binary.segmentation(language).decode
+    lines = []
+    for ids in outputs.binary.side("train", language):
+        lines.append(" ".join(decode(ids.tolist())))
+
+    assert lines == [pair[side] for pair in outputs.text("tokens").pairs("train")]
+
+
+@pytest.fixture(scope="module")
+def side_of_200_sentences(tmp_path_factory):
+    """The German side of a test set with 200 sentences."""
+    sets = {**SETS, "test.x": PAIRS[3:5] * 100}
+    return prepare(tmp_path_factory.mktemp("corpus"), sets).binary.side("test.x", "de")
+
+
+def test_a_sentence_is_a_read_only_view_of_the_file(side_of_200_sentences):
+    sentence = side_of_200_sentences[0]
+
+    assert sentence.base is not None
+    assert not sentence.flags.owndata
+    assert not sentence.flags.writeable
+
+
+def test_a_side_is_pickled_without_its_sentences(side_of_200_sentences):
+    """Worker processes receive the pickled side, and open the files themselves."""
+    pickled = pickle.dumps(side_of_200_sentences)
+
+    assert len(pickled) < 1000
+    sentences = [ids.tolist() for ids in pickle.loads(pickled)]
+    assert sentences == [ids.tolist() for ids in side_of_200_sentences]
+
+
+def test_a_side_has_the_length_of_each_sentence(side_of_200_sentences):
+    assert len(side_of_200_sentences) == 200
+    assert sum(side_of_200_sentences.lengths) == sum(map(len, side_of_200_sentences))
+
+
+@pytest.mark.parametrize("index", [200, -1])
+def test_an_index_outside_of_a_side_is_an_error(side_of_200_sentences, index):
+    with pytest.raises(IndexError):
+        side_of_200_sentences[index]
 
 
 def test_a_corpus_is_pickled_without_what_it_has_read(tmp_path):
-    corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}, units=APART).binary
+    corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}, units=SEPARATE_BPE).binary
     ids = corpus.side("test.x", "de")[150].tolist()
     text = corpus.text("de", ids)
+
     pickled = pickle.dumps(corpus)
+    corpus_from_pickle = pickle.loads(pickled)
+
     assert len(pickled) < 1000
-    again = pickle.loads(pickled)
-    assert again.side("test.x", "de")[150].tolist() == ids
-    assert again.text("de", ids) == text
+    assert corpus_from_pickle.side("test.x", "de")[150].tolist() == ids
+    assert corpus_from_pickle.text("de", ids) == text
 
 
 def test_opening_a_corpus_loads_neither_torch_nor_tokenizers(tmp_path):
-    """Which takes half a second, in each of the processes that read ids."""
+    """Loading them takes half a second, in each of the processes that read ids."""
     folder = prepare(tmp_path, SETS).binary.folder
-    code = f"""if True:
+    program = f"""if True:
         import sys
         from pathlib import Path
         from bleuprint.dataset.binarized import BinaryCorpus
         print(len(BinaryCorpus(Path({str(folder)!r})).side("train", "de")))
         print(sorted({{"torch", "sacremoses", "bleuprint.rules"}} & set(sys.modules)))
     """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["3", "[]"]
+
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    sentence_count, loaded_modules = process.stdout.splitlines()
+    assert sentence_count == "3"
+    assert loaded_modules == "[]"
 
 
-def test_numbers_begin_where_a_mapping_is_aligned(tmp_path):
-    made = prepare(tmp_path, SETS)
-    for path in (tmp_path / "binary").glob("*.npy"):
+def test_array_files_are_those_of_numpy_and_aligned_for_memory_mapping(tmp_path):
+    corpus = prepare(tmp_path, SETS).binary
+
+    for path in corpus.folder.glob("*.npy"):
         values = np.load(path)
-        assert (path.stat().st_size - values.nbytes) % 64 == 0
-        # numpy's own writer makes the same file.
-        np.save(tmp_path / "again.npy", values)
-        assert path.read_bytes() == (tmp_path / "again.npy").read_bytes()
-    assert made.binary.side("train", "de")[0].flags.aligned
+        header_bytes = path.stat().st_size - values.nbytes
+        assert header_bytes % 64 == 0
+        np.save(tmp_path / "by_numpy.npy", values)
+        assert path.read_bytes() == (tmp_path / "by_numpy.npy").read_bytes()
+    assert corpus.side("train", "de")[0].flags.aligned
 
 
-def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
-    characters = Tokenize(name="characters", lowercase=True, hyphens=False, escape=False)
-    edits = (EDITS["entities"](), EDITS["unicode"](form="NFKC"))
+@pytest.fixture
+def character_corpus(tmp_path):
+    """A corpus in lowercased characters, whose first pair has an entity, a ligature and a "▁"."""
     sets = {**SETS, "train": [("Ein&nbsp;Oﬀen", "Ab  ▁c"), *PAIRS]}
+    edits = (EDITS["entities"](), EDITS["unicode"](form="NFKC"))
+    characters = Tokenize(name="characters", lowercase=True, hyphens=False, escape=False)
     prepare(tmp_path, sets, edits=edits, tokenize=characters)
-    corpus = BinaryCorpus(tmp_path / "binary")
-    texts = [corpus.text(language, corpus.side("train", language)[0]) for language in ("de", "en")]
-    assert texts == ["ein offen", "ab ▁c"]
-    assert corpus.tokenizer("de").tokenize("A b") == ["a", "▁", "b"]
-    assert corpus.text("en", []) == ""
+    return BinaryCorpus(tmp_path / "binary")
 
 
-def test_escapes_of_the_tokens_are_undone_in_the_text(tmp_path):
+@pytest.mark.parametrize(("language", "text"), [("de", "ein offen"), ("en", "ab ▁c")])
+def test_ids_are_detokenized_by_the_tokenizer_of_the_corpus(character_corpus, language, text):
+    """The sentences were "Ein&nbsp;Oﬀen" (with a ligature) and "Ab  ▁c"."""
+    ids = character_corpus.side("train", language)[0]
+
+    assert character_corpus.text(language, ids) == text
+
+
+def test_no_ids_are_an_empty_text(character_corpus):
+    assert character_corpus.text("en", []) == ""
+
+
+def test_a_corpus_has_the_tokenizer_of_its_text(character_corpus):
+    assert character_corpus.tokenizer("de").tokenize("A b") == ["a", "▁", "b"]
+
+
+def test_escapes_in_tokens_are_undone_in_the_text(tmp_path):
     escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
     sets = {**SETS, "train": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
-    made = prepare(tmp_path, sets, tokenize=escaping)
-    tokens = next(iter(made.text("tokens").pairs("train"))).target
-    assert tokens == "it &apos;s so @-@ so &#91; ! &#93;"
-    ids = made.binary.side("train", "en")[0]
-    assert made.binary.text("en", ids) == "it's so-so [!]"
+    outputs = prepare(tmp_path, sets, tokenize=escaping)
+
+    first_pair = next(iter(outputs.text("tokens").pairs("train")))
+    ids = outputs.binary.side("train", "en")[0]
+
+    assert first_pair.target == "it &apos;s so @-@ so &#91; ! &#93;"
+    assert outputs.binary.text("en", ids) == "it's so-so [!]"
 
 
-def test_a_corpus_can_be_moved(tmp_path):
-    made = prepare(tmp_path, SETS)
-    expected = made.binary.text("de", made.binary.side("train", "de")[0])
-    moved = made.binary.folder.rename(tmp_path / "elsewhere")
+def test_a_corpus_can_be_moved_to_another_folder(tmp_path):
+    corpus = prepare(tmp_path, SETS).binary
+    text = corpus.text("de", corpus.side("train", "de")[0])
     shutil.rmtree(tmp_path / "bpe")
-    corpus = BinaryCorpus(moved)
-    corpus.verify()
-    assert corpus.text("de", corpus.side("train", "de")[0]) == expected
+
+    moved_corpus = BinaryCorpus(corpus.folder.rename(tmp_path / "elsewhere"))
+
+    moved_corpus.verify()
+    assert moved_corpus.text("de", moved_corpus.side("train", "de")[0]) == text
 
 
-def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
+# Damage
+
+
+def flip_bit(path, position):
+    """Flip a bit of the byte at a position of a file; negative positions count from its end."""
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+def test_only_the_requested_set_is_verified(tmp_path):
     prepare(tmp_path, {**SETS, "test.x2": PAIRS[3:5]})
-    damage(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
+    flip_bit(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
     corpus = BinaryCorpus(tmp_path / "binary")
+
+    # The names of the files of test.x and test.x2 begin alike.
     corpus.verify("test.x")
     with pytest.raises(UserError, match=r"test\.x2\.de\.ids\.npy is damaged"):
         corpus.verify("test.x2")
 
 
-def damage(path, place):
-    data = bytearray(path.read_bytes())
-    data[place] ^= 1
-    path.write_bytes(data)
-
-
-def test_a_flipped_byte_is_found_wherever_it_is(tmp_path):
-    folder = prepare(tmp_path, SETS, units=APART).binary.folder
+def test_a_flipped_bit_is_found_in_any_file_at_any_position(tmp_path):
+    folder = prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder
     BinaryCorpus(folder).verify()
     paths = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(paths) == 4 * 4 + 5 + 1
+    arrays_per_set = 4
+    segmentation_files = 5
+    assert len(paths) == len(SETS) * arrays_per_set + segmentation_files + len(["corpus.json"])
+
     for path in paths:
-        for place in {0, path.stat().st_size // 2, path.stat().st_size - 1}:
-            whole = path.read_bytes()
-            damage(path, place)
-            with pytest.raises(UserError) as caught:
+        content = path.read_bytes()
+        for position in {0, len(content) // 2, len(content) - 1}:
+            flip_bit(path, position)
+            with pytest.raises(UserError) as error:
                 BinaryCorpus(folder).verify()
-            assert (
-                str(caught.value).startswith(f"{path} is damaged: ") or path.name == "corpus.json"
-            )
-            path.write_bytes(whole)
+            # A damaged corpus.json may say anything, for example that it is another version.
+            if path.name != "corpus.json":
+                assert str(error.value).startswith(f"{path} is damaged: ")
+            path.write_bytes(content)
     BinaryCorpus(folder).verify()
 
 
-@pytest.mark.parametrize("kind", ["ids", "ends"])
-@pytest.mark.parametrize("fault", ["its header", "cut", "empty"])
-def test_a_damaged_array_is_named_where_nothing_is_verified(tmp_path, kind, fault):
+@pytest.mark.parametrize("array", ["ids", "ends"])
+@pytest.mark.parametrize("damage", ["first byte changed", "last byte missing", "empty file"])
+def test_a_damaged_array_is_named_even_if_the_corpus_is_not_verified(tmp_path, array, damage):
     corpus = prepare(tmp_path, SETS).binary
-    path = corpus.folder / f"train.de.{kind}.npy"
-    whole = path.read_bytes()
-    damaged = {
-        "its header": bytes([whole[0] ^ 1]) + whole[1:],
-        "cut": whole[:-1],
-        "empty": b"",
+    path = corpus.folder / f"train.de.{array}.npy"
+    content = path.read_bytes()
+    damaged_contents = {
+        "first byte changed": bytes([content[0] ^ 1]) + content[1:],
+        "last byte missing": content[:-1],
+        "empty file": b"",
     }
-    path.write_bytes(damaged[fault])
+    path.write_bytes(damaged_contents[damage])
+
     with pytest.raises(UserError) as error:
         corpus.side("train", "de")
+
     assert str(error.value).startswith(f"{path} is damaged: ")
 
 
 @pytest.mark.parametrize(
-    ("array", "found"),
+    ("array", "description"),
     [
-        (np.zeros((3, 2), np.uint16), r"\(3, 2\) uint16"),
-        (np.zeros(3, np.float32), r"\(3,\) float32"),
-        (np.zeros((), np.uint16), r"\(\) uint16"),
+        pytest.param(np.zeros((3, 2), np.uint16), r"\(3, 2\) uint16", id="matrix"),
+        pytest.param(np.zeros(3, np.float32), r"\(3,\) float32", id="floating-point numbers"),
+        pytest.param(np.zeros((), np.uint16), r"\(\) uint16", id="single number"),
     ],
 )
-def test_an_array_of_another_shape_or_type_is_no_list_of_ids(tmp_path, array, found):
+def test_an_array_of_another_shape_or_type_is_refused(tmp_path, array, description):
     corpus = prepare(tmp_path, SETS).binary
     np.save(corpus.folder / "train.de.ids.npy", array)
-    with pytest.raises(UserError, match=f"expected a list of ids or lengths, but found {found}"):
+
+    message = f"expected a list of ids or lengths, but found {description}"
+    with pytest.raises(UserError, match=message):
         corpus.side("train", "de")
 
 
-def test_an_array_that_is_missing_is_named(tmp_path):
+def test_a_missing_array_is_named(tmp_path):
     corpus = prepare(tmp_path, SETS).binary
-    path = corpus.folder / "train.de.ends.npy"
-    path.unlink()
+    (corpus.folder / "train.de.ends.npy").unlink()
+
     with pytest.raises(UserError, match=r"train\.de\.ends\.npy: no such file; run: make reproduce"):
         corpus.side("train", "de")
 
 
-def test_another_version_is_refused(tmp_path):
+def test_a_corpus_in_another_version_of_the_format_is_refused(tmp_path):
     folder = prepare(tmp_path, SETS).binary.folder
     path = folder / "corpus.json"
-    header = {**json.loads(path.read_text()), "version": 2}
+    header = json.loads(path.read_text())
+    header["version"] = 2
     path.write_text(json.dumps(header))
+
     with pytest.raises(UserError, match="format has version 2, but this bleuprint reads version 1"):
         BinaryCorpus(folder)
 
 
-def test_a_missing_corpus_or_set_is_named(tmp_path):
+def test_a_missing_corpus_is_named(tmp_path):
     with pytest.raises(UserError, match=r"corpus\.json: no such file; run: make reproduce"):
         BinaryCorpus(tmp_path)
+
+
+def test_a_missing_set_is_named_with_the_sets_that_exist(tmp_path):
     corpus = prepare(tmp_path, SETS).binary
+
     with pytest.raises(UserError, match=r"no set 'test\.z'; there are: train, valid, test\.x"):
         corpus.side("test.z", "de")
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
-def test_a_segmentation_with_other_bytes_is_not_used(tmp_path, language):
-    """Merges in another order split words otherwise, with the same vocabulary."""
-    folder = prepare(tmp_path, SETS, units=APART).binary.folder
+def test_a_segmentation_that_was_changed_is_refused(tmp_path, language):
+    """Merges in another order split words otherwise, although the vocabulary is the same."""
+    folder = prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder
     merges = folder / "segmentation" / "codes.de"
-    assert merges.is_file(), sorted(each.name for each in merges.parent.iterdir())
-    first, second, *others = merges.read_text().splitlines(keepends=True)
-    merges.write_text("".join([first, *others, second]))
+    header, first_merge, *other_merges = merges.read_text().splitlines(keepends=True)
+    merges.write_text("".join([header, *other_merges, first_merge]))
+
     with pytest.raises(UserError, match=r"codes\.de is damaged: its SHA-256 is not the one in"):
         BinaryCorpus(folder).segmentation(language)
 
 
-def test_a_file_is_hashed_once(tmp_path, monkeypatch):
-    corpus = BinaryCorpus(prepare(tmp_path, SETS, units=APART).binary.folder)
-    hashed = []
+@pytest.fixture
+def hashed_files(monkeypatch):
+    """The names of the files that are hashed, in order."""
+    names = []
 
-    def counted(path):
-        hashed.append(path.name)
+    def record_and_hash(path):
+        names.append(path.name)
         return sha256_of(path)
 
-    monkeypatch.setattr(binarized, "sha256_of", counted)
+    monkeypatch.setattr(binarized, "sha256_of", record_and_hash)
+    return names
+
+
+def test_only_the_files_of_the_requested_set_are_hashed(tmp_path, hashed_files):
+    corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
+    hashed_files.clear()
+
     corpus.verify("valid")
-    assert sorted(hashed) == [f"valid.{x}.{y}.npy" for x in ("de", "en") for y in ("ends", "ids")]
+
+    assert sorted(hashed_files) == [
+        "valid.de.ends.npy",
+        "valid.de.ids.npy",
+        "valid.en.ends.npy",
+        "valid.en.ids.npy",
+    ]
+
+
+def test_each_file_is_hashed_once_although_the_corpus_is_verified_three_times(
+    tmp_path, hashed_files
+):
+    corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
+    hashed_files.clear()
+
+    corpus.verify("valid")
     corpus.verify()
     corpus.verify()
-    assert len(hashed) == len(set(hashed)) == len(corpus.file_hashes)
+
+    assert len(hashed_files) == len(corpus.file_hashes)
+    assert len(set(hashed_files)) == len(hashed_files)

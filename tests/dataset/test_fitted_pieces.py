@@ -1,4 +1,4 @@
-"""Sizes of vocabularies for small texts, against the limits that SentencePiece itself names."""
+"""The vocabulary of a small text has a size that SentencePiece can learn from it."""
 
 import io
 import re
@@ -16,14 +16,13 @@ from bleuprint.text.tokenizers import Tokenize
 from corpora import write_set
 from params import PARAMS
 
-SIDES = [list(phrasebook.sentences("valid", language)) for language in ("de", "en")]
-PAIRS = [*zip(*SIDES, strict=True)]
-# Each line has characters that no other line has.
-RARE = [(f"{chr(0x4E00 + n)}{chr(0x5E00 + n)} a", f"{chr(0xAC00 + n)} b c") for n in range(150)]
+GERMAN_SENTENCES = list(phrasebook.sentences("valid", "de"))
+ENGLISH_SENTENCES = list(phrasebook.sentences("valid", "en"))
 
 
 @pytest.fixture
 def corpus(tmp_path):
+    """The settings of a corpus with SentencePiece, bytes for unknown characters, no tokenizer."""
     path = tmp_path / "params.yaml"
     path.write_text(PARAMS)
     units = Units(sentencepiece=SentencePiece(byte_fallback=True))
@@ -31,19 +30,13 @@ def corpus(tmp_path):
     return replace(corpus, vocabulary=units, tokenize=Tokenize("none"))
 
 
-def largest_size(lines):
-    """The size that SentencePiece names when it is asked for too many pieces."""
-    with pytest.raises(RuntimeError) as error:
-        train(lines, 100_000)
-    return int(re.search(r"a value <= (\d+)", str(error.value))[1])
-
-
-def train(lines, size):
+def train_sentencepiece(lines, vocab_size):
+    """Train a SentencePiece model with bytes for unknown characters, and return its processor."""
     model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
         model_writer=model,
-        vocab_size=size,
+        vocab_size=vocab_size,
         byte_fallback=True,
         normalization_rule_name="identity",
         pad_id=3,
@@ -53,31 +46,77 @@ def train(lines, size):
     return SentencePieceProcessor(model_proto=model.getvalue())
 
 
-def folder(tmp_path, corpus, pairs):
+def largest_vocab_size(lines):
+    """Return the largest vocabulary of a text, which SentencePiece names if a larger one is asked.
+
+    Args:
+        lines: The sentences of the text.
+    """
+    with pytest.raises(RuntimeError) as error:
+        train_sentencepiece(lines, 100_000)
+    return int(re.search(r"a value <= (\d+)", str(error.value))[1])
+
+
+def write_training_text(tmp_path, corpus, pairs):
+    """Write the training text of a corpus."""
     text = TextFolder(tmp_path, corpus.source, corpus.target)
     write_set(text, "train", pairs)
     return text
 
 
-@pytest.mark.parametrize("count", [80, 500])
-def test_a_small_text_gets_a_share_of_the_pieces_it_has(tmp_path, corpus, count):
-    lines = [*SIDES[0][:count], *SIDES[1][:count]]
-    found = fitted_pieces("own", corpus, folder(tmp_path, corpus, PAIRS[:count]), 30_000)
-    assert found.size == pytest.approx(0.85 * largest_size(lines), abs=1)
-    pieces = train(lines, found.size)
-    for length, side in (
-        (found.source_length, lines[:count]),
-        (found.target_length, lines[count:]),
-    ):
-        assert length == pytest.approx(1 + sum(map(len, pieces.encode(side))) / count, rel=0.02)
+@pytest.mark.parametrize("pair_count", [80, 500])
+def test_a_small_text_gets_85_percent_of_the_largest_vocabulary(tmp_path, corpus, pair_count):
+    german = GERMAN_SENTENCES[:pair_count]
+    english = ENGLISH_SENTENCES[:pair_count]
+    text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))
+
+    fitted = fitted_pieces("own", corpus, text, 30_000)
+
+    assert fitted.size == pytest.approx(0.85 * largest_vocab_size(german + english), abs=1)
 
 
-def test_no_more_than_is_asked_for(tmp_path, corpus):
-    assert fitted_pieces("own", corpus, folder(tmp_path, corpus, PAIRS), 500).size == 500
+def mean_length(processor, sentences):
+    """Return the mean number of pieces of a sentence, EOS included."""
+    piece_counts = [len(pieces) for pieces in processor.encode(sentences)]
+    return 1 + sum(piece_counts) / len(sentences)
 
 
-def test_all_characters_have_room(tmp_path, corpus):
-    found = fitted_pieces("own", corpus, folder(tmp_path, corpus, RARE), 30_000)
-    lines = [side for pair in RARE for side in pair]
-    assert len(train(lines, found.size)) == found.size
-    assert found.size > 256 + 4 + 400
+@pytest.mark.parametrize("pair_count", [80, 500])
+def test_the_mean_lengths_of_both_sides_are_those_in_the_fitted_pieces(
+    tmp_path, corpus, pair_count
+):
+    german = GERMAN_SENTENCES[:pair_count]
+    english = ENGLISH_SENTENCES[:pair_count]
+    text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))
+
+    fitted = fitted_pieces("own", corpus, text, 30_000)
+
+    processor = train_sentencepiece(german + english, fitted.size)
+    assert fitted.source_length == pytest.approx(mean_length(processor, german), rel=0.02)
+    assert fitted.target_length == pytest.approx(mean_length(processor, english), rel=0.02)
+
+
+def test_the_vocabulary_is_not_larger_than_requested(tmp_path, corpus):
+    pairs = zip(GERMAN_SENTENCES, ENGLISH_SENTENCES, strict=True)
+    text = write_training_text(tmp_path, corpus, pairs)
+
+    assert fitted_pieces("own", corpus, text, 500).size == 500
+
+
+def test_the_vocabulary_has_room_for_all_characters(tmp_path, corpus):
+    """SentencePiece refuses a vocabulary with fewer pieces than the text has characters."""
+    # Each pair has three characters that no other pair has.
+    pairs = []
+    for number in range(150):
+        source = f"{chr(0x4E00 + number)}{chr(0x5E00 + number)} a"
+        target = f"{chr(0xAC00 + number)} b c"
+        pairs.append((source, target))
+    text = write_training_text(tmp_path, corpus, pairs)
+
+    fitted = fitted_pieces("own", corpus, text, 30_000)
+
+    lines = [source for source, _ in pairs] + [target for _, target in pairs]
+    assert len(train_sentencepiece(lines, fitted.size)) == fitted.size
+    byte_pieces = 256
+    special_symbols = 4
+    assert fitted.size > byte_pieces + special_symbols + 400

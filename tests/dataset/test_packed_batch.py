@@ -1,6 +1,10 @@
-"""Packed batches: every token where it belongs, in few shapes."""
+"""A packed batch has its sentences one after the other, and few different shapes.
+
+GPUs replay recorded computations, one for each shape, so that padding fills sizes up to a few.
+"""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,56 +15,132 @@ from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 
 
-def drawn(count, seed, longest=30):
-    """Pairs of random ids and lengths."""
-    rng = np.random.default_rng(seed)
-    sides = (
-        [[*rng.integers(4, 90, length).tolist(), EOS] for length in rng.integers(0, longest, count)]
-        for _ in range(2)
-    )
-    return PairIds(*sides)
+def random_sentences(rng, count, max_length):
+    """Return sentences of random ids and lengths, each with EOS."""
+    sentences = []
+    for length in rng.integers(0, max_length, count):
+        sentences.append([*rng.integers(4, 90, length).tolist(), EOS])
+    return sentences
 
 
-def sentences(side):
-    """The sentences of a side, by its offsets, with the positions of their tokens."""
-    bounds = side.offsets.tolist()
-    return [
-        (side.ids[start:end].tolist(), side.positions[start:end].tolist())
-        for start, end in pairwise(bounds)
-    ]
+class UnpackedSentence(NamedTuple):
+    """A sentence of a packed side.
+
+    Attributes:
+        ids: Its tokens.
+        positions: The positions of its tokens, from which positional encodings are computed.
+    """
+
+    ids: list[int]
+    positions: list[int]
 
 
-@pytest.mark.parametrize(("count", "longest"), [(1, 1), (1, 30), (7, 30), (300, 30), (90, 3)])
-def test_each_sentence_is_there_and_the_rest_is_padding(count, longest):
-    pairs = drawn(count, count, longest)
+def unpack(side):
+    """Return the sentences of a packed side, divided by its offsets; padding is at the end."""
+    sentences = []
+    for start, stop in pairwise(side.offsets.tolist()):
+        ids = side.ids[start:stop].tolist()
+        positions = side.positions[start:stop].tolist()
+        sentences.append(UnpackedSentence(ids, positions))
+    return sentences
+
+
+@pytest.fixture(
+    params=[(1, 1), (1, 30), (7, 30), (300, 30), (90, 3)],
+    ids=lambda param: f"{param[0]} pairs of at most {param[1]} tokens",
+)
+def pairs(request):
+    """Sentence pairs of random ids and lengths."""
+    count, max_length = request.param
+    rng = np.random.default_rng(count)
+    source = random_sentences(rng, count, max_length)
+    target = random_sentences(rng, count, max_length)
+    return PairIds(source, target)
+
+
+def test_a_packed_batch_contains_each_source_sentence(pairs):
+    sentences = unpack(PackedBatch.from_ids(pairs).source)
+
+    assert [sentence.ids for sentence in sentences[: len(pairs.source)]] == pairs.source
+
+
+def test_the_labels_of_a_packed_batch_are_the_target_sentences(pairs):
     batch = PackedBatch.from_ids(pairs)
-    source, target = sentences(batch.source), sentences(batch.target)
-    labels = sentences(batch.target._replace(ids=batch.labels))
-    assert [ids for ids, _ in source[:count]] == pairs.source
-    assert [ids for ids, _ in labels[:count]] == pairs.target
-    assert [ids for ids, _ in target[:count]] == [[BOS, *ids[:-1]] for ids in pairs.target]
-    for side in (source, target):
-        assert all(at == list(range(len(ids))) for ids, at in side[:count])
-        assert all(ids and {*ids} == {PAD} and {*at} == {0} for ids, at in side[count:])
-        assert len(side) == len(source) > count
-    for side in (batch.source, batch.target):
-        assert side.offsets[-1] == len(side.ids)
-        assert batch.longest >= side.offsets.diff().max()
-        assert len(side.ids) <= 1.25 * sum(map(len, pairs.source + pairs.target)) + 16
-    assert batch.lengths.tolist() == [list(map(len, pair)) for pair in zip(*pairs, strict=True)]
+
+    labels = unpack(batch.target._replace(ids=batch.labels))
+
+    assert [sentence.ids for sentence in labels[: len(pairs.target)]] == pairs.target
 
 
-def test_a_corpus_has_few_shapes():
+def test_the_targets_of_a_packed_batch_begin_with_bos_and_lack_their_last_token(pairs):
+    sentences = unpack(PackedBatch.from_ids(pairs).target)
+
+    target_ids = [sentence.ids for sentence in sentences[: len(pairs.target)]]
+    assert target_ids == [[BOS, *ids[:-1]] for ids in pairs.target]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_positions_in_a_packed_batch_count_from_0_in_each_sentence(pairs, side):
+    sentences = unpack(getattr(PackedBatch.from_ids(pairs), side))
+
+    for sentence in sentences[: len(pairs.source)]:
+        assert sentence.positions == list(range(len(sentence.ids)))
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_further_sentences_of_a_packed_batch_consist_of_padding(pairs, side):
+    sentences = unpack(getattr(PackedBatch.from_ids(pairs), side))
+
+    padding = sentences[len(pairs.source) :]
+    assert len(padding) > 0
+    for sentence in padding:
+        assert set(sentence.ids) == {PAD}
+        assert set(sentence.positions) == {0}
+
+
+def test_both_sides_of_a_packed_batch_have_equally_many_sentences(pairs):
+    batch = PackedBatch.from_ids(pairs)
+
+    assert len(unpack(batch.source)) == len(unpack(batch.target))
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_the_size_of_a_packed_side_is_limited(pairs, side):
+    batch = PackedBatch.from_ids(pairs)
+    packed_side = getattr(batch, side)
+
+    assert packed_side.offsets[-1] == len(packed_side.ids)
+    assert batch.longest >= packed_side.offsets.diff().max()
+    token_count = sum(map(len, pairs.source + pairs.target))
+    assert len(packed_side.ids) <= 1.25 * token_count + 16
+
+
+def test_a_packed_batch_has_the_lengths_of_its_sentences(pairs):
+    expected = []
+    for source, target in zip(pairs.source, pairs.target, strict=True):
+        expected.append([len(source), len(target)])
+
+    assert PackedBatch.from_ids(pairs).lengths.tolist() == expected
+
+
+def test_the_batches_of_a_corpus_have_few_shapes_and_little_padding():
+    """The lengths are about those of Multi30k."""
     rng = np.random.default_rng(1)
-    source = np.clip(rng.normal(14, 4, 29_000), 4, 45).astype(int)
-    target = np.clip(source + rng.normal(0, 2, len(source)), 3, 45).astype(int)
-    shapes, rows, tokens = set(), 0, 0
+    source_lengths = np.clip(rng.normal(14, 4, 29_000), 4, 45).astype(int)
+    target_lengths = np.clip(source_lengths + rng.normal(0, 2, 29_000), 3, 45).astype(int)
+
+    shapes = set()
+    packed_tokens = 0
+    tokens = 0
     for epoch in range(3):
-        for batch in plan_epoch(source, target, 4096, 1, epoch):
-            pairs = PairIds(*([[EOS] * n for n in of[batch]] for of in (source, target)))
-            packed = PackedBatch.from_ids(pairs)
-            shapes.add(packed.shape)
-            rows += len(packed.source.ids) + len(packed.target.ids)
-            tokens += packed.lengths.sum()
-    assert len(shapes) < 100  # fewer than graphs that are kept
-    assert rows < 1.05 * tokens
+        batches = plan_epoch(source_lengths, target_lengths, max_tokens=4096, seed=1, epoch=epoch)
+        for rows in batches:
+            source = [[EOS] * length for length in source_lengths[rows]]
+            target = [[EOS] * length for length in target_lengths[rows]]
+            batch = PackedBatch.from_ids(PairIds(source, target))
+            shapes.add(batch.shape)
+            packed_tokens += len(batch.source.ids) + len(batch.target.ids)
+            tokens += batch.lengths.sum()
+
+    assert len(shapes) < 100  # Fewer than the graphs that are kept.
+    assert packed_tokens < 1.05 * tokens

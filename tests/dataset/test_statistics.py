@@ -1,4 +1,4 @@
-"""Statistics of a corpus against counts made sentence by sentence."""
+"""The statistics of a corpus equal counts that are made sentence by sentence."""
 
 import pytest
 
@@ -11,80 +11,121 @@ from bleuprint.text.parallel import read_lines
 from corpora import PAIRS
 from prepared import prepare
 
-SETS = {
-    "train": [*PAIRS[:4], *((f"Na ja {n}.", f"Oh well {n}.") for n in range(120))],
-    "valid": [("Ein Qualm.", "")],
-    "test.x": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
-}
-JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0))
-APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0))
+JOINT_BPE = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0))
+SEPARATE_BPE = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0))
+JOINT_WORDS = Units(words=Words(joint=True, max_size=1000, min_count=2))
 
 
-def by_hand(made, name, language):
-    """What a side should have, computed from each word's own tokens."""
-    segmentation = made.binary.segmentation(language)
-    known = set(segmentation.vocabulary.tokens) - set(SPECIALS)
-    lines = list(read_lines(made.root / "tokens" / f"{name}.{language}"))
-    words = [line.split() for line in lines]
-    tokens = [[segmentation.segment([word]) for word in line] for line in words]
+def small_sets():
+    """Return a training text, a validation set with an empty side, and a test set.
+
+    The test set contains words whose characters are not all in the training text.
+    """
+    train = list(PAIRS[:4])
+    for number in range(120):
+        train.append((f"Na ja {number}.", f"Oh well {number}."))
     return {
-        "sentences": len(lines),
-        "words": sum(map(len, words)),
-        "unsplit": sum(len(word) == 1 for line in tokens for word in line),
-        "tokens": sum(len(word) for line in tokens for word in line),
-        "unk": sum(token not in known for line in tokens for word in line for token in word),
-        "max_tokens": max(sum(map(len, line)) for line in tokens),
+        "train": train,
+        "valid": [("Ein Qualm.", "")],
+        "test.x": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
     }
 
 
-@pytest.mark.parametrize("units", [JOINT, APART, Units(words=Words(True, 1000, 2))])
-@pytest.mark.parametrize("at_once", [1, 2, 1 << 16])
-def test_counts_equal_those_of_words_segmented_one_by_one(tmp_path, monkeypatch, units, at_once):
-    monkeypatch.setattr(statistics, "_BLOCK_SENTENCES", at_once)
-    made = prepare(tmp_path, SETS, units=units)
-    found = CorpusStatistics.from_corpus(made.binary)
-    assert list(found.sets) == ["train", "valid", "test.x"]
-    assert found.joint == units.joint
-    compared = 0
-    for name, sides in found.sets.items():
+def count_word_by_word(outputs, set_name, language):
+    """Return the statistics of one side of a set, computed from the subwords of each word.
+
+    Args:
+        outputs: The prepared corpus.
+        set_name: The name of the set.
+        language: The language of the side.
+    """
+    segmentation = outputs.binary.segmentation(language)
+    known_subwords = set(segmentation.vocabulary.tokens) - set(SPECIALS)
+    counts = {"sentences": 0, "words": 0, "unsplit": 0, "tokens": 0, "unk": 0, "max_tokens": 0}
+    for line in read_lines(outputs.root / "tokens" / f"{set_name}.{language}"):
+        tokens_in_sentence = 0
+        for word in line.split():
+            subwords = segmentation.segment([word])
+            counts["words"] += 1
+            counts["unsplit"] += len(subwords) == 1
+            counts["unk"] += sum(subword not in known_subwords for subword in subwords)
+            tokens_in_sentence += len(subwords)
+        counts["sentences"] += 1
+        counts["tokens"] += tokens_in_sentence
+        counts["max_tokens"] = max(counts["max_tokens"], tokens_in_sentence)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "units",
+    [JOINT_BPE, SEPARATE_BPE, JOINT_WORDS],
+    ids=["joint BPE", "separate BPE", "joint words"],
+)
+@pytest.mark.parametrize("sentences_at_once", [1, 2, 1 << 16])
+def test_statistics_equal_counts_word_by_word(tmp_path, monkeypatch, units, sentences_at_once):
+    monkeypatch.setattr(statistics, "_BLOCK_SENTENCES", sentences_at_once)
+    outputs = prepare(tmp_path, small_sets(), units=units)
+
+    corpus_statistics = CorpusStatistics.from_corpus(outputs.binary)
+
+    assert list(corpus_statistics.sets) == ["train", "valid", "test.x"]
+    assert corpus_statistics.joint == units.joint
+    sides_with_equal_words = 0
+    for set_name, sides in corpus_statistics.sets.items():
         for language, side in sides.items():
-            expected = by_hand(made, name, language)
-            for key in ("sentences", "tokens", "max_tokens", "unk"):
-                assert getattr(side, key) == expected[key]
-            if units.words or not side.unk:  # else it is a word, wherever it stands
+            expected = count_word_by_word(outputs, set_name, language)
+            assert side.sentences == expected["sentences"]
+            assert side.tokens == expected["tokens"]
+            assert side.max_tokens == expected["max_tokens"]
+            assert side.unk == expected["unk"]
+            # An unknown subword counts as a word, so that other sides may have more words.
+            if units.words or side.unk == 0:
                 assert vars(side) == expected
-                compared += 1
-    assert compared >= 3
+                sides_with_equal_words += 1
+    assert sides_with_equal_words >= 3
 
 
-def test_vocabularies_and_their_rare_tokens(tmp_path):
-    made = prepare(tmp_path, SETS, units=JOINT)
-    counts = [count for _, count in made.binary.segmentation("de").vocabulary.counts[4:]]
-    found = CorpusStatistics.from_corpus(made.binary).vocabularies
-    assert found["de"] == found["en"]
-    assert (found["de"].size, found["de"].below_10) == (len(counts), sum(n < 10 for n in counts))
-    assert 0 < found["de"].below_10 < found["de"].size
+def test_the_statistics_of_a_joint_vocabulary_count_its_tokens_and_the_rare_ones(tmp_path):
+    outputs = prepare(tmp_path, small_sets(), units=JOINT_BPE)
+
+    vocabularies = CorpusStatistics.from_corpus(outputs.binary).vocabularies
+
+    counts_with_specials = outputs.binary.segmentation("de").vocabulary.counts
+    counts = [count for _, count in counts_with_specials[len(SPECIALS) :]]
+    assert vocabularies["de"].size == len(counts)
+    assert vocabularies["de"].below_10 == sum(count < 10 for count in counts)
+    assert 0 < vocabularies["de"].below_10 < vocabularies["de"].size
+    assert vocabularies["en"] == vocabularies["de"]
 
 
-def test_it_is_read_as_it_was_written(tmp_path):
-    prepare(tmp_path, SETS)
-    written = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
-    written.write(tmp_path / "statistics.json")
-    assert CorpusStatistics.read(tmp_path / "statistics.json") == written
+def test_written_statistics_are_read_back(tmp_path):
+    prepare(tmp_path, small_sets())
+    corpus_statistics = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
+
+    corpus_statistics.write(tmp_path / "statistics.json")
+
+    assert CorpusStatistics.read(tmp_path / "statistics.json") == corpus_statistics
 
 
-def test_an_unknown_token_is_a_word_of_its_own(tmp_path):
-    made = prepare(tmp_path, SETS, units=APART)
-    side = CorpusStatistics.from_corpus(made.binary).sets["test.x"]["de"]
-    tokens = made.binary.segmentation("de").vocabulary.tokens
-    words = unsplit = 0
-    for ids in made.binary.side("test.x", "de"):
-        size = 0
-        for token in ids.tolist()[:-1]:  # the last one is EOS
-            size += 1
-            if not tokens[token].endswith("@@"):
+def test_an_unknown_token_counts_as_a_word(tmp_path):
+    """The id of an unknown token does not tell whether its subword ended with @@."""
+    outputs = prepare(tmp_path, small_sets(), units=SEPARATE_BPE)
+
+    side = CorpusStatistics.from_corpus(outputs.binary).sets["test.x"]["de"]
+
+    tokens = outputs.binary.segmentation("de").vocabulary.tokens
+    words = 0
+    unsplit_words = 0
+    for ids in outputs.binary.side("test.x", "de"):
+        subwords_of_word = 0
+        ids_without_eos = ids.tolist()[:-1]
+        for token_id in ids_without_eos:
+            subwords_of_word += 1
+            ends_word = not tokens[token_id].endswith("@@")
+            if ends_word:
                 words += 1
-                unsplit += size == 1
-                size = 0
+                unsplit_words += subwords_of_word == 1
+                subwords_of_word = 0
     assert side.unk > 0
-    assert (side.words, side.unsplit) == (words, unsplit)
+    assert side.words == words
+    assert side.unsplit == unsplit_words
