@@ -91,12 +91,12 @@ WRONG_RESPONSES = [
     ),
     pytest.param(
         status(200, b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'),
-        "a web page came in",
+        "the host sent a web page",
         id="xhtml",
     ),
     pytest.param(
         status(200, b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'),
-        "a web page came in",
+        "the host sent a web page",
         id="error of a store",
     ),
     # Its Content-Length is that of the bytes that are sent, so only the other file shows it.
