@@ -35,6 +35,12 @@ _SUSPECT_PREFIXES = ("LD_", "GLIBC_TUNABLES", "TORCH", "PYTORCH", *LIBRARY_PREFI
 PROBE_DIGESTS = {
     "2.13.0+cpu": "a2a04483556f03b3b557c1e0f14dbb6e1485d01f5c944e2e14ce853ed0cbd858",
 }
+# The sizes of the test computation.
+_PROBE_ROWS = 640
+_PROBE_WIDTH = 96
+_PROBE_INNER_WIDTH = 200
+_PROBE_HEADS = 4
+_PROBE_SENTENCE_LENGTH = 40
 
 
 def library_variables(environment: Mapping[str, str]) -> set[str]:
@@ -151,13 +157,8 @@ def _probe_results() -> Iterator["Tensor"]:
     import torch
     from torch.nn import functional
 
-    rows = 640
-    width = 96
-    inner_width = 200
-    heads = 4
-    sentence_length = 40
-    x = torch.randn(rows, width, requires_grad=True)
-    weight = torch.randn(inner_width, width)
+    x = torch.randn(_PROBE_ROWS, _PROBE_WIDTH, requires_grad=True)
+    weight = torch.randn(_PROBE_INNER_WIDTH, _PROBE_WIDTH)
     # A product of matrices by the library oneDNN, if this build of torch has it.
     if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         yield torch.ops.mkldnn._linear_pointwise(x.detach(), weight, None, "none", [], "")
@@ -173,23 +174,8 @@ def _probe_results() -> Iterator["Tensor"]:
     yield torch.sin(hidden_values)
     yield torch.cos(hidden_values)
 
-    # The loss of a classification.
-    scale = torch.ones(inner_width)
-    shift = torch.zeros(inner_width)
-    normalized = functional.layer_norm(hidden, (inner_width,), scale, shift)
-    dropped = functional.dropout(normalized, 0.1)
-    labels = torch.randint(inner_width, (rows,))
-    loss = functional.cross_entropy(dropped, labels, reduction="sum", label_smoothing=0.1)
-
-    # Attention, by torch's own function and by products of batches.
-    sentences = x.view(rows // sentence_length, sentence_length, heads, -1).transpose(1, 2)
-    query, key, value = sentences.unbind(0)[:3]
-    attended = functional.scaled_dot_product_attention(query[None], key[None], value[None])
-    # The same view of x is written three times. If one view were shared, torch would sum the parts
-    # of the gradient of x in another order, and the known hash would change.
-    logits = torch.bmm(x.view(heads, -1, width), x.view(heads, -1, width).transpose(1, 2))
-    weights = logits.mul(width**-0.5).softmax(-1)
-    mixed = torch.bmm(weights, x.view(heads, -1, width))
+    labels, loss = _probe_loss(hidden)
+    attended, logits, mixed = _probe_attention(x)
 
     # Gradients, and what optimizers and search do with numbers.
     total = loss + attended.square().sum() + mixed.square().sum() + x.exp().mean()
@@ -197,4 +183,55 @@ def _probe_results() -> Iterator["Tensor"]:
     yield from (loss, attended, logits, mixed, total, gradient)
     yield gradient.norm()
     yield hidden_values.topk(8).values
-    yield torch.zeros(inner_width, width).index_add_(0, labels, x.detach())
+    yield torch.zeros(_PROBE_INNER_WIDTH, _PROBE_WIDTH).index_add_(0, labels, x.detach())
+
+
+def _probe_loss(hidden: "Tensor") -> tuple["Tensor", "Tensor"]:
+    """Compute the loss of a classification, with layer norm, dropout and label smoothing.
+
+    Args:
+        hidden: The inputs of the classification, (rows, classes).
+
+    Returns:
+        Random labels, (rows,), and the loss, a single number.
+    """
+    import torch
+    from torch.nn import functional
+
+    classes = hidden.size(1)
+    scale = torch.ones(classes)
+    shift = torch.zeros(classes)
+    normalized = functional.layer_norm(hidden, (classes,), scale, shift)
+    dropped = functional.dropout(normalized, 0.1)
+    labels = torch.randint(classes, (len(hidden),))
+    loss = functional.cross_entropy(dropped, labels, reduction="sum", label_smoothing=0.1)
+    return labels, loss
+
+
+def _probe_attention(x: "Tensor") -> tuple["Tensor", "Tensor", "Tensor"]:
+    """Compute attention twice: by torch's own function, and by products of batches of matrices.
+
+    Args:
+        x: Random numbers, (rows, width), of which queries, keys and values are made.
+
+    Returns:
+        The output of torch's function; the scores before the softmax, and the output, of the
+        attention by products.
+    """
+    import torch
+    from torch.nn import functional
+
+    rows, width = x.shape
+    sentences = x.view(
+        rows // _PROBE_SENTENCE_LENGTH, _PROBE_SENTENCE_LENGTH, _PROBE_HEADS, -1
+    ).transpose(1, 2)
+    query, key, value = sentences.unbind(0)[:3]
+    attended = functional.scaled_dot_product_attention(query[None], key[None], value[None])
+    # The same view of x is written three times. If one view were shared, torch would sum the parts
+    # of the gradient of x in another order, and the known hash would change.
+    logits = torch.bmm(
+        x.view(_PROBE_HEADS, -1, width), x.view(_PROBE_HEADS, -1, width).transpose(1, 2)
+    )
+    weights = logits.mul(width**-0.5).softmax(-1)
+    mixed = torch.bmm(weights, x.view(_PROBE_HEADS, -1, width))
+    return attended, logits, mixed

@@ -47,23 +47,40 @@ def map_parts(
     first_parts = list(islice(remaining_parts, _MIN_PARTS_FOR_POOL))
     all_parts = chain(first_parts, remaining_parts)
     if workers == 1 or len(first_parts) < _MIN_PARTS_FOR_POOL:
-        yield from map(prepare(), all_parts)
-        return
+        function = prepare()
+        yield from map(function, all_parts)
+    else:
+        yield from _map_in_pool(prepare, all_parts, workers)
+
+
+def _map_in_pool(
+    prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
+) -> Generator[R, None, None]:
+    """Apply a function to each part in a pool of processes, and yield the results in order.
+
+    Args:
+        prepare: A function that returns the function to apply; it is called once in each process.
+        parts: The parts of the work.
+        workers: The number of processes.
+
+    Raises:
+        UserError: A process was killed.
+    """
+    # Results that are not yielded yet, oldest first; some are still being computed.
     results: deque[Future[R]] = deque()
     # Processes that other code has started, and that must not be killed with the workers.
     earlier_children = set(active_children())
     # Fork is the fastest way to start a process. But it copies locks that the threads of torch hold
     # at that moment, and the copy would wait for them for ever.
     start_method = "forkserver" if "torch" in sys.modules else "fork"
-    context = get_context(start_method)
     with ProcessPoolExecutor(
         max_workers=workers,
-        mp_context=context,
+        mp_context=get_context(start_method),
         initializer=_initialize_worker,
         initargs=(prepare,),
     ) as pool:
         try:
-            for part in all_parts:
+            for part in parts:
                 results.append(pool.submit(_process_part, part))
                 if len(results) > _PENDING_PARTS_PER_WORKER * workers:
                     yield results.popleft().result()

@@ -129,12 +129,30 @@ def _describe_wrong_byte(
         next_lines: The lines after this one.
         non_ascii_lines: How many lines before this one are UTF-8 with characters beyond ASCII.
     """
-    line = error.object
+    if error.reason == "unexpected end of data":
+        advice = "Is the file cut short?"
+    else:
+        advice = _advice_on_conversion(error, next_lines, non_ascii_lines)
+    byte = f"byte {error.start + 1} of the line is {error.object[error.start]:#04x}"
+    return UserError(f"{file}:{number}: {byte}: not UTF-8. {advice}")
+
+
+def _advice_on_conversion(
+    error: UnicodeDecodeError, next_lines: Iterable[bytes], non_ascii_lines: int
+) -> str:
+    """Return how the line reads in CP1252, and whether to convert the whole file or only lines.
+
+    If other lines are UTF-8 already, converting the whole file would destroy them. Lines of ASCII
+    are the same in both encodings.
+
+    Args:
+        error: Python's error, which has the line and the position of the byte.
+        next_lines: The lines after this one.
+        non_ascii_lines: How many lines before this one are UTF-8 with characters beyond ASCII.
+    """
     first_shown = max(0, error.start - _SHOWN_BYTES)
-    shown_bytes = line[first_shown : error.start + _SHOWN_BYTES].strip()
+    shown_bytes = error.object[first_shown : error.start + _SHOWN_BYTES].strip()
     as_cp1252 = repr(shown_bytes.decode("cp1252", "replace"))
-    # If other lines are UTF-8 already, converting the whole file would destroy them. Lines of ASCII
-    # are the same in both encodings.
     valid_lines = non_ascii_lines
     invalid_lines = 1
     for next_line in next_lines:
@@ -143,20 +161,13 @@ def _describe_wrong_byte(
                 valid_lines += 1
             else:
                 invalid_lines += 1
-    if error.reason == "unexpected end of data":
-        hint = "Is the file cut short?"
-    elif valid_lines > 0:
-        hint = (
+    if valid_lines > 0:
+        return (
             f"As CP1252 the line reads {as_cp1252}. Convert only the lines that are not UTF-8 "
             f"(there are {invalid_lines}): other lines of the file are UTF-8 already"
         )
-    else:
-        command = _conversion_command("CP1252")
-        hint = (
-            f"As CP1252 the line reads {as_cp1252}. If that is right, convert the file: {command}"
-        )
-    byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
-    return UserError(f"{file}:{number}: {byte}: not UTF-8. {hint}")
+    command = _conversion_command("CP1252")
+    return f"As CP1252 the line reads {as_cp1252}. If that is right, convert the file: {command}"
 
 
 def _is_utf8(line: bytes) -> bool:
