@@ -194,15 +194,19 @@ def forward_backward(
         reversed_scorer: The same for both documents read from their ends.
         certain: Pairs of single sentences with a greater probability are returned, such as 0.9.
         improbable: Cells with a greater probability are returned, such as 1e-6.
+
+    Returns:
+        The certain pairs; the cells that are not improbable; and how probable the edges of the band
+        are, which shows if the band is too narrow.
     """
-    # In the order of the reversed documents: the last item belongs to the first row.
+    # From the last row of cells to the first one, since the documents are reversed.
     backward_scores = []
     for reversed_row in _search(band.reversed, reversed_scorer, combine=np.logaddexp):
         backward_scores.append(reversed_row.scores[::-1])
-    total = backward_scores[-1][0]
+    total = backward_scores[-1][0]  # All paths from the first cell.
     row_count = len(backward_scores)
     columns = int(band.stops[-1])
-    # For rows without a probable cell, the first column is after all, the last before all.
+    # The first and the last probable column of each row. The values here are for a row without any.
     first_probable = np.full(row_count, columns)
     last_probable = np.full(row_count, -1)
     pairs = []
@@ -220,9 +224,10 @@ def forward_backward(
         at_edge = max(at_edge, _edge_maximum(probabilities, has_left_edge, has_right_edge))
         log_probabilities = row.one_to_one_scores + backward - total
         for offset in np.flatnonzero(log_probabilities > np.log(certain)).tolist():
-            # The bead that ends in the cell (i, j) contains the sentences i - 1 and j - 1.
+            # The pair that ends in the cell (i, j) consists of the sentences i - 1 and j - 1.
             pairs.append((row_index - 1, start + offset - 1))
-    return Posteriors(pairs, _probable_band(first_probable, last_probable, columns), at_edge)
+    probable_band = _probable_band(first_probable, last_probable, columns)
+    return Posteriors(pairs, probable_band, at_edge)
 
 
 def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bool) -> float:
@@ -324,10 +329,12 @@ def _search_row(
     """
     start = int(band.starts[row_index])
     width = int(band.stops[row_index]) - start
-    sizes_with_source = BEAD_SIZES[:-1]
+    sizes_with_source = BEAD_SIZES[:-1]  # The last size is 0-1.
+    # The score of the paths to each cell whose last bead has a certain size.
     by_last_bead = np.full((len(sizes_with_source), width), -np.inf)
     for size_index, (source_count, target_count) in enumerate(sizes_with_source):
         if source_count <= row_index:
+            # The cells where such a bead begins are in an earlier row, further to the left.
             origin_start = int(band.starts[row_index - source_count])
             origin_scores = _shifted(
                 earlier_scores[-source_count],
