@@ -144,8 +144,25 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
     system = settings.system_on(arguments.system, arguments.corpus)
     seed = settings.seeds[0] if arguments.seed is None else arguments.seed
     run = Run(arguments.system, arguments.corpus, seed)
+    _refuse_untrained(run, settings)
+    if _has_other_settings(run, system):
+        message = (
+            f"{run}: trained with other settings than params.yaml has now. To train it again: make "
+            "reproduce"
+        )
+        print_message(message, "note")
+    return run
+
+
+def _refuse_untrained(run: Run, settings: Settings) -> None:
+    """Raise UserError if there is no model of a run, or no average of its checkpoints.
+
+    Args:
+        run: The run: a system that is trained on a corpus with one seed.
+        settings: The settings in params.yaml, which may not have this seed at all.
+    """
     if not run.models_folder.exists():
-        settings.check_seed(seed)
+        settings.check_seed(run.seed)  # Raises UserError if params.yaml has no such seed.
         raise UserError(
             f"{run.models_folder}: there is no trained model for {run}. Train it: make reproduce. "
             "Or download it: dvc pull"
@@ -156,13 +173,6 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
             f"{averaged_folder}: the checkpoints of {run} are not averaged. Average them: make "
             "reproduce. Or download the average: dvc pull"
         )
-    if _has_other_settings(run, system):
-        message = (
-            f"{run}: trained with other settings than params.yaml has now. To train it again: make "
-            "reproduce"
-        )
-        print_message(message, "note")
-    return run
 
 
 def _has_other_settings(run: Run, system: System) -> bool:

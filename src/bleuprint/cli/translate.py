@@ -66,10 +66,7 @@ def _translate(arguments: argparse.Namespace) -> None:
         for block in translate_lines(translator, arguments.files, outputs_per_line):
             for line_location, translated in block:
                 notes.add(line_location, translated)
-                if arguments.n_best is None:
-                    _write_line(translated.translations[0].text)
-                else:
-                    _write_n_best(line_number, translated, arguments.n_best)
+                _write_translations(line_number, translated, arguments.n_best)
                 if arguments.alignment:
                     print(translator.alignment(translated), file=alignment_file)
                 line_number += 1
@@ -79,8 +76,26 @@ def _translate(arguments: argparse.Namespace) -> None:
     notes.print_summary()
 
 
+def _write_translations(line_number: int, translated: "Translated", n_best: int | None) -> None:
+    """Write the translation of a line, or its N best translations in the form of --n-best.
+
+    That form is LINE ||| TEXT ||| SCORE, best first.
+
+    Args:
+        line_number: The number of the line, counted from 0.
+        translated: The line with its translations.
+        n_best: How many translations to write at most; None writes only the text of the best.
+    """
+    if n_best is None:
+        _write_line(translated.translations[0].text)
+        return
+    for translation in translated.translations[:n_best]:
+        score = f"{translation.score:.6f}"
+        _write_line(join_fields(str(line_number), translation.text, score))
+
+
 def _write_line(text: str) -> None:
-    """Write a line of translation to standard output.
+    """Write a line to standard output.
 
     Control characters are kept in a file or pipe. A terminal would obey them, so that there they
     are shown as escapes.
@@ -89,19 +104,6 @@ def _write_line(text: str) -> None:
         print_escaped(text)
     else:
         print(text)
-
-
-def _write_n_best(line_number: int, translated: "Translated", limit: int) -> None:
-    """Write the best translations of a line in the form LINE ||| TEXT ||| SCORE, best first.
-
-    Args:
-        line_number: The number of the line, counted from 0.
-        translated: The line with its translations.
-        limit: How many translations to write at most.
-    """
-    for translation in translated.translations[:limit]:
-        score = f"{translation.score:.6f}"
-        _write_line(join_fields(str(line_number), translation.text, score))
 
 
 class _LineNotes:

@@ -64,18 +64,26 @@ def gpu_count() -> int:
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if caught_warnings and count == 0:
         # With an old or broken driver, torch warns and finds no GPU.
-        warning = str(caught_warnings[0].message)
-        reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
-        raise UserError(
-            f"{socket.gethostname()}: {reason}; this PyTorch is built for CUDA "
-            f"{torch.version.cuda}: update the driver, or {ON_CPUS}"
-        )
+        raise _unusable_driver(str(caught_warnings[0].message))
     if named_count > count:
         such_gpus = counted(count, "such GPU")
         raise UserError(
             f"CUDA_VISIBLE_DEVICES is {visible_devices!r}, but PyTorch finds {such_gpus}; {ON_CPUS}"
         )
     return count
+
+
+def _unusable_driver(warning: str) -> UserError:
+    """Return the error that PyTorch cannot use the driver of the GPUs.
+
+    Args:
+        warning: The warning of PyTorch. Its first sentence is the reason, and advice follows.
+    """
+    reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
+    return UserError(
+        f"{socket.gethostname()}: {reason}; this PyTorch is built for CUDA "
+        f"{torch.version.cuda}: update the driver, or {ON_CPUS}"
+    )
 
 
 def _named_gpu_count(visible_devices: str) -> int:

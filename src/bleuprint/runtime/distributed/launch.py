@@ -165,26 +165,41 @@ def launch_local_processes(count: int) -> NoReturn:
     # torch's launcher would log a long report of its own about a failure.
     logging.disable()
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
-        config = LaunchConfig(
-            min_nodes=1,
-            max_nodes=1,
-            nproc_per_node=count,
-            run_id="bleuprint",
-            rdzv_backend="static",
-            rdzv_endpoint=f"{_LOOPBACK}:{store.port}",
-            rdzv_configs={"rank": 0},
-            local_addr=_LOOPBACK,
-            max_restarts=0,
-            logs_specs=DefaultLogsSpecs(log_dir=logs),
-            shutdown_timeout=environment.timeout_seconds(),
-        )
+        config = _launch_config(count, store.port, logs)
+        run_processes = elastic_launch(config, sys.executable)
         try:
-            elastic_launch(config, sys.executable)(*sys.orig_argv[1:])
+            run_processes(*sys.orig_argv[1:])
         except ChildFailedError as error:
             _exit_as_first(_ends_after_failure(error.failures, count))
         except SignalException as error:
             _exit_as_first(_ends_after_signal(error.sigval, Path(logs)))
     sys.exit(0)
+
+
+def _launch_config(count: int, port: int, logs: str) -> LaunchConfig:
+    """Return the settings of torch's elastic launcher for processes on this machine.
+
+    The launcher could also restart failed processes and use several machines, which is switched
+    off.
+
+    Args:
+        count: The number of processes.
+        port: The port of the key-value store at which the processes find one another.
+        logs: The folder in which each process may write how it ended.
+    """
+    return LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=count,
+        run_id="bleuprint",
+        rdzv_backend="static",
+        rdzv_endpoint=f"{_LOOPBACK}:{port}",
+        rdzv_configs={"rank": 0},
+        local_addr=_LOOPBACK,
+        max_restarts=0,
+        logs_specs=DefaultLogsSpecs(log_dir=logs),
+        shutdown_timeout=environment.timeout_seconds(),
+    )
 
 
 def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list[ProcessEnd]:
@@ -306,20 +321,6 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
         nodes: The number of nodes (machines) of the job.
         count: The number of processes on each node.
     """
-    command = [
-        "srun",
-        # This process may itself run in a step of the job that holds all its resources.
-        "--overlap",
-        f"--nodes={nodes}",
-        f"--ntasks={nodes * count}",
-        f"--ntasks-per-node={count}",
-        # A process that still saves its state must not be killed when another one has ended.
-        "--kill-on-bad-exit=0",
-        "--cpu-bind=none",
-        "--export=ALL",
-        sys.executable,
-        *sys.orig_argv[1:],
-    ]
     received_signals: list[int] = []
 
     def remember_signal(number: int, _: object) -> None:
@@ -331,7 +332,9 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     # A terminal sends Ctrl-C to all processes of its session. srun starts a session of its own, so
     # that it does not receive Ctrl-C itself.
     step_environment = {**os.environ, _SRUN_VARIABLE: "1"}
-    step = subprocess.Popen(command, env=step_environment, start_new_session=True)
+    step = subprocess.Popen(
+        _srun_command(nodes, count), env=step_environment, start_new_session=True
+    )
     while step.poll() is None:
         time.sleep(POLL_SECONDS)
         if received_signals:
@@ -341,3 +344,27 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
         # A signal ended srun. As in a shell, the exit status is 128 plus the signal's number.
         sys.exit(128 - step.returncode)
     sys.exit(step.returncode)
+
+
+def _srun_command(nodes: int, count: int) -> list[str]:
+    """Return the command by which SLURM runs this program on the nodes of a job.
+
+    Args:
+        nodes: The number of nodes (machines) of the job.
+        count: The number of processes on each node.
+    """
+    return [
+        "srun",
+        # This process may itself run in a step of the job that holds all its resources.
+        "--overlap",
+        f"--nodes={nodes}",
+        f"--ntasks={nodes * count}",
+        f"--ntasks-per-node={count}",
+        # A process that still saves its state must not be killed when another one has ended.
+        "--kill-on-bad-exit=0",
+        # Each process may use all cores of its node.
+        "--cpu-bind=none",
+        "--export=ALL",
+        sys.executable,
+        *sys.orig_argv[1:],
+    ]
