@@ -148,27 +148,36 @@ def _file_of_standard_output() -> str:
 def describe_memory() -> str:
     """Describe how much memory the running stage needs and how much this process can have.
 
-    The limits of the process (ulimit) and of its container or cluster job are named, too.
+    If memory is so short that not even this can be found out, the text says so.
     """
     try:
-        # Imported here, because it is hardly ever needed and all stages import this module.
-        import psutil
-
-        memory = psutil.virtual_memory()
-        total = format_bytes(memory.total)
-        available = format_bytes(memory.available)
-        description = f"this machine has {total}, {available} of it free"
-        process_limit, _hard_limit = resource.getrlimit(resource.RLIMIT_AS)
-        if process_limit != resource.RLIM_INFINITY:
-            description += f", and this process may use {format_bytes(process_limit)} (ulimit -v)"
-        # Without a limit, the file contains the word "max".
-        with suppress(OSError, ValueError):
-            group_limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-            description += f", and this container or job may use {format_bytes(group_limit)}"
+        description = _memory_of_machine()
     except (MemoryError, OSError):
         return "this process can have no more"
     if needed_memory_gb:
         return f"dvc.yaml counts on {needed_memory_gb:g} GB for this stage; {description}"
+    return description
+
+
+def _memory_of_machine() -> str:
+    """Describe the memory of this machine, and the limits for this process.
+
+    A process can have a limit of its own (`ulimit -v`), and its container or cluster job another.
+    """
+    # Imported here, because it is hardly ever needed and all stages import this module.
+    import psutil
+
+    memory = psutil.virtual_memory()
+    total = format_bytes(memory.total)
+    available = format_bytes(memory.available)
+    description = f"this machine has {total}, {available} of it free"
+    process_limit, _hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    if process_limit != resource.RLIM_INFINITY:
+        description += f", and this process may use {format_bytes(process_limit)} (ulimit -v)"
+    # Without a limit, the file contains the word "max".
+    with suppress(OSError, ValueError):
+        group_limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        description += f", and this container or job may use {format_bytes(group_limit)}"
     return description
 
 
