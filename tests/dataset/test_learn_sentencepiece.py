@@ -1,6 +1,7 @@
-"""SentencePiece's models: pieces and ids of the package itself, the same bytes, exact text."""
+"""SentencePiece vocabularies: pieces and ids equal the package's, and any text is read back."""
 
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from bleuprint.dataset import learn_sentencepiece
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize
@@ -19,9 +20,8 @@ from corpora import PAIRS, TORTURE, write_set
 from prepared import prepare
 from trainings import toy_pairs
 
-MODELS = ["unigram", "bpe"]
-NONE = Tokenize("none", lowercase=False, hyphens=False, escape=False)
-ODD = [
+# Lines that contain names of special symbols and bytes, marks of word starts, and rare scripts.
+ODD_LINES = [
     "<s> </s> <pad> <unk>",
     "<0x41> \u2585",
     "▁",
@@ -31,177 +31,335 @@ ODD = [
 ]
 
 
-def pieces(model="unigram", size=90, joint=True, byte=False):
-    return Units(sentencepiece=SentencePiece(model, size, joint, byte))
+def sentencepiece_units(model="unigram", vocab_size=90, joint=True, byte_fallback=False):
+    """Return the settings of a SentencePiece vocabulary."""
+    return Units(sentencepiece=SentencePiece(model, vocab_size, joint, byte_fallback))
 
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
+    """A training text of toy sentences, an empty pair and ODD_LINES on both sides."""
     folder = TextFolder(tmp_path_factory.mktemp("tokens"), "de", "en")
-    write_set(folder, "train", [*PAIRS, *toy_pairs(300, 1), ("", ""), *((odd, odd) for odd in ODD)])
+    odd_pairs = [(line, line) for line in ODD_LINES]
+    write_set(folder, "train", [*PAIRS, *toy_pairs(300, 1), ("", ""), *odd_pairs])
     return folder
 
 
 def learn(tokens, folder, units, workers=1):
+    """Learn vocabularies, and return the segmentations of German and English."""
     learn_segmentation("c", units, tokens, folder, workers)
     return [Segmentation.read(folder, language) for language in ("de", "en")]
 
 
-def lines(tokens, language):
+def training_lines(tokens, language):
+    """Return the lines of one side of the training text."""
     return (tokens.path / f"train.{language}").read_text().split("\n")[:-1]
 
 
-def test_a_vocabulary_without_words_is_refused(tokens, tmp_path):
+def test_a_min_count_that_no_word_reaches_is_refused(tokens, tmp_path):
+    units = Units(words=Words(joint=False, max_size=100, min_count=9999))
+
     with pytest.raises(
         UserError, match=r"^corpora\.c\..*min_count is 9999, but no word occurs that often"
     ):
-        learn(tokens, tmp_path, Units(words=Words(joint=False, max_size=100, min_count=9999)))
+        learn(tokens, tmp_path, units)
 
 
-def test_long_lines_are_learned_from(tmp_path):
-    """SentencePiece leaves out lines of more than 4,192 bytes without a word."""
-    text = "".join(map(chr, range(0x4E00, 0x4E30))) * 40
-    write_set(folder := TextFolder(tmp_path, "de", "en"), "train", [(text, text)] * 2)
-    for segmentation in learn(folder, tmp_path / "learned", pieces("bpe", 60)):
-        assert UNK not in segmentation.encode([text])
+def test_lines_of_more_than_4192_bytes_are_learned_from(tmp_path):
+    """SentencePiece ignores such lines by default, without a message."""
+    characters = [chr(code_point) for code_point in range(0x4E00, 0x4E30)]
+    long_line = "".join(characters) * 40
+    assert len(long_line.encode()) > 4192
+    folder = TextFolder(tmp_path, "de", "en")
+    write_set(folder, "train", [(long_line, long_line)] * 2)
+
+    segmentations = learn(folder, tmp_path / "learned", sentencepiece_units("bpe", 60))
+
+    for segmentation in segmentations:
+        assert UNK not in segmentation.encode([long_line])
 
 
-@pytest.mark.parametrize("byte", [False, True])
-@pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize("model", MODELS)
-def test_pieces_and_ids_are_those_of_the_package(tokens, tmp_path, model, joint, byte):
-    size = (150 if joint else 100) + 256 * byte
-    sides = learn(tokens, tmp_path / "bpe", pieces(model, size, joint, byte))
-    for side in sides:
-        theirs = SentencePieceProcessor(
-            model_file=str(tmp_path / f"bpe/sentencepiece.{side.language}")
-        )
-        assert len(side.vocabulary) == len(theirs) == size
-        assert (theirs.pad_id(), theirs.bos_id(), theirs.eos_id(), theirs.unk_id()) == (0, 1, 2, 3)
-        text = [*lines(tokens, side.language), "Zebra, xyzzy!", "中"]
-        expected = theirs.encode(text, out_type=str)
-        assert [side.segment(line.split(" ")) for line in text] == expected
-        ids = theirs.encode(text)
-        assert list(side.encode(text)) == [i for each in ids for i in (*each, EOS)]
-        counts = Counter(i for each in ids[:-2] for i in each)
-        if not joint:
-            assert [n for _, n in side.vocabulary.counts[4:]] == [counts[i] for i in range(4, size)]
-    written = {(tmp_path / f"bpe/vocabulary.{side.language}").read_bytes() for side in sides}
-    assert len(written) == (1 if joint else 2)
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def model(request):
+    """The algorithm by which SentencePiece learns pieces."""
+    return request.param
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_same_text_gives_the_same_bytes_by_any_number_of_workers(tokens, tmp_path, model):
-    written = []
-    for name, workers in (("one", 1), ("two", 2), ("again", 1)):
-        folder = tmp_path / name
-        learn(tokens, folder, pieces(model), workers)
-        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert written[0] == written[1] == written[2]
+@pytest.fixture(scope="module", params=[True, False], ids=["joint", "separate"])
+def joint(request):
+    """Whether both languages share a vocabulary."""
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["no bytes", "bytes"])
+def byte_fallback(request):
+    """Whether the vocabulary has a piece for each byte, for characters that it lacks."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def vocab_size(joint, byte_fallback):
+    """The size of the vocabulary: 150 joint or 100 separate pieces, and 256 bytes."""
+    size = 150 if joint else 100
+    return size + 256 if byte_fallback else size
+
+
+@pytest.fixture(scope="module")
+def learned_folder(tokens, tmp_path_factory, model, joint, byte_fallback, vocab_size):
+    """A folder with vocabularies of that kind and size."""
+    folder = tmp_path_factory.mktemp("learned") / "bpe"
+    learn(tokens, folder, sentencepiece_units(model, vocab_size, joint, byte_fallback))
+    return folder
+
+
+def read_processor(folder, language):
+    """Return the processor of the package for the model in a folder."""
+    return SentencePieceProcessor(model_file=str(folder / f"sentencepiece.{language}"))
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_the_vocabulary_has_the_requested_size_and_special_symbols(
+    learned_folder, vocab_size, language
+):
+    segmentation = Segmentation.read(learned_folder, language)
+
+    processor = read_processor(learned_folder, language)
+
+    assert len(segmentation.vocabulary) == vocab_size
+    assert len(processor) == vocab_size
+    assert processor.pad_id() == PAD == 0
+    assert processor.bos_id() == BOS == 1
+    assert processor.eos_id() == EOS == 2
+    assert processor.unk_id() == UNK == 3
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_pieces_and_ids_equal_those_of_the_package(learned_folder, tokens, language):
+    lines = [*training_lines(tokens, language), "Zebra, xyzzy!", "中"]
+    processor = read_processor(learned_folder, language)
+
+    segmentation = Segmentation.read(learned_folder, language)
+
+    expected_pieces = processor.encode(lines, out_type=str)
+    assert [segmentation.segment(line.split(" ")) for line in lines] == expected_pieces
+    expected_ids = []
+    for line_ids in processor.encode(lines):
+        expected_ids += [*line_ids, EOS]
+    assert list(segmentation.encode(lines)) == expected_ids
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_separate_vocabulary_counts_the_pieces_of_the_training_text(
+    tokens, tmp_path, model, byte_fallback, language
+):
+    size = 100 + 256 if byte_fallback else 100
+    units = sentencepiece_units(model, size, joint=False, byte_fallback=byte_fallback)
+    learn(tokens, tmp_path / "bpe", units)
+
+    vocabulary = Segmentation.read(tmp_path / "bpe", language).vocabulary
+
+    processor = read_processor(tmp_path / "bpe", language)
+    lines = training_lines(tokens, language)
+    expected_counts = Counter(chain.from_iterable(processor.encode(lines)))
+    counts = [count for _, count in vocabulary.counts]
+    for token_id in range(len(SPECIALS), size):
+        assert counts[token_id] == expected_counts[token_id]
+
+
+def test_only_joint_vocabularies_of_both_languages_are_equal(learned_folder, joint):
+    german = (learned_folder / "vocabulary.de").read_bytes()
+    english = (learned_folder / "vocabulary.en").read_bytes()
+
+    assert (german == english) == joint
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_text_gives_the_same_vocabularies_for_any_number_of_workers(
+    tokens, tmp_path, model, workers
+):
+    learn(tokens, tmp_path / "first", sentencepiece_units(model), workers=1)
+    learn(tokens, tmp_path / "second", sentencepiece_units(model), workers)
+
+    first = {path.name: path.read_bytes() for path in (tmp_path / "first").iterdir()}
+    second = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
+    assert first == second
 
 
 def test_a_text_without_a_word_is_refused(tmp_path):
     empty = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(empty, "train", [("", ""), ("", "")])
+
     with pytest.raises(UserError, match=r"cannot learn such a vocabulary: train has no text$"):
-        learn(empty, tmp_path / "bpe", pieces())
+        learn(empty, tmp_path / "bpe", sentencepiece_units())
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_bytes_bring_back_any_line(tokens, tmp_path, model):
-    side, _ = learn(tokens, tmp_path / "bpe", pieces(model, 380, byte=True))
-    for line in [*lines(tokens, "de"), "中文 שלום xyz", *ODD]:
-        ids = list(side.encode([line]))
+def test_with_byte_fallback_any_line_is_read_back(tokens, tmp_path, model):
+    units = sentencepiece_units(model, vocab_size=380, byte_fallback=True)
+    german, _ = learn(tokens, tmp_path / "bpe", units)
+
+    for line in [*training_lines(tokens, "de"), "中文 שלום xyz", *ODD_LINES]:
+        ids = list(german.encode([line]))
         assert UNK not in ids
-        assert " ".join(side.decode(ids)) == " ".join(line.replace("▁", " ").split())
-    spelled = [side.vocabulary.tokens.index(f"<0x{byte:02X}>") for byte in (0x0A, 0x0D, 0, 0xFF)]
-    first = side.vocabulary.tokens.index("▁")
-    assert side.decode([first, *spelled, first, UNK, PAD, BOS, EOS]) == ["\ufffd", "<unk>"]
+        # SentencePiece marks the start of a word by ▁, so that ▁ in the text is read as a space.
+        assert " ".join(german.decode(ids)) == " ".join(line.replace("▁", " ").split())
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_unknown_characters_are_one_token(tokens, tmp_path, model):
-    side, _ = learn(tokens, tmp_path / "bpe", pieces(model))
-    ids = list(side.encode(["ba שלום di"]))
+def test_bytes_that_are_no_text_are_decoded_to_a_replacement_character(tokens, tmp_path, model):
+    """A model may output any sequence of bytes: here a newline, a return, a null byte and 0xFF."""
+    units = sentencepiece_units(model, vocab_size=380, byte_fallback=True)
+    german, _ = learn(tokens, tmp_path / "bpe", units)
+    token_ids = {token: index for index, token in enumerate(german.vocabulary.tokens)}
+    word_start = token_ids["▁"]
+    byte_ids = [token_ids[f"<0x{byte:02X}>"] for byte in (0x0A, 0x0D, 0x00, 0xFF)]
+
+    words = german.decode([word_start, *byte_ids, word_start, UNK, PAD, BOS, EOS])
+
+    assert words == ["\ufffd", "<unk>"]
+
+
+def test_unknown_characters_that_follow_each_other_are_one_token(tokens, tmp_path, model):
+    german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
+
+    ids = list(german.encode(["ba שלום di"]))
+
     assert ids.count(UNK) == 1
-    assert side.decode(ids) == ["ba", "<unk>", "di"]
-    assert side.resegment(ids, 0.5, None) == ids
+    assert german.decode(ids) == ["ba", "<unk>", "di"]
 
 
-def test_large_text_is_learned_from_in_even_steps(tokens, tmp_path, monkeypatch):
-    seen: list[str] = []
+def test_dropout_leaves_sentencepiece_tokens_as_they_are(tokens, tmp_path, model):
+    german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
+    ids = list(german.encode(["ba שלום di"]))
+
+    assert german.resegment(ids, 0.5, None) == ids
+
+
+def test_of_a_large_text_every_nth_line_is_learned_from(tokens, tmp_path, monkeypatch):
+    """Here, 210 lines are allowed, and both languages together have about three times as many."""
+    learned_lines = []
     learn_model = learn_sentencepiece.learn_model
 
-    def spy(corpus, settings, lines):
-        seen.extend(lines)
-        return learn_model(corpus, settings, seen)
+    def record_lines(corpus, settings, lines):
+        learned_lines.extend(lines)
+        return learn_model(corpus, settings, learned_lines)
 
     monkeypatch.setattr(learn_sentencepiece, "_MAX_LINES", 210)
-    monkeypatch.setattr(learn_sentencepiece, "learn_model", spy)
-    learn(tokens, tmp_path / "bpe", pieces(size=60))
-    assert seen == lines(tokens, "de")[::3] + lines(tokens, "en")[::3]
+    monkeypatch.setattr(learn_sentencepiece, "learn_model", record_lines)
+
+    learn(tokens, tmp_path / "bpe", sentencepiece_units(vocab_size=60))
+
+    german_lines = training_lines(tokens, "de")[::3]
+    english_lines = training_lines(tokens, "en")[::3]
+    assert learned_lines == german_lines + english_lines
 
 
 @pytest.mark.parametrize(
-    ("size", "model", "message"),
+    ("vocab_size", "model_name", "message"),
     [
-        (
+        pytest.param(
             5,
             "unigram",
             r"is 5, but SentencePiece cannot learn such a vocabulary: Vocabulary size is smaller",
+            id="too small",
         ),
-        (99999, "unigram", r"is 99999, but .* size too high \(99999\). Please set it to a value"),
-        (
+        pytest.param(
+            99999,
+            "unigram",
+            r"is 99999, but .* size too high \(99999\). Please set it to a value",
+            id="too large for unigram",
+        ),
+        pytest.param(
             99999,
             "bpe",
             r"is 99999, but .* size too high \(99999\). Please set it to a value <= \d+",
+            id="too large for BPE",
         ),
     ],
 )
-def test_an_impossible_size_is_one_line(tokens, tmp_path, size, model, message):
+def test_an_impossible_vocabulary_size_is_an_error_in_one_line(
+    tokens, tmp_path, vocab_size, model_name, message
+):
     with pytest.raises(
         UserError, match=r"^corpora\.c\.vocabulary\.sentencepiece\.vocab_size "
     ) as error:
-        learn(tokens, tmp_path / "bpe", pieces(model, size))
-    assert error.match(message) and "\n" not in str(error.value)
+        learn(tokens, tmp_path / "bpe", sentencepiece_units(model_name, vocab_size))
+
+    assert error.match(message)
+    assert "\n" not in str(error.value)
+    # SentencePiece suggests an option that bleuprint does not have.
     assert "coverage option" not in str(error.value)
     assert not (tmp_path / "bpe").exists()
 
 
-@pytest.mark.parametrize("name", ["none", "moses"])
-def test_text_goes_through_all_stages(tmp_path, name):
-    """Odd characters in every place, also as the only text of a line, and no line is lost."""
-    tokenize = Tokenize(name, lowercase=False, hyphens=False, escape=False)
-    odd = [(f"{c}Die{c}Katze {c}", f"The {c} cat{c}") for c in [*TORTURE, *ODD]]
-    held_out = [*odd, ("", "x"), *PAIRS]
-    train = [(f"{source} {n}", f"{target} {n}") for n, (source, target) in enumerate(odd)]
-    sets = {"train": [*toy_pairs(200, 1), *train], "valid": PAIRS, "test.x": held_out}
-    units = pieces(size=400, byte=True)
-    made = prepare(tmp_path / "one", sets, tokenize=tokenize, units=units)
-    corpus = made.binary
-    assert corpus.sets["test.x"].pairs == len(held_out) and corpus.sets["test.x"].unknown == 0
-    for language, place in (("de", 0), ("en", 1)):
-        side = corpus.side("test.x", language)
-        found = [corpus.text(language, side[i].tolist()) for i in range(len(side))]
-        tokens = made.text("tokens").path / f"test.x.{language}"
-        expected = [
-            corpus.tokenizer(language).detokenize(line.replace("▁", " ").split())
-            for line in tokens.read_text().split("\n")[:-1]
-        ]
-        assert found == expected
-        assert [found[i] for i in range(-6, 0)] == [pair[place] for pair in PAIRS]
+@pytest.fixture(scope="module", params=["none", "moses"])
+def odd_test_set(request, tmp_path_factory):
+    """A corpus with bytes as pieces, whose test set has odd characters in every place.
+
+    The last six pairs of the test set are PAIRS.
+    """
+    odd_pairs = [(f"{text}Die{text}Katze {text}", f"The {text} cat{text}") for text in TORTURE]
+    odd_pairs += [(f"{text}Die{text}Katze {text}", f"The {text} cat{text}") for text in ODD_LINES]
+    train = toy_pairs(200, 1)
+    for number, (source, target) in enumerate(odd_pairs):
+        train.append((f"{source} {number}", f"{target} {number}"))
+    sets = {"train": train, "valid": PAIRS, "test.x": [*odd_pairs, ("", "x"), *PAIRS]}
+    return prepare(
+        tmp_path_factory.mktemp("corpus"),
+        sets,
+        tokenize=Tokenize(request.param, lowercase=False, hyphens=False, escape=False),
+        units=sentencepiece_units(vocab_size=400, byte_fallback=True),
+    )
 
 
-def test_words_of_statistics_are_those_of_the_text(tmp_path):
+def test_no_line_with_odd_characters_is_lost_and_no_token_is_unknown(odd_test_set):
+    size = odd_test_set.binary.sets["test.x"]
+
+    assert size.pairs == len(TORTURE) + len(ODD_LINES) + 1 + len(PAIRS)
+    assert size.unknown == 0
+
+
+@pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
+def test_sentences_with_odd_characters_are_read_back(odd_test_set, side, language):
+    corpus = odd_test_set.binary
+
+    sentences = [corpus.text(language, ids.tolist()) for ids in corpus.side("test.x", language)]
+
+    tokens_path = odd_test_set.text("tokens").path / f"test.x.{language}"
+    expected = []
+    for line in tokens_path.read_text().split("\n")[:-1]:
+        # SentencePiece marks the start of a word by ▁, so that ▁ in the text is read as a space.
+        words = line.replace("▁", " ").split()
+        expected.append(corpus.tokenizer(language).detokenize(words))
+    assert sentences == expected
+    assert sentences[-6:] == [pair[side] for pair in PAIRS]
+
+
+def test_the_statistics_of_a_corpus_in_pieces_count_its_words(tmp_path):
     sets = {"train": toy_pairs(200, 1), "valid": PAIRS, "test.x": [*PAIRS, ("", "")]}
-    corpus = prepare(tmp_path, sets, tokenize=NONE, units=pieces("bpe", 330, byte=True)).binary
-    statistics = CorpusStatistics.from_corpus(corpus)
-    side = statistics.sets["test.x"]["de"]
-    assert side.words == sum(len(pair[0].split()) for pair in PAIRS)
+    corpus = prepare(
+        tmp_path,
+        sets,
+        tokenize=Tokenize("none", lowercase=False, hyphens=False, escape=False),
+        units=sentencepiece_units("bpe", vocab_size=330, byte_fallback=True),
+    ).binary
+
+    side = CorpusStatistics.from_corpus(corpus).sets["test.x"]["de"]
+
     assert side.sentences == len(PAIRS) + 1
-    segmentation = corpus.segmentation("de")
-    found = segmentation.ends_word(np.array(list(segmentation.encode(["Die Katze", "", "Er"]))))
-    sizes = [len(segmentation.segment([word])) for word in ("Die", "Katze", "Er")]
-    assert max(sizes) > 1
-    first, second, third = ([False] * (size - 1) + [True] for size in sizes)
-    assert found.tolist() == [*first, *second, True, True, *third, True]  # each EOS among them
+    assert side.words == sum(len(source.split()) for source, _ in PAIRS)
+
+
+def test_the_last_piece_of_each_word_and_each_eos_end_a_word(tokens, tmp_path):
+    units = sentencepiece_units("bpe", vocab_size=330, byte_fallback=True)
+    german, _ = learn(tokens, tmp_path / "bpe", units)
+    lines = ["Die Katze", "", "Er"]
+
+    is_word_end = german.ends_word(np.array(list(german.encode(lines))))
+
+    expected = []
+    for line in lines:
+        for word in line.split():
+            piece_count = len(german.segment([word]))
+            expected += [False] * (piece_count - 1) + [True]
+        expected.append(True)  # EOS
+    assert len(expected) > 3 + 3  # Some of the three words have several pieces.
+    assert is_word_end.tolist() == expected
