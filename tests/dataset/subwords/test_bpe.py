@@ -1,3 +1,5 @@
+"""Byte-pair encoding splits words as subword-nmt does, in C++ and without it."""
+
 import io
 import random
 import subprocess
@@ -15,175 +17,274 @@ from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
 from bleuprint.runtime.errors import UserError
 
+# The command of the package subword-nmt.
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
 
-
-# words are split in C++, and by subword-nmt
 pytestmark = pytest.mark.usefixtures("with_and_without_native")
 
 
-def settings(merges):
-    return BpeSettings(num_merges=merges, joint=True, threshold=0)
+def learn(counts, num_merges):
+    """Learn merges from word counts, and return the text of the file of codes."""
+    return learn_codes("c", BpeSettings(num_merges=num_merges, joint=True, threshold=0), counts)
 
 
-def words(seed=3, count=400):
-    """Made-up words whose parts recur."""
-    draw = random.Random(seed)
+def generated_words(seed=3):
+    """Return 400 words that consist of the same few parts, some of which look like marks."""
+    generator = random.Random(seed)
     parts = ["ver", "kauf", "en", "lauf", "er", "ein", "ung", "bau", "t", "haus", "ä", "@", "x-"]
-    return ["".join(draw.choices(parts, k=draw.randint(1, 4))) for _ in range(count)]
+    words = []
+    for _ in range(400):
+        words.append("".join(generator.choices(parts, k=generator.randint(1, 4))))
+    return words
+
+
+def write_words(path, words):
+    """Write a word per line."""
+    path.write_text("".join(f"{word}\n" for word in words))
+
+
+def read_bpe_of_subword_nmt(codes_text, vocabulary=None):
+    """Return the BPE object of subword-nmt, which prints a warning at its creation."""
+    with redirect_stderr(io.StringIO()):
+        return apply_bpe.BPE(io.StringIO(codes_text, newline="\n"), vocab=vocabulary)
 
 
 @pytest.fixture
 def codes(tmp_path):
+    """A file of 60 merges of the generated words."""
     path = tmp_path / "codes"
-    path.write_text(learn_codes("c", settings(60), Counter(words())))
+    path.write_text(learn(Counter(generated_words()), 60))
     return path
 
 
-def test_codes_are_those_of_the_command_line(tmp_path):
-    (tmp_path / "text").write_text("".join(f"{word}\n" for word in words()))
-    options = ["-s", "60", "-i", tmp_path / "text", "-o", tmp_path / "ref"]
-    subprocess.run([SUBWORD_NMT, "learn-bpe", *options], check=True, capture_output=True)
-    found = learn_codes("c", settings(60), Counter(words()))
-    assert found == (tmp_path / "ref").read_text()
-    assert found.count("\n") == 61
+def test_learned_codes_equal_those_of_the_command_of_subword_nmt(tmp_path):
+    write_words(tmp_path / "text", generated_words())
+    command = [SUBWORD_NMT, "learn-bpe", "-s", "60"]
+    command += ["-i", tmp_path / "text", "-o", tmp_path / "reference"]
+    subprocess.run(command, check=True, capture_output=True)
+
+    codes = learn(Counter(generated_words()), 60)
+
+    assert codes == (tmp_path / "reference").read_text()
+    assert codes.count("\n") == 1 + 60  # The version, and the merges.
 
 
-def test_what_python_takes_for_the_end_of_a_line_is_learnt_like_the_rest(tmp_path):
-    odd = {"a\rb": 9, "\x85b\x85": 5, "\ra\r": 9, "\r": 7, "\u2028\x1c": 4}
-    path = tmp_path / "codes"
-    path.write_bytes(learn_codes("c", settings(9), odd).encode())
+# Words with characters at which Python would end a line.
+ODD_COUNTS = {"a\rb": 9, "\x85b\x85": 5, "\ra\r": 9, "\r": 7, "\u2028\x1c": 4}
+
+
+def test_merges_of_characters_that_end_lines_elsewhere_are_learned():
+    codes = learn(ODD_COUNTS, 9)
+
     merges = ["a \r", "a\r b</w>", "\x85 b", "\x85b \x85</w>", "\u2028 \x1c</w>"]
-    assert path.read_bytes().decode() == "\n".join(["#version: 0.2", *merges, ""])
-    for word in odd:
-        assert join(Bpe(path).split(word)) == [word]
+    assert codes == "\n".join(["#version: 0.2", *merges, ""])
 
 
-def test_units_are_those_of_the_command_line(codes, tmp_path):
-    # Where a word ends in @@ ours differ on purpose; see below.
-    text = [word for word in words() + words(seed=4) + ["ŵ", "ŵneu"] if not word.endswith("@@")]
-    (tmp_path / "text").write_text("".join(f"{word}\n" for word in text))
-    options = ["-c", codes, "-i", tmp_path / "text", "-o", tmp_path / "ref"]
-    subprocess.run([SUBWORD_NMT, "apply-bpe", *options], check=True, capture_output=True)
+@pytest.mark.parametrize("word", ODD_COUNTS, ids=ascii)
+def test_a_word_with_characters_that_end_lines_elsewhere_is_joined_again(tmp_path, word):
+    (tmp_path / "codes").write_bytes(learn(ODD_COUNTS, 9).encode())
+
+    bpe = Bpe(tmp_path / "codes")
+
+    assert join(bpe.split(word)) == [word]
+
+
+def test_words_are_split_as_by_the_command_of_subword_nmt(codes, tmp_path):
+    words = []
+    for word in [*generated_words(), *generated_words(seed=4), "ŵ", "ŵneu"]:
+        # Words that end in @@ are split differently on purpose, so that they can be joined again.
+        if not word.endswith("@@"):
+            words.append(word)
+    write_words(tmp_path / "text", words)
+    command = [SUBWORD_NMT, "apply-bpe", "-c", codes]
+    command += ["-i", tmp_path / "text", "-o", tmp_path / "reference"]
+    subprocess.run(command, check=True, capture_output=True)
+
     bpe = Bpe(codes)
-    found = [" ".join(bpe.split(word)) for word in text]
-    assert found == (tmp_path / "ref").read_text().split("\n")[:-1]
+
+    lines = [" ".join(bpe.split(word)) for word in words]
+    assert lines == (tmp_path / "reference").read_text().split("\n")[:-1]
 
 
-@pytest.mark.parametrize("restricted", [False, True])
-def test_any_word_is_split_as_by_subword_nmt(restricted, tmp_path):
-    draw = random.Random(11)
-    counts = Counter("".join(draw.choices("ab@\x01ŵ😀", k=draw.randint(1, 9))) for _ in range(900))
-    codes = learn_codes("c", settings(80), counts)
-    header, *merges = codes.split("\n")[:-1]
-    # in another order, some of them twice: what has no parts is a merge, too
-    lines = [header, *draw.sample(merges, len(merges)), *merges[:9]]
-    (tmp_path / "codes").write_text("".join(f"{line}\n" for line in lines))
+@pytest.mark.parametrize("has_vocabulary", [False, True], ids=["all subwords", "allowed subwords"])
+def test_any_word_is_split_as_by_subword_nmt_and_joined_again(has_vocabulary, tmp_path):
+    generator = random.Random(11)
+    counts = Counter()
+    for _ in range(900):
+        counts["".join(generator.choices("ab@\x01ŵ😀", k=generator.randint(1, 9)))] += 1
+    header, *merges = learn(counts, 80).split("\n")[:-1]
+    # A file of codes may have any order, and merges of symbols that do not exist or that repeat.
+    shuffled_merges = generator.sample(merges, len(merges))
+    write_words(tmp_path / "codes", [header, *shuffled_merges, *merges[:9]])
     write_counts(tmp_path / "allowed", [("a@@", 9), ("b", 8), ("ab@@", 7), ("ŵa", 6)])
-    bpe = Bpe(tmp_path / "codes", tmp_path / "allowed" if restricted else None)
+
+    bpe = Bpe(tmp_path / "codes", tmp_path / "allowed" if has_vocabulary else None)
+
     for word in [*counts, "aaaaaaaaa", "\0a\0", "\udc80b", "ab" * 400]:
         assert bpe.split(word) == bpe.split_by_subword_nmt(word)
         assert join(bpe.split(word)) == [word]
 
 
-@pytest.mark.parametrize("restricted", [False, True])
-def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, codes, tmp_path):
-    text = [word for word in words(seed=5) if not word.endswith("@@")] + ["t", "tttttttt"]
-    plain = Counter(unit for word in words() for unit in Bpe(codes).split(word))
-    allowed = {unit for unit, count in plain.items() if count >= 24}
-    write_counts(tmp_path / "allowed", plain.most_common(len(allowed)))
-    ours = Bpe(codes, tmp_path / "allowed" if restricted else None)
-    with redirect_stderr(io.StringIO()):
-        text_of_codes = io.StringIO(codes.read_text(), newline="\n")
-        reference = apply_bpe.BPE(text_of_codes, vocab=allowed if restricted else None)
-    for dropout in (0.1, 0.5, 0.9):
-        random.seed(7)
-        numbers = random.Random(7)
-        drawn = [ours.split(word, dropout, numbers) for word in text]
-        assert drawn == [reference.segment_tokens([word], dropout) for word in text]
-        assert random.random() == numbers.random()
+@pytest.mark.parametrize("dropout", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("has_vocabulary", [False, True], ids=["all subwords", "allowed subwords"])
+def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
+    has_vocabulary, codes, tmp_path, dropout
+):
+    words = [word for word in generated_words(seed=5) if not word.endswith("@@")]
+    words += ["t", "tttttttt"]
+    subword_counts = Counter()
+    for word in generated_words():
+        subword_counts.update(Bpe(codes).split(word))
+    allowed_subwords = {subword for subword, count in subword_counts.items() if count >= 24}
+    write_counts(tmp_path / "allowed", subword_counts.most_common(len(allowed_subwords)))
+
+    bpe = Bpe(codes, tmp_path / "allowed" if has_vocabulary else None)
+    reference = read_bpe_of_subword_nmt(
+        codes.read_text(), allowed_subwords if has_vocabulary else None
+    )
+
+    generator = random.Random(7)
+    subwords = [bpe.split(word, dropout, generator) for word in words]
+    random.seed(7)  # subword-nmt draws from the global generator.
+    assert subwords == [reference.segment_tokens([word], dropout) for word in words]
+    # Both have drawn equally many numbers.
+    assert generator.random() == random.random()
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    ("word", "subwords"),
     [
-        # the only merge joins a and a: from the left, and each letter once
         ("aaab", ["aa@@", "a@@", "b"]),
         ("aaaab", ["aa@@", "aa@@", "b"]),
         ("aaaaab", ["aa@@", "aa@@", "a@@", "b"]),
         ("baaab", ["b@@", "aa@@", "a@@", "b"]),
-        # the last a has the mark of the end, and so is another symbol
+        # The last letter has the mark of a word's end, so that it is another symbol.
         ("aaaa", ["aa@@", "a@@", "a"]),
     ],
 )
-def test_dropout_merges_each_of_several_equal_letters_once(tmp_path, word, expected):
-    (tmp_path / "codes").write_text("#version: 0.2\na a\n")
+def test_of_equal_letters_in_a_row_each_is_merged_once_from_the_left(tmp_path, word, subwords):
+    only_merge = "a a"
+    (tmp_path / "codes").write_text(f"#version: 0.2\n{only_merge}\n")
+
     bpe = Bpe(tmp_path / "codes")
-    assert bpe.split(word, 0.0, random.Random(1)) == expected
-    assert bpe.split(word) == expected
+
+    assert bpe.split(word) == subwords
+    # The algorithm for dropout is another one.
+    assert bpe.split(word, 0.0, random.Random(1)) == subwords
 
 
-def test_dropout_on_rows_of_equal_letters_is_that_of_subword_nmt(tmp_path):
-    draw = random.Random(4)
-    text = ["".join(draw.choices("aab", k=draw.randint(1, 12))) for _ in range(300)]
-    path = tmp_path / "codes"
-    path.write_text("#version: 0.2\na a\naa aa\na aa\nb b\naa b</w>\n")
-    ours = Bpe(path)
-    with redirect_stderr(io.StringIO()):
-        reference = apply_bpe.BPE(io.StringIO(path.read_text()))
-    for dropout in (0.2, 0.6):
-        random.seed(8)
-        numbers = random.Random(8)
-        units = [ours.split(word, dropout, numbers) for word in text]
-        assert units == [reference.segment_tokens([word], dropout) for word in text]
-        assert [join(each) for each in units] == [[word] for word in text]
+@pytest.mark.parametrize("dropout", [0.2, 0.6])
+def test_dropout_splits_equal_letters_in_a_row_as_by_subword_nmt(tmp_path, dropout):
+    generator = random.Random(4)
+    words = []
+    for _ in range(300):
+        words.append("".join(generator.choices("aab", k=generator.randint(1, 12))))
+    codes_text = "#version: 0.2\na a\naa aa\na aa\nb b\naa b</w>\n"
+    (tmp_path / "codes").write_text(codes_text)
+
+    bpe = Bpe(tmp_path / "codes")
+    reference = read_bpe_of_subword_nmt(codes_text)
+
+    generator = random.Random(8)
+    subwords = [bpe.split(word, dropout, generator) for word in words]
+    random.seed(8)  # subword-nmt draws from the global generator.
+    assert subwords == [reference.segment_tokens([word], dropout) for word in words]
+    assert [join(subwords_of_word) for subwords_of_word in subwords] == [[word] for word in words]
 
 
-@pytest.mark.parametrize("merges", [0, 60])
-def test_words_that_look_like_marks_come_back(tmp_path, merges):
+@pytest.mark.parametrize("num_merges", [0, 60])
+@pytest.mark.parametrize(
+    "word", ["@@", "a@@", "b", "@", "@@@", "@@@@", "</w>", "a</w>", "#version:"]
+)
+def test_a_word_that_looks_like_a_mark_is_joined_again(tmp_path, num_merges, word):
     counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
-    (tmp_path / "codes").write_text(learn_codes("c", settings(merges), counts))
-    bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
-    text = ["@@", "a@@", "b", "@", "@@@", "@@@@", "</w>", "a</w>", "#version:"]
-    for word in text:
-        assert join(bpe.split(word)) == join(bpe.split(word, 0.5, numbers)) == [word]
-    assert bpe.split("@@") == ["@@@", "@"]
+    (tmp_path / "codes").write_text(learn(counts, num_merges))
+
+    bpe = Bpe(tmp_path / "codes")
+
+    assert join(bpe.split(word)) == [word]
+    assert join(bpe.split(word, 0.5, random.Random(1))) == [word]
+
+
+@pytest.mark.parametrize("num_merges", [0, 60])
+def test_the_word_of_two_at_signs_is_split_so_that_its_last_subword_has_no_mark(
+    tmp_path, num_merges
+):
+    counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
+    (tmp_path / "codes").write_text(learn(counts, num_merges))
+
+    # The first @ with the mark @@ of a subword that continues, then the second @.
+    assert Bpe(tmp_path / "codes").split("@@") == ["@@@", "@"]
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "line 1 is not #version: 0.2"),
-        ("a b\n", "line 1 is not #version: 0.2"),
-        ("#version: 0.2\na b\nabc\n", "line 3 is not two symbols and a space"),
-        ("#version: 0.2\na b c\n", "line 2 is not two symbols and a space"),
-        ("#version: 0.2\n ab\n", "line 2 is not two symbols and a space"),
-        ("#version: 0.2\nab \n", "line 2 is not two symbols and a space"),
+        pytest.param("", "line 1 is not #version: 0.2", id="empty file"),
+        pytest.param("a b\n", "line 1 is not #version: 0.2", id="no version"),
+        pytest.param(
+            "#version: 0.2\na b\nabc\n",
+            "line 3 is not two symbols and a space",
+            id="one symbol",
+        ),
+        pytest.param(
+            "#version: 0.2\na b c\n",
+            "line 2 is not two symbols and a space",
+            id="three symbols",
+        ),
+        pytest.param(
+            "#version: 0.2\n ab\n",
+            "line 2 is not two symbols and a space",
+            id="empty first symbol",
+        ),
+        pytest.param(
+            "#version: 0.2\nab \n",
+            "line 2 is not two symbols and a space",
+            id="empty second symbol",
+        ),
     ],
 )
-def test_what_is_not_codes_is_refused(tmp_path, content, problem):
+def test_a_file_that_contains_no_codes_is_refused(tmp_path, content, problem):
     path = tmp_path / "codes"
     path.write_text(content)
+
     with pytest.raises(UserError) as error:
         Bpe(path)
+
     assert str(error.value).startswith(f"{path} is damaged: {problem}")
 
 
-@pytest.mark.parametrize(("merges", "counts"), [(0, {"haus": 9}), (9, {"a": 5, "b": 4}), (9, {})])
-def test_no_merges_leave_characters(merges, counts, tmp_path):
-    codes = learn_codes("c", settings(merges), counts)
-    assert codes == "#version: 0.2\n"
+@pytest.mark.parametrize(
+    ("num_merges", "counts"),
+    [
+        pytest.param(0, {"haus": 9}, id="no merges requested"),
+        pytest.param(9, {"a": 5, "b": 4}, id="words of one letter"),
+        pytest.param(9, {}, id="no words"),
+    ],
+)
+def test_without_merges_words_are_split_into_characters(num_merges, counts, tmp_path):
+    codes = learn(counts, num_merges)
     (tmp_path / "codes").write_text(codes)
+
+    assert codes == "#version: 0.2\n"
     assert Bpe(tmp_path / "codes").split("haus") == ["h@@", "a@@", "u@@", "s"]
 
 
-def test_a_unit_continued_by_nothing_still_makes_a_token():
-    assert join(["a@@", "b", "c@@"]) == ["ab", "c"]
-    assert join([]) == []
+@pytest.mark.parametrize(
+    ("subwords", "words"),
+    [
+        # A model may end its output within a word.
+        pytest.param(["a@@", "b", "c@@"], ["ab", "c"], id="last word is incomplete"),
+        pytest.param([], [], id="no subwords"),
+    ],
+)
+def test_any_list_of_subwords_is_joined_to_words(subwords, words):
+    assert join(subwords) == words
 
 
 def test_a_word_of_one_character_is_never_split(tmp_path):
-    """Merges learned from words that contain the mark of a word's end may spell "a</w>" itself."""
+    """Merges learned from words that contain "</w>", the mark of a word's end, may spell it."""
     (tmp_path / "codes").write_text("#version: 0.2\na <\nw >\na< /\na</ w>\n")
     (tmp_path / "allowed").write_text("b 5\n")
+
     assert Bpe(tmp_path / "codes", tmp_path / "allowed").split("a") == ["a"]

@@ -1,4 +1,4 @@
-"""Our tokens of Multi30k against the published ones.
+"""Our tokens of Multi30k equal the published ones, with a few exceptions.
 
 Multi30k was lower-cased, normalized by Moses' normalize-punctuation, and tokenized with escaping.
 All differences come from punctuation normalization, where sacremoses differs from the Perl script:
@@ -23,14 +23,16 @@ MULTI30K = (
 pytestmark = needs(MIRROR, mirror_has(f"{MULTI30K}/tok"))
 
 
-def lines(path):
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    return text.removesuffix("\n").split("\n")
+def read_lines(path):
+    """Return the lines of a file, which may be compressed by gzip."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    return content.decode().removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize(
-    ("language", "name", "total", "alike"),
+    ("language", "name", "sentence_count", "min_equal_count"),
     [
         ("en", "train", 29000, 29000),
         ("de", "train", 29000, 28993),
@@ -43,13 +45,20 @@ def lines(path):
         ("fr", "test_2016_flickr", 1000, 999),
     ],
 )
-def test_sentences_with_the_published_tokens(language, name, total, alike):
+def test_nearly_all_sentences_of_multi30k_have_the_published_tokens(
+    language, name, sentence_count, min_equal_count
+):
+    folder = mirror_path(MULTI30K)
+    sentences = read_lines(folder / "raw" / f"{name}.{language}.gz")
+    published_lines = read_lines(folder / "tok" / f"{name}.lc.norm.tok.{language}")
+    assert len(sentences) == sentence_count
+    assert len(published_lines) == sentence_count
     settings = Tokenize(name="moses", lowercase=True, hyphens=False, escape=True, plain=True)
     tokenizer = tokenizer_for(language, settings)
-    folder = mirror_path(MULTI30K)
-    raw = lines(folder / "raw" / f"{name}.{language}.gz")
-    published = lines(folder / "tok" / f"{name}.lc.norm.tok.{language}")
-    assert len(raw) == len(published) == total
-    found = [tokenizer.tokenize(Punctuation().edit(line, language)) for line in raw]
-    same = sum(ours == theirs.split() for ours, theirs in zip(found, published, strict=True))
-    assert same >= alike
+
+    equal_count = 0
+    for sentence, published_line in zip(sentences, published_lines, strict=True):
+        tokens = tokenizer.tokenize(Punctuation().edit(sentence, language))
+        equal_count += tokens == published_line.split()
+
+    assert equal_count >= min_equal_count

@@ -1,8 +1,9 @@
+"""A segmentation splits the words of a language into tokens with ids: subwords or whole words."""
+
 import random
 import subprocess
 import sys
 from collections import Counter
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,222 +18,384 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import TORTURE, write_set
 
+# The command of the package subword-nmt.
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
-PARTS = {
+WORD_PARTS = {
     "de": ["ver", "kauf", "en", "lauf", "er", "ein", "ung", "bau", "haus", "ä", "x-", "q"],
     "en": ["re", "buy", "ing", "run", "er", "un", "in", "build", "house", "a", "x-", "en"],
 }
 
 
-def bpe(merges=80, joint=True, threshold=0):
-    return Units(bpe=Bpe(num_merges=merges, joint=joint, threshold=threshold))
+def bpe_units(num_merges=80, joint=True, threshold=0):
+    """Return the settings of BPE; subwords below the threshold are split further."""
+    return Units(bpe=Bpe(num_merges=num_merges, joint=joint, threshold=threshold))
 
 
-def in_words(joint=False, max_size=10**6, min_count=1):
+def word_units(joint=False, max_size=10**6, min_count=1):
+    """Return the settings of a vocabulary of whole words."""
     return Units(words=Words(joint=joint, max_size=max_size, min_count=min_count))
+
+
+def generate_sentence(generator, language):
+    """Return up to six words that consist of the same few parts, and rarely of single letters."""
+    parts = WORD_PARTS[language] + sorted(set("".join(WORD_PARTS[language])))
+    weights = range(len(parts), 0, -1)
+    words = []
+    for _ in range(generator.randint(1, 6)):
+        words.append("".join(generator.choices(parts, weights, k=generator.randint(1, 4))))
+    return " ".join(words)
+
+
+def generate_pairs(generator, count):
+    """Return pairs of a German and an English sentence of generated words."""
+    pairs = []
+    for _ in range(count):
+        german = generate_sentence(generator, "de")
+        english = generate_sentence(generator, "en")
+        pairs.append((german, english))
+    return pairs
 
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory):
-    """Made-up words whose parts recur, with a stray letter now and then."""
-    draw = random.Random(3)
-
-    def sentence(language):
-        parts = PARTS[language] + sorted(set("".join(PARTS[language])))
-        return " ".join(
-            "".join(draw.choices(parts, range(len(parts), 0, -1), k=draw.randint(1, 4)))
-            for _ in range(draw.randint(1, 6))
-        )
-
+    """A training text of 200 generated pairs and an empty pair, and a validation set of 40."""
+    generator = random.Random(3)
     folder = TextFolder(tmp_path_factory.mktemp("tokens"), "de", "en")
-    write_set(folder, "train", [(sentence("de"), sentence("en")) for _ in range(200)] + [("", "")])
-    write_set(folder, "valid", [(sentence("de"), sentence("en")) for _ in range(40)])
+    write_set(folder, "train", [*generate_pairs(generator, 200), ("", "")])
+    write_set(folder, "valid", generate_pairs(generator, 40))
     return folder
 
 
-def ids_of(side, line):
-    """The ids of one line, without its EOS."""
+def encode_line(side, line):
+    """Return the ids of one line, without its EOS."""
     *ids, end = side.encode([line])
     assert end == EOS
     return ids
 
 
-def lines(tokens, name, language):
-    return (tokens.path / f"{name}.{language}").read_text().split("\n")[:-1]
+def read_lines(path):
+    """Return the lines of a file that newlines end, and only these."""
+    return path.read_text().split("\n")[:-1]
+
+
+def set_lines(tokens, name, language):
+    """Return the lines of one side of a set."""
+    return read_lines(tokens.path / f"{name}.{language}")
 
 
 def learn(tokens, folder, units):
+    """Learn a vocabulary, and return the segmentations of German and English."""
     learn_segmentation("c", units, tokens, folder)
     return [Segmentation.read(folder, language) for language in ("de", "en")]
 
 
-def run(*command):
-    command = [SUBWORD_NMT, *map(str, command)]
+def run_subword_nmt(*arguments):
+    """Run the command of subword-nmt, and return its output."""
+    command = [SUBWORD_NMT, *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True).stdout.decode()
 
 
-def counts_in(path):
-    entries = (line.split(" ") for line in path.read_text().split("\n")[:-1])
-    return {unit: int(count) for unit, count in entries}
+def read_counts(path):
+    """Return the counts in a file with a subword, a space and its count per line."""
+    counts = {}
+    for line in read_lines(path):
+        subword, count = line.split(" ")
+        counts[subword] = int(count)
+    return counts
 
 
-def theirs(tokens, folder, joint, merges, threshold):
-    """The recipe of subword-nmt's README: its codes, vocabularies and the segmented sets."""
-    found = {}
-    train = dict(zip(("de", "en"), tokens.files("train"), strict=True))
-    for group in [["de", "en"]] if joint else [["de"], ["en"]]:
-        sides = [train[language] for language in group]
-        codes = folder / f"codes.{group[0]}"
-        vocabularies = [folder / f"vocabulary.{language}" for language in group]
-        learn = ["learn-joint-bpe-and-vocab", "-s", merges, "-o", codes, "--input", *sides]
-        run(*learn, "--write-vocabulary", *vocabularies)
-        for language, vocabulary in zip(group, vocabularies, strict=True):
-            limits = ["--vocabulary", vocabulary, "--vocabulary-threshold", threshold]
-            for name in ("train", "valid"):
-                file = tokens.path / f"{name}.{language}"
-                text = run("apply-bpe", "-c", codes, *limits, "-i", file)
-                found[name, language] = text.split("\n")[:-1]
-            found["codes", language] = codes.read_text()
-            usual = counts_in(vocabulary).items()
-            found["allowed", language] = {u: n for u, n in usual if n >= threshold}
-    return found
+NUM_MERGES = 80
+THRESHOLD = 8
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_units_are_those_of_subword_nmt_with_a_threshold(joint, tokens, tmp_path):
-    reference = theirs(tokens, tmp_path, joint, 80, 8)
-    for side in learn(tokens, tmp_path / "bpe", bpe(80, joint, 8)):
-        language = side.language
-        assert (tmp_path / f"bpe/codes.{language}").read_text() == reference["codes", language]
-        allowed = counts_in(tmp_path / f"bpe/allowed.{language}")
-        assert allowed == reference["allowed", language]
-        for name in ("train", "valid"):
-            found = [
-                " ".join(side.segment(line.split(" "))) for line in lines(tokens, name, language)
-            ]
-            assert found == reference[name, language]
-    free = learn(tokens, tmp_path / "free", bpe(80, joint))[0]
-    assert free.segment(lines(tokens, "train", "de")[:-1]) != reference["train", "de"]
+@pytest.fixture(scope="module", params=[True, False], ids=["joint", "separate"])
+def joint(request):
+    """Whether both languages share their merges."""
+    return request.param
 
 
-@pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), bpe(joint=False), bpe(0), in_words()])
-def test_the_vocabulary_counts_the_units_of_train(units, tokens, tmp_path):
+@pytest.fixture(scope="module")
+def reference_folder(tokens, tmp_path_factory, joint):
+    """The output of the recipe in subword-nmt's README.
+
+    codes.LANGUAGE are its merges, vocabulary.LANGUAGE its counts of subwords, and SET.LANGUAGE the
+    segmented sets.
+    """
+    folder = tmp_path_factory.mktemp("reference")
+    groups = [["de", "en"]] if joint else [["de"], ["en"]]
+    for languages in groups:
+        arguments = ["learn-joint-bpe-and-vocab", "-s", NUM_MERGES, "-o", folder / "codes"]
+        arguments += ["--input", *(tokens.path / f"train.{language}" for language in languages)]
+        vocabularies = [folder / f"vocabulary.{language}" for language in languages]
+        run_subword_nmt(*arguments, "--write-vocabulary", *vocabularies)
+        for language, vocabulary in zip(languages, vocabularies, strict=True):
+            codes = (folder / "codes").read_text()
+            (folder / f"codes.{language}").write_text(codes)
+            for set_name in ("train", "valid"):
+                arguments = ["apply-bpe", "-c", folder / "codes", "--vocabulary", vocabulary]
+                arguments += ["--vocabulary-threshold", THRESHOLD]
+                arguments += ["-i", tokens.path / f"{set_name}.{language}"]
+                segmented = run_subword_nmt(*arguments)
+                (folder / f"{set_name}.{language}").write_text(segmented)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learned_folder(tokens, tmp_path_factory, joint):
+    """The vocabulary that bleuprint learns with the same settings."""
+    folder = tmp_path_factory.mktemp("learned") / "bpe"
+    learn(tokens, folder, bpe_units(NUM_MERGES, joint, THRESHOLD))
+    return folder
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_merges_equal_those_of_subword_nmt(learned_folder, reference_folder, language):
+    codes = (learned_folder / f"codes.{language}").read_text()
+
+    assert codes == (reference_folder / f"codes.{language}").read_text()
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_allowed_subwords_are_those_that_reach_the_threshold(
+    learned_folder, reference_folder, language
+):
+    allowed = read_counts(learned_folder / f"allowed.{language}")
+
+    expected = {}
+    for subword, count in read_counts(reference_folder / f"vocabulary.{language}").items():
+        if count >= THRESHOLD:
+            expected[subword] = count
+    assert allowed == expected
+
+
+@pytest.mark.parametrize("set_name", ["train", "valid"])
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_words_are_split_as_by_subword_nmt_with_a_threshold(
+    learned_folder, reference_folder, tokens, set_name, language
+):
+    side = Segmentation.read(learned_folder, language)
+
+    segmented_lines = []
+    for line in set_lines(tokens, set_name, language):
+        segmented_lines.append(" ".join(side.segment(line.split(" "))))
+
+    assert segmented_lines == read_lines(reference_folder / f"{set_name}.{language}")
+
+
+def test_without_a_threshold_words_are_split_differently(reference_folder, tokens, tmp_path, joint):
+    """The threshold of the tests above has an effect."""
+    german, _ = learn(tokens, tmp_path / "bpe", bpe_units(NUM_MERGES, joint, threshold=0))
+
+    segmented_lines = []
+    for line in set_lines(tokens, "train", "de"):
+        segmented_lines.append(" ".join(german.segment(line.split(" "))))
+
+    assert segmented_lines != read_lines(reference_folder / "train.de")
+
+
+UNITS = [
+    pytest.param(bpe_units(), id="BPE"),
+    pytest.param(bpe_units(threshold=8), id="BPE with threshold"),
+    pytest.param(bpe_units(joint=False), id="separate BPE"),
+    pytest.param(bpe_units(num_merges=0), id="BPE without merges"),
+    pytest.param(word_units(), id="words"),
+]
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_the_vocabulary_counts_the_tokens_of_the_training_text(units, tokens, tmp_path):
     sides = learn(tokens, tmp_path / "bpe", units)
-    counts = [
-        Counter(chain.from_iterable(side.segment(line.split(" ")) for line in text))
-        for side in sides
-        for text in [lines(tokens, "train", side.language)]
-    ]
-    if units.joint:
-        counts = [counts[0] + counts[1]] * 2
-    for side, expected in zip(sides, counts, strict=True):
+
+    counts_by_language = {}
+    for side in sides:
+        counts = Counter()
+        for line in set_lines(tokens, "train", side.language):
+            counts.update(side.segment(line.split(" ")))
+        counts_by_language[side.language] = counts
+    for side in sides:
+        expected = counts_by_language[side.language]
+        if units.joint:
+            expected = counts_by_language["de"] + counts_by_language["en"]
         assert dict(side.vocabulary.counts[len(SPECIALS) :]) == expected
 
 
-def test_words_are_limited_by_count_and_number(tmp_path):
+@pytest.fixture
+def small_tokens(tmp_path):
+    """A training text of two pairs, with the words a@@, b, c and a@@, x, z."""
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
-    de, en = learn(folder, tmp_path / "bpe", in_words(joint=False, max_size=2))
-    assert de.vocabulary.tokens == [*SPECIALS, "b", "a@@"]
-    assert en.vocabulary.tokens == [*SPECIALS, "x", "a@@"]
-    joint = learn(folder, tmp_path / "bpe", in_words(joint=True, max_size=9, min_count=2))
-    assert {side.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"] for side in joint} == {True}
+    return folder
+
+
+def test_max_size_limits_the_words_of_each_language(small_tokens, tmp_path):
+    units = word_units(joint=False, max_size=2)
+
+    german, english = learn(small_tokens, tmp_path / "bpe", units)
+
+    assert german.vocabulary.tokens == [*SPECIALS, "b", "a@@"]
+    assert english.vocabulary.tokens == [*SPECIALS, "x", "a@@"]
+
+
+def test_min_count_limits_the_words_of_a_joint_vocabulary(small_tokens, tmp_path):
+    units = word_units(joint=True, max_size=9, min_count=2)
+
+    german, english = learn(small_tokens, tmp_path / "bpe", units)
+
+    assert german.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"]
+    assert english.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"]
+
+
+def test_a_vocabulary_of_words_is_written_without_merges(small_tokens, tmp_path):
+    learn(small_tokens, tmp_path / "bpe", word_units())
+
     names = {path.name for path in (tmp_path / "bpe").iterdir()}
     assert names == {"segmentation.json", "vocabulary.de", "vocabulary.en"}
-    assert ids_of(joint[0], "a@@ b q") == [4, 5, UNK]
-    assert joint[0].decode([4, 5, UNK, EOS]) == joint[0].join(["a@@", "b", "<unk>"])
-    assert joint[0].decode([4, 5]) == ["a@@", "b"]
-    assert joint[0].resegment([4, 5, UNK], 0.5, random.Random(1)) == [4, 5, UNK]
 
 
-@pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), in_words()])
-def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_path, monkeypatch):
+def test_whole_words_that_look_like_subwords_are_not_joined(small_tokens, tmp_path):
+    units = word_units(joint=True, max_size=9, min_count=2)
+    german, _ = learn(small_tokens, tmp_path / "bpe", units)
+
+    assert encode_line(german, "a@@ b q") == [4, 5, UNK]
+    assert german.decode([4, 5]) == ["a@@", "b"]
+    assert german.decode([4, 5, UNK, EOS]) == german.join(["a@@", "b", "<unk>"])
+
+
+def test_dropout_leaves_whole_words_as_they_are(small_tokens, tmp_path):
+    units = word_units(joint=True, max_size=9, min_count=2)
+    german, _ = learn(small_tokens, tmp_path / "bpe", units)
+
+    assert german.resegment([4, 5, UNK], 0.5, random.Random(1)) == [4, 5, UNK]
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        pytest.param(bpe_units(), id="BPE"),
+        pytest.param(bpe_units(threshold=8), id="BPE with threshold"),
+        pytest.param(word_units(), id="words"),
+    ],
+)
+def test_ids_are_those_of_the_tokens_and_are_decoded_to_the_words(
+    units, tokens, tmp_path, monkeypatch
+):
+    # The cache of words is full after three words.
     monkeypatch.setattr(memoize, "MAX_WORDS", 3)
+
     for side in learn(tokens, tmp_path / "bpe", units):
-        for line in lines(tokens, "train", side.language) * 2:
-            ids = ids_of(side, line)
+        # Twice, since the cache may answer the second time.
+        for line in set_lines(tokens, "train", side.language) * 2:
             words = line.split(" ") if line else []
+            ids = encode_line(side, line)
             assert ids == side.vocabulary.encode(side.segment(words))
-            assert UNK not in ids and EOS not in ids
+            assert UNK not in ids
+            assert EOS not in ids
             assert side.decode([*ids, EOS]) == words
 
 
-@pytest.mark.parametrize("units", [bpe(), in_words()])
-def test_characters_that_end_lines_elsewhere_come_back(units, tmp_path):
-    odd = [*TORTURE, "@@", "a@@", *(f"{a}b{a}" for a in TORTURE), *(f"a{a}" for a in TORTURE)]
+@pytest.mark.parametrize("units", [bpe_units(), word_units()], ids=["BPE", "words"])
+def test_words_with_characters_that_end_lines_elsewhere_are_read_back(units, tmp_path):
+    words = [*TORTURE, "@@", "a@@"]
+    words += [f"{character}b{character}" for character in TORTURE]
+    words += [f"a{character}" for character in TORTURE]
+    line = " ".join(words)
     folder = TextFolder(tmp_path / "tokens", "de", "en")
-    write_set(folder, "train", [(" ".join(odd), " ".join(reversed(odd)))] * 3)
+    write_set(folder, "train", [(line, " ".join(reversed(words)))] * 3)
+
     for side in learn(folder, tmp_path / "bpe", units):
-        assert side.decode(ids_of(side, " ".join(odd))) == odd
-        numbers = random.Random(1)
-        assert side.decode(side.resegment(ids_of(side, " ".join(odd)), 0.5, numbers)) == odd
+        ids = encode_line(side, line)
+        assert side.decode(ids) == words
+        assert side.decode(side.resegment(ids, 0.5, random.Random(1))) == words
 
 
-def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
-    side = learn(tokens, tmp_path / "bpe", bpe(threshold=8))[1]
+def test_dropout_draws_the_subwords_that_the_merges_draw(tokens, tmp_path):
+    """If a subword that is drawn is not in the vocabulary, the word is split without dropout."""
+    english = learn(tokens, tmp_path / "bpe", bpe_units(threshold=8))[1]
     codes = segmentation.read_bpe(tmp_path / "bpe", "en")
-    numbers, again = random.Random(5), random.Random(5)
-    for line in lines(tokens, "train", "en")[:-1]:
-        units = [
-            drawn if UNK not in side.vocabulary.encode(drawn) else codes.split(word)
-            for word in line.split(" ")
-            for drawn in [codes.split(word, 0.4, numbers)]
-        ]
-        expected = side.vocabulary.encode(chain.from_iterable(units))
-        assert side.resegment(ids_of(side, line), 0.4, again) == expected
+    generator = random.Random(5)
+    reference_generator = random.Random(5)
+
+    for line in set_lines(tokens, "train", "en")[:-1]:
+        expected_subwords = []
+        for word in line.split(" "):
+            subwords = codes.split(word, 0.4, reference_generator)
+            if UNK in english.vocabulary.encode(subwords):
+                subwords = codes.split(word)
+            expected_subwords += subwords
+        ids = english.resegment(encode_line(english, line), 0.4, generator)
+        assert ids == english.vocabulary.encode(expected_subwords)
 
 
-def hand_made(tmp_path):
-    """Ab and abc are one unit; the parts of xy are not in the vocabulary, those of <unk> are."""
+@pytest.fixture
+def small_segmentation(tmp_path):
+    """A segmentation in which ab, abc and xy are merged to one subword.
+
+    The parts of xy are not in the vocabulary; those of ab, abc and "<unk>" are.
+    """
     (tmp_path / "codes").write_text("#version: 0.2\na b</w>\na b\nab c</w>\nx y</w>\n")
-    units = ["abc", "ab@@", "c", "a@@", "b@@", "b", "ab", "xy", "<@@", "u@@", "n@@", "k@@", ">"]
-    codes = segmentation.Bpe(tmp_path / "codes")
-    return Segmentation("en", Vocabulary((unit, 1) for unit in units), codes)
+    subwords = ["abc", "ab@@", "c", "a@@", "b@@", "b", "ab", "xy", "<@@", "u@@", "n@@", "k@@", ">"]
+    vocabulary = Vocabulary((subword, 1) for subword in subwords)
+    return Segmentation("en", vocabulary, segmentation.Bpe(tmp_path / "codes"))
 
 
-def test_words_whose_parts_have_no_ids_stay_as_they_are(tmp_path):
-    side = hand_made(tmp_path)
-    ids = ids_of(side, "xy abc")
-    drawn = side.resegment(ids, 1.0, random.Random(1))
-    assert [side.vocabulary.tokens[i] for i in drawn] == ["xy", "a@@", "b@@", "c"]
+def resegment_without_merges(side, ids):
+    """Return the tokens of a sentence that is split again with a dropout of 1: no merges."""
+    new_ids = side.resegment(ids, 1.0, random.Random(1))
+    return [side.vocabulary.tokens[token_id] for token_id in new_ids]
 
 
-def test_words_that_hold_unk_stay_as_they_are(tmp_path):
-    side = hand_made(tmp_path)
-    # abŵ ab, then ŵab: its rest, "ab", looks like a word of its own; then ab once more.
-    ids = ids_of(side, "abŵ ab ŵab ab")
-    assert side.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"]) == ids
-    drawn = side.resegment(ids, 1.0, random.Random(1))
-    kept = ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]
-    assert [side.vocabulary.tokens[i] for i in drawn] == kept
-    assert side.resegment(side.vocabulary.encode(["ab", "ab@@"]), 1.0, random.Random(1)) == (
-        side.vocabulary.encode(["a@@", "b", "ab@@"])
-    )
+def test_dropout_does_not_split_a_word_whose_parts_are_not_in_the_vocabulary(small_segmentation):
+    ids = encode_line(small_segmentation, "xy abc")
+
+    assert resegment_without_merges(small_segmentation, ids) == ["xy", "a@@", "b@@", "c"]
 
 
-def test_a_whole_word_ends_with_its_token_whatever_its_mark():
+def test_dropout_does_not_split_a_word_with_an_unknown_character(small_segmentation):
+    """The ids do not tell where a word with UNK ends: the rest of ŵab looks like the word ab."""
+    ids = encode_line(small_segmentation, "abŵ ab ŵab ab")
+    assert ids == small_segmentation.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"])
+
+    tokens = resegment_without_merges(small_segmentation, ids)
+
+    # Only the last word cannot be the rest of a word with an unknown character.
+    assert tokens == ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]
+
+
+def test_dropout_does_not_split_a_last_word_that_is_incomplete(small_segmentation):
+    ids = small_segmentation.vocabulary.encode(["ab", "ab@@"])
+
+    assert resegment_without_merges(small_segmentation, ids) == ["a@@", "b", "ab@@"]
+
+
+def test_in_a_vocabulary_of_words_each_token_ends_a_word_whatever_its_mark():
     side = Segmentation("en", Vocabulary([("ge@@", 1), ("sehen", 1)]), None)
+
     ids = side.encode(["ge@@ sehen"])
-    assert side.ends_word(ids).all() and side.decode(ids) == ["ge@@", "sehen"]
+
+    assert side.ends_word(ids).all()
+    assert side.decode(ids) == ["ge@@", "sehen"]
 
 
-def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):
+def test_a_threshold_that_no_subword_reaches_is_an_error_that_leaves_no_output(tokens, tmp_path):
     with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999, but no subword of de"):
-        learn(tokens, tmp_path / "bpe", bpe(threshold=99999))
+        learn(tokens, tmp_path / "bpe", bpe_units(threshold=99999))
+
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_file_is_named(tokens, tmp_path):
-    learn(tokens, tmp_path / "bpe", bpe())
+    learn(tokens, tmp_path / "bpe", bpe_units())
+
     with pytest.raises(UserError, match=r"vocabulary\.fr: no such file"):
         Segmentation.read(tmp_path / "bpe", "fr")
 
 
-@pytest.mark.parametrize("units", [bpe(), in_words()], ids=["bpe", "words"])
-def test_workers_change_no_byte(tokens, tmp_path, units):
-    written = []
-    for workers in (1, 2, 5):
-        folder = tmp_path / str(workers)
-        learn_segmentation("c", units, tokens, folder, workers)
-        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert written[0] == written[1] == written[2]
+@pytest.mark.parametrize("workers", [2, 5])
+@pytest.mark.parametrize("units", [bpe_units(), word_units()], ids=["BPE", "words"])
+def test_the_number_of_workers_does_not_change_the_vocabulary(tokens, tmp_path, units, workers):
+    learn_segmentation("c", units, tokens, tmp_path / "one", workers=1)
+    learn_segmentation("c", units, tokens, tmp_path / "many", workers=workers)
+
+    files_of_one_worker = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
+    files_of_workers = {path.name: path.read_bytes() for path in (tmp_path / "many").iterdir()}
+    assert files_of_workers == files_of_one_worker
