@@ -1,4 +1,7 @@
-"""Equal numbers in the forms of other languages, as Babel writes them from Unicode's CLDR."""
+"""Numbers in the forms of different languages are recognized as equal.
+
+Babel writes the forms from CLDR, the data of Unicode about languages.
+"""
 
 import datetime
 
@@ -15,47 +18,97 @@ NUMBERS = [7, 1234, 12_345, 100_000, 1_234_567, 98_765_432, 3.5, 1234.05, 100_00
 @pytest.mark.parametrize("locale", LOCALES)
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("digits", ["latn", "default"])
-def test_numbers_of_locales(locale, number, digits):
-    english = format_decimal(number, locale="en")
-    other = format_decimal(number, locale=locale, numbering_system=digits)
-    assert have_equal_numbers(f"It has {english}.", f"{other}: so viel")
-    for wrong in (number + 1, number * 10, number + 0.01):
-        wrong = format_decimal(wrong, locale=locale, numbering_system=digits)
-        assert not have_equal_numbers(f"It has {english}.", f"{wrong}: so viel")
+def test_a_number_in_a_locale_equals_the_english_number(locale, number, digits):
+    english_number = format_decimal(number, locale="en")
+    local_number = format_decimal(number, locale=locale, numbering_system=digits)
+
+    assert have_equal_numbers(f"It has {english_number}.", f"{local_number}: so viel")
 
 
-@pytest.mark.parametrize("locale", ["de", "fr", "sv", "en_GB", "pl", "cs", "hu", "ko", "lt"])
-@pytest.mark.parametrize("day", [datetime.date(2020, 10, 3), datetime.date(1998, 1, 25)])
-def test_dates_of_locales(locale, day):
-    english, other = (format_date(day, "short", locale=each) for each in ("en_US", locale))
-    assert have_equal_numbers(english, other), (english, other)
-    assert have_equal_numbers(other, day.isoformat()), other
-    for days in (1, 40, 400):
-        wrong = format_date(day + datetime.timedelta(days=days), "short", locale=locale)
-        assert not have_equal_numbers(english, wrong), (english, wrong)
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("digits", ["latn", "default"])
+def test_another_number_in_a_locale_does_not_equal_the_english_number(locale, number, digits):
+    english_number = format_decimal(number, locale="en")
+
+    for other_number in (number + 1, number * 10, number + 0.01):
+        local_number = format_decimal(other_number, locale=locale, numbering_system=digits)
+        assert not have_equal_numbers(f"It has {english_number}.", f"{local_number}: so viel")
 
 
-@pytest.mark.parametrize("locale", ["de", "fr", "fi", "ja", "da", "en_US"])
-@pytest.mark.parametrize("time", [(9, 5), (21, 0), (12, 30), (0, 45), (13, 20)])
-def test_times_of_locales(locale, time):
-    english, other = (
-        format_time(datetime.time(*time), "short", locale=each) for each in ("en_US", locale)
-    )
-    assert have_equal_numbers(f"at {english}", f"um {other}"), (english, other)
-    hour, minute = time
-    wrong = format_time(datetime.time((hour + 1) % 24, minute), "short", locale=locale)
-    assert not have_equal_numbers(f"at {english}", f"um {wrong}"), (english, wrong)
+DATE_LOCALES = ["de", "fr", "sv", "en_GB", "pl", "cs", "hu", "ko", "lt"]
+DATES = [datetime.date(2020, 10, 3), datetime.date(1998, 1, 25)]
 
 
-def test_readings_worked_by_hand():
-    assert number_readings("3.10 of 1½") == [
-        [("3", ".1"), ("3", "10")],
-        [("1", "1", "2"), ("1", ".5")],
-    ]
-    assert number_readings("no number, I or ʻ") == []
-    assert number_readings("9:05 pm") == [
-        [("9", ".05"), ("9", "5"), ("21", ".05"), ("21", "5")],
-    ]
+@pytest.mark.parametrize("locale", DATE_LOCALES)
+@pytest.mark.parametrize("date", DATES, ids=str)
+def test_a_date_in_a_locale_equals_the_american_and_the_iso_date(locale, date):
+    local_date = format_date(date, "short", locale=locale)
+    american_date = format_date(date, "short", locale="en_US")
+
+    assert have_equal_numbers(american_date, local_date), (american_date, local_date)
+    assert have_equal_numbers(local_date, date.isoformat()), local_date
+
+
+@pytest.mark.parametrize("locale", DATE_LOCALES)
+@pytest.mark.parametrize("date", DATES, ids=str)
+@pytest.mark.parametrize("days", [1, 40, 400])
+def test_a_later_date_in_a_locale_does_not_equal_the_american_date(locale, date, days):
+    american_date = format_date(date, "short", locale="en_US")
+    later_date = format_date(date + datetime.timedelta(days=days), "short", locale=locale)
+
+    assert not have_equal_numbers(american_date, later_date), (american_date, later_date)
+
+
+TIME_LOCALES = ["de", "fr", "fi", "ja", "da", "en_US"]
+TIMES = [
+    datetime.time(9, 5),
+    datetime.time(21, 0),
+    datetime.time(12, 30),
+    datetime.time(0, 45),
+    datetime.time(13, 20),
+]
+
+
+@pytest.mark.parametrize("locale", TIME_LOCALES)
+@pytest.mark.parametrize("time", TIMES, ids=str)
+def test_a_time_in_a_locale_equals_the_american_time(locale, time):
+    local_time = format_time(time, "short", locale=locale)
+    american_time = format_time(time, "short", locale="en_US")
+
+    assert have_equal_numbers(f"at {american_time}", f"um {local_time}"), local_time
+
+
+@pytest.mark.parametrize("locale", TIME_LOCALES)
+@pytest.mark.parametrize("time", TIMES, ids=str)
+def test_a_time_an_hour_later_does_not_equal_the_american_time(locale, time):
+    american_time = format_time(time, "short", locale="en_US")
+    later_time = time.replace(hour=(time.hour + 1) % 24)
+
+    local_time = format_time(later_time, "short", locale=locale)
+
+    assert not have_equal_numbers(f"at {american_time}", f"um {local_time}"), local_time
+
+
+# A reading is a list of parts, of which ".5" is a fraction; a number may have several readings.
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        pytest.param(
+            "3.10 of 1½",
+            [[("3", ".1"), ("3", "10")], [("1", "1", "2"), ("1", ".5")]],
+            id="two numbers, each with two readings",
+        ),
+        pytest.param("no number, I or ʻ", [], id="no number"),
+        pytest.param(
+            "9:05 pm",
+            [[("9", ".05"), ("9", "5"), ("21", ".05"), ("21", "5")]],
+            id="time in 12 and 24 hours",
+        ),
+    ],
+)
+def test_each_number_of_a_text_has_a_list_of_readings(text, readings):
+    assert number_readings(text) == readings
 
 
 @pytest.mark.parametrize(
@@ -94,7 +147,7 @@ def test_readings_worked_by_hand():
         ("030 123456", [("30123456",), ("30", "123456")]),
     ],
 )
-def test_all_readings_of_a_number(number, readings):
+def test_a_number_has_all_these_readings(number, readings):
     assert number_readings(f"at {number}, or") == [readings]
 
 
@@ -120,7 +173,7 @@ def test_all_readings_of_a_number(number, readings):
         ("9:05:07 pm", "21:05:07"),
     ],
 )
-def test_fractions_and_times_with_seconds(first, second):
+def test_equal_fractions_and_times_in_different_forms_are_equal(first, second):
     assert have_equal_numbers(first, second)
     assert have_equal_numbers(second, first)
 
@@ -140,6 +193,6 @@ def test_fractions_and_times_with_seconds(first, second):
         ("2020-10-00", "2020"),
     ],
 )
-def test_other_fractions_and_times(first, second):
+def test_different_fractions_and_times_are_not_equal(first, second):
     assert not have_equal_numbers(first, second)
     assert not have_equal_numbers(second, first)
