@@ -10,17 +10,33 @@ from safetensors import safe_open
 import systems
 from bleuprint.training import checkpoint
 
-FILES = [*checkpoint.FILES, checkpoint.HASHES]
+FILE_NAMES = [*checkpoint.FILES, checkpoint.HASHES]
 
 
-def save(folder, update, value=0.0, **state):
-    tensors = {"a": torch.full((2, 3), value)}
-    state = {"fingerprint": "f1", "loss": 0.1, **state}
-    return checkpoint.save(folder, update, tensors, {"step": torch.tensor(1.0)}, state)
+def save(folder, update, weight=0.0):
+    """Save a checkpoint of a model with six equal weights, and return its path."""
+    return checkpoint.save(
+        folder,
+        update,
+        {"a": torch.full((2, 3), weight)},
+        {"step": torch.tensor(1.0)},
+        {"fingerprint": "f1", "loss": 0.1},
+    )
 
 
-def kept(last, best, interval):
-    """Settings of a training that saves a checkpoint every 10 updates and keeps these."""
+def make_folder(folder, update):
+    """Make the empty folder of a checkpoint: pruning reads only the names of folders."""
+    (folder / f"checkpoint-{update:07d}").mkdir()
+
+
+def settings_that_keep(last, best, interval):
+    """Return the settings of a training that saves and validates after each tenth update.
+
+    Args:
+        last: The number of last checkpoints that the training keeps.
+        best: The number of best checkpoints that it keeps.
+        interval: It also keeps the checkpoint after each `interval` updates; 0 for none.
+    """
     return systems.train(
         validate_interval=10,
         save_interval=10,
@@ -30,138 +46,269 @@ def kept(last, best, interval):
     )
 
 
-def updates(folder):
+def saved_updates(folder):
+    """Return the updates of all checkpoints in a folder, in ascending order."""
     return [checkpoint.update_of(path) for path in sorted(folder.glob("checkpoint-*"))]
 
 
-def test_the_newest_is_read_as_it_was_saved(tmp_path):
-    save(tmp_path, 9_999_999, 1.5)
-    save(tmp_path, 10_000_000, 2.5)
-    (tmp_path / "checkpoint-old").mkdir()  # somebody's own
-    found = checkpoint.load_latest(tmp_path)
-    assert (found.update, found.state["loss"]) == (10_000_000, 0.1)
-    assert found.model["a"].tolist() == [[2.5] * 3] * 2
+def test_the_checkpoint_of_the_largest_update_is_read(tmp_path):
+    save(tmp_path, 9_999_999)
+    save(tmp_path, 10_000_000)  # As text, its name comes before the other one.
+
+    assert checkpoint.load_latest(tmp_path).update == 10_000_000
 
 
-def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path):
-    first, again = (save(tmp_path / name, 3, 1.5) for name in ("a", "b"))
-    with safe_open(first / checkpoint.MODEL, "np") as file:
+def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
+    save(tmp_path, 20, weight=2.5)
+
+    loaded = checkpoint.load_latest(tmp_path)
+
+    assert loaded.state["loss"] == 0.1
+    assert loaded.model["a"].tolist() == [[2.5, 2.5, 2.5], [2.5, 2.5, 2.5]]
+
+
+def test_a_folder_of_the_user_is_not_taken_for_a_checkpoint(tmp_path):
+    save(tmp_path, 20)
+    (tmp_path / "checkpoint-old").mkdir()
+
+    assert checkpoint.load_latest(tmp_path).update == 20
+
+
+def test_the_weights_contain_the_fingerprint_of_their_training(tmp_path):
+    path = save(tmp_path, 3)
+
+    with safe_open(path / checkpoint.MODEL, "np") as file:
         assert file.metadata() == {"fingerprint": "f1"}
-    for name in FILES:
-        assert (first / name).read_bytes() == (again / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", FILE_NAMES)
+def test_equal_states_are_saved_as_equal_bytes(tmp_path, name):
+    first_path = save(tmp_path / "a", 3, weight=1.5)
+    second_path = save(tmp_path / "b", 3, weight=1.5)
+
+    assert (first_path / name).read_bytes() == (second_path / name).read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("there", "settings", "ranking", "finished", "stay"),
+    ("saved", "settings", "best_first", "is_finished", "kept"),
     [
-        # the newest two regular ones, and the very last
-        ([10, 20, 25, 30, 37], kept(2, 0, 0), [], False, [20, 30, 37]),
-        # the last checkpoint of a finished training counts as regular
-        ([10, 20, 25, 30, 37], kept(2, 0, 0), [], True, [30, 37]),
-        # fewer exist than are to be kept
-        ([10, 20], kept(5, 5, 0), [20], False, [10, 20]),
-        # the best, of those that are there
-        ([10, 20, 30, 40, 50], kept(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),
-        ([20, 30, 40, 50], kept(1, 2, 0), [10, 30, 20, 50, 40], False, [20, 30, 50]),
-        # a best one that training ends with
-        ([10, 20, 25], kept(1, 1, 0), [25, 10, 20], True, [25]),
-        # each thirtieth
-        ([10, 20, 30, 40, 50, 60, 70], kept(1, 0, 30), [], False, [30, 60, 70]),
-        # all at once
-        ([10, 20, 30, 40, 50, 60, 65], kept(1, 1, 40), [20, 10], False, [20, 40, 60, 65]),
-        ([], kept(1, 1, 10), [], False, []),
+        pytest.param(
+            [10, 20, 25, 30, 37],
+            settings_that_keep(last=2, best=0, interval=0),
+            [],
+            False,
+            [20, 30, 37],
+            id="the last two multiples of 10, and the very last",
+        ),
+        pytest.param(
+            [10, 20, 25, 30, 37],
+            settings_that_keep(last=2, best=0, interval=0),
+            [],
+            True,
+            [30, 37],
+            id="the very last is one of the last two at the end",
+        ),
+        pytest.param(
+            [10, 20],
+            settings_that_keep(last=5, best=5, interval=0),
+            [20],
+            False,
+            [10, 20],
+            id="fewer exist than are to be kept",
+        ),
+        pytest.param(
+            [10, 20, 30, 40, 50],
+            settings_that_keep(last=1, best=2, interval=0),
+            [20, 40, 10, 30, 50],
+            False,
+            [20, 40, 50],
+            id="the best two and the last",
+        ),
+        pytest.param(
+            [20, 30, 40, 50],
+            settings_that_keep(last=1, best=2, interval=0),
+            [10, 30, 20, 50, 40],
+            False,
+            [20, 30, 50],
+            id="the best two of those that exist",
+        ),
+        pytest.param(
+            [10, 20, 25],
+            settings_that_keep(last=1, best=1, interval=0),
+            [25, 10, 20],
+            True,
+            [25],
+            id="the last is the best",
+        ),
+        pytest.param(
+            [10, 20, 30, 40, 50, 60, 70],
+            settings_that_keep(last=1, best=0, interval=30),
+            [],
+            False,
+            [30, 60, 70],
+            id="each thirtieth and the last",
+        ),
+        pytest.param(
+            [10, 20, 30, 40, 50, 60, 65],
+            settings_that_keep(last=1, best=1, interval=40),
+            [20, 10],
+            False,
+            [20, 40, 60, 65],
+            id="the best, each fortieth, the last multiple of 10 and the very last",
+        ),
+        pytest.param(
+            [], settings_that_keep(last=1, best=1, interval=10), [], False, [], id="no checkpoints"
+        ),
     ],
 )
-def test_what_need_not_stay_goes(tmp_path, there, settings, ranking, finished, stay):
-    for update in there:
-        (tmp_path / f"checkpoint-{update:07d}").mkdir()
+def test_pruning_removes_checkpoints_that_the_settings_do_not_keep(
+    tmp_path, saved, settings, best_first, is_finished, kept
+):
+    for update in saved:
+        make_folder(tmp_path, update)
+
+    checkpoint.prune(tmp_path, settings, best_first, is_finished)
+
+    assert saved_updates(tmp_path) == kept
+
+
+def test_pruning_keeps_damaged_checkpoints_which_have_another_name(tmp_path):
     (tmp_path / "damaged-checkpoint-0000005").mkdir()
-    checkpoint.prune(tmp_path, settings, ranking, finished)
-    assert updates(tmp_path) == stay
+    settings = settings_that_keep(last=1, best=0, interval=0)
+
+    checkpoint.prune(tmp_path, settings, [], is_finished=False)
+
     assert (tmp_path / "damaged-checkpoint-0000005").exists()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_of_all_validations_are_there_at_the_end(tmp_path, seed):
-    """A long training, interrupted now and then, and killed between saving and pruning."""
+def test_a_long_training_always_keeps_the_best_checkpoints_so_far(tmp_path, seed):
+    """The training is interrupted now and then, or killed between saving and pruning."""
     rng = random.Random(seed)
-    end = rng.randrange(900, 1000)
+    settings = settings_that_keep(last=2, best=3, interval=200)
+    last_update = rng.randrange(900, 1000)
     losses: dict[int, float] = {}
-    settings = kept(2, 3, 200)
-    ranked: list[int] = []
-    for update in range(1, end + 1):
-        if update % 20 == 0 or update == end:
-            losses[update] = round(rng.random(), 1)  # so that some are the same
-            ranked = sorted(losses, key=lambda one: (losses[one], one))
-        if update % 10 == 0 or update == end or rng.random() < 0.02:
-            (tmp_path / f"checkpoint-{update:07d}").mkdir()
-            if rng.random() < 0.8 or update == end:
-                checkpoint.prune(tmp_path, settings, ranked, is_finished=update == end)
-                assert set(ranked[:3]) <= set(updates(tmp_path))
-    regular = sorted({*range(10, end + 1, 10), end})
-    assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})
+    best_first: list[int] = []
+
+    for update in range(1, last_update + 1):
+        is_last = update == last_update
+        if update % 20 == 0 or is_last:
+            losses[update] = round(rng.random(), 1)  # With one decimal, some losses are equal.
+            best_first = sorted(losses, key=lambda update: (losses[update], update))
+        is_interrupted = rng.random() < 0.02
+        if update % 10 == 0 or is_last or is_interrupted:
+            make_folder(tmp_path, update)
+            is_killed_before_pruning = rng.random() >= 0.8 and not is_last
+            if not is_killed_before_pruning:
+                checkpoint.prune(tmp_path, settings, best_first, is_finished=is_last)
+                assert set(best_first[:3]) <= set(saved_updates(tmp_path))
+
+    regular_updates = sorted({*range(10, last_update + 1, 10), last_update})
+    milestones = {200, 400, 600, 800}
+    kept_updates = milestones.union(regular_updates[-2:], best_first[:3])
+    assert saved_updates(tmp_path) == sorted(kept_updates)
 
 
-def test_of_one_half_removed_nothing_is_left(tmp_path, monkeypatch):
-    for update in (10, 20):
-        save(tmp_path, update)
+@pytest.fixture
+def half_removed(tmp_path, monkeypatch):
+    """Save two checkpoints, and kill the process while pruning removes the older one."""
+    save(tmp_path, 10)
+    save(tmp_path, 20)
 
-    def killed(folder):
+    def remove_one_file(folder):
         (folder / checkpoint.MODEL).unlink()
         raise KeyboardInterrupt
 
+    settings = settings_that_keep(last=1, best=0, interval=0)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(shutil, "rmtree", killed)
-        checkpoint.prune(tmp_path, kept(1, 0, 0), [], is_finished=False)
-    assert updates(tmp_path) == [20]
-    checkpoint.load_latest(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]
+        patch.setattr(shutil, "rmtree", remove_one_file)
+        checkpoint.prune(tmp_path, settings, [], is_finished=False)
+    return tmp_path
 
 
-def cut_short(content, rng):
-    # what comes after the last bracket of JSON is no content
-    return content[: rng.randrange(len(content) - 1)]
+def test_a_half_removed_checkpoint_is_not_taken_for_a_checkpoint(half_removed):
+    assert saved_updates(half_removed) == [20]
 
 
-def flipped(content, rng):
-    at, changed = rng.randrange(len(content)), bytearray(content)
-    changed[at] ^= 1 << rng.randrange(8)
-    return bytes(changed)
+def test_the_rest_of_a_half_removed_checkpoint_is_removed_by_the_next_training(half_removed):
+    checkpoint.load_latest(half_removed)
+
+    assert [path.name for path in half_removed.iterdir()] == ["checkpoint-0000020"]
 
 
-@pytest.mark.parametrize("damage", [cut_short, flipped, None])
-@pytest.mark.parametrize("name", FILES)
-def test_damaged_ones_go_and_whole_ones_stay(tmp_path, name, damage, capsys):
+def truncate(path, rng):
+    """Remove one or more bytes from the end of a file."""
+    content = path.read_bytes()
+    # The JSON files end with a newline, without which they would be intact.
+    path.write_bytes(content[: rng.randrange(len(content) - 1)])
+
+
+def flip_bit(path, rng):
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    index = rng.randrange(len(content))
+    content[index] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def remove(path, _):
+    """Remove a file."""
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "repetitions"),
+    [
+        pytest.param(truncate, 30, id="truncated"),
+        pytest.param(flip_bit, 30, id="changed bit"),
+        pytest.param(remove, 1, id="missing"),
+    ],
+)
+@pytest.mark.parametrize("name", FILE_NAMES)
+def test_a_damaged_checkpoint_is_reported_and_the_intact_one_before_it_is_read(
+    tmp_path, name, damage, repetitions, capsys
+):
     rng = random.Random(name)
     save(tmp_path, 1)
-    for _ in range(30 if damage else 1):
-        path = save(tmp_path, 2) / name
-        if damage:
-            path.write_bytes(damage(path.read_bytes(), rng))
-        else:
-            path.unlink()
-        checkpoint.load_latest(tmp_path)
-        assert updates(tmp_path) == [1]
-        said = capsys.readouterr().err
-        assert "checkpoint-0000002 is damaged" in said
-        assert name in said
-    assert checkpoint.load_latest(tmp_path).update == 1
+    for _ in range(repetitions):
+        damaged_path = save(tmp_path, 2)
+        damage(damaged_path / name, rng)
+
+        loaded = checkpoint.load_latest(tmp_path)
+
+        assert loaded.update == 1
+        assert saved_updates(tmp_path) == [1]
+        message = capsys.readouterr().err
+        assert "checkpoint-0000002 is damaged" in message
+        assert name in message
 
 
-def test_without_an_intact_checkpoint_training_starts_again(tmp_path, capsys):
+@pytest.fixture
+def two_damaged(tmp_path):
+    """Save two checkpoints, both without one of their files."""
     for update in (10, 20):
-        save(tmp_path, update)
-        (tmp_path / f"checkpoint-{update:07d}" / checkpoint.STATE).unlink()
-    assert checkpoint.load_latest(tmp_path) is None
+        path = save(tmp_path, update)
+        (path / checkpoint.STATE).unlink()
+    return tmp_path
+
+
+def test_without_an_intact_checkpoint_none_is_read(two_damaged, capsys):
+    assert checkpoint.load_latest(two_damaged) is None
     assert capsys.readouterr().err.count("; it is not used\n") == 2
-    names = {path.name for path in tmp_path.iterdir()}
+
+
+def test_damaged_checkpoints_are_renamed_not_removed(two_damaged):
+    checkpoint.load_latest(two_damaged)
+
+    names = {path.name for path in two_damaged.iterdir()}
     assert names == {"damaged-checkpoint-0000010", "damaged-checkpoint-0000020"}
 
 
-def test_a_damaged_one_that_is_older_than_an_intact_one_stays(tmp_path):
-    """One of the best may be among them: its damage is named when it is exported."""
-    for update in (1, 2):
-        save(tmp_path, update)
-    (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
+def test_a_damaged_checkpoint_older_than_an_intact_one_is_not_noticed_yet(tmp_path):
+    """It may be one of the best: then the export of the checkpoints reports the damage."""
+    damaged_path = save(tmp_path, 1)
+    save(tmp_path, 2)
+    (damaged_path / checkpoint.MODEL).unlink()
+
     assert checkpoint.load_latest(tmp_path).update == 2
-    assert updates(tmp_path) == [1, 2]
+    assert saved_updates(tmp_path) == [1, 2]

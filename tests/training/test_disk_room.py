@@ -7,6 +7,7 @@ import pytest
 
 import systems
 from bleuprint.runtime.errors import UserError
+from bleuprint.training import trainer
 from bleuprint.training.disk_room import (
     CheckpointSize,
     KeptCheckpoints,
@@ -16,116 +17,184 @@ from bleuprint.training.disk_room import (
 from bleuprint.training.observer import Observer
 from trainings import job_in, project, train_here
 
-Usage = namedtuple("Usage", "total used free")
-# 4 MB of weights and 8 MB of Adam's two moments
-ONE = CheckpointSize(weights=4_000_000, optimizer=8_000_000)
+DiskUsage = namedtuple("DiskUsage", "total used free")
 
 
-def settings(last, best=0, every=0, **others):
+def settings_that_keep(last, best=0, interval=0, **changes):
+    """Return the settings of a training that saves every 10 updates and validates every 20.
+
+    Args:
+        last: The number of last checkpoints that the training keeps.
+        best: The number of best checkpoints that it keeps.
+        interval: It also keeps the checkpoint after each `interval` updates; 0 for none.
+        changes: Other settings.
+    """
     return systems.train(
         save_interval=10,
         validate_interval=20,
         keep_last=last,
         keep_best=best,
-        keep_interval=every,
-        **others,
+        keep_interval=interval,
+        **changes,
     )
 
 
 @pytest.mark.parametrize(
-    ("keep", "updates", "least", "most"),
+    ("settings", "updates", "at_least", "at_most"),
     [
-        ((2, 0, 0), 100, 2, 2),
-        ((20, 0, 0), 95, 10, 10),  # after 10, 20, ... 90 and 95 updates
-        ((5, 3, 0), 50, 5, 5),  # no more are saved; two validations
-        ((2, 3, 0), 100, 3, 5),
-        ((1, 1, 20), 100, 5, 7),  # after 20, 40, 60, 80 and 100
-        ((2, 3, 20), None, 3, 5),  # until patience ends it: milestones cannot be foreseen
+        pytest.param(settings_that_keep(2), 100, 2, 2, id="only the last two"),
+        pytest.param(settings_that_keep(20), 95, 10, 10, id="all: after 10, 20, ..., 90, 95"),
+        pytest.param(
+            settings_that_keep(5, best=3), 50, 5, 5, id="all five, so the best are among them"
+        ),
+        pytest.param(
+            settings_that_keep(2, best=3), 100, 3, 5, id="the last two may be among the best three"
+        ),
+        pytest.param(
+            settings_that_keep(1, best=1, interval=20),
+            100,
+            5,
+            7,
+            id="after 20, 40, 60, 80, 100, perhaps with the best and the last",
+        ),
+        pytest.param(
+            settings_that_keep(2, best=3, interval=20),
+            None,
+            3,
+            5,
+            id="of an unknown length, without milestones",
+        ),
     ],
 )
-def test_how_many_are_kept(keep, updates, least, most):
-    assert checkpoints_kept(settings(*keep), updates) == KeptCheckpoints(least, most)
+def test_the_number_of_kept_checkpoints_is_foreseen(settings, updates, at_least, at_most):
+    assert checkpoints_kept(settings, updates) == KeptCheckpoints(at_least, at_most)
 
 
-def disk(monkeypatch, free):
-    """Let each disk have this many bytes free."""
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 0, free))
+def set_free_space(monkeypatch, megabytes):
+    """Give every disk this much free space."""
+    free_bytes = int(megabytes * 1e6)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: DiskUsage(10**12, 0, free_bytes))
 
 
-def warnings(tmp_path, given, updates=100):
-    return [*check_room(tmp_path / "work", tmp_path / "models/m", given, updates, ONE)]
+def room_warnings(tmp_path, settings):
+    """Check the room for a training of 100 updates, with checkpoints of 12 MB, and list warnings.
+
+    The folder of the checkpoints and that of the exported weights are on one disk.
+    """
+    size = CheckpointSize(weights=4_000_000, optimizer=8_000_000)
+    warnings = check_room(tmp_path / "work", tmp_path / "models" / "m", settings, 100, size)
+    return list(warnings)
 
 
-def test_two_kept_ones_and_one_that_is_written_need_three(tmp_path, monkeypatch):
-    disk(monkeypatch, 36_000_000)
-    assert warnings(tmp_path, settings(last=2)) == []
-    disk(monkeypatch, 35_900_000)
+def test_two_kept_checkpoints_need_the_room_of_three(tmp_path, monkeypatch):
+    """A checkpoint of 12 MB is written before an old one is removed."""
+    set_free_space(monkeypatch, megabytes=3 * 12)
+
+    assert room_warnings(tmp_path, settings_that_keep(last=2)) == []
+
+
+def test_less_room_than_two_kept_checkpoints_need_is_an_error(tmp_path, monkeypatch):
+    set_free_space(monkeypatch, megabytes=3 * 12 - 0.1)
+
     with pytest.raises(UserError) as raised:
-        warnings(tmp_path, settings(last=2))
+        room_warnings(tmp_path, settings_that_keep(last=2))
+
     assert str(raised.value) == (
         f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
         "room there, or lower train.keep_last (2) or keep_best (0)"
     )
 
 
-def test_the_copies_at_the_end_count(tmp_path, monkeypatch):
-    """Four kept ones, 48 MB, with 16 MB of weights copied: more than a fifth one of 12 MB."""
-    disk(monkeypatch, 64_000_000)
-    assert warnings(tmp_path, settings(last=4)) == []
+def test_weights_that_are_exported_at_the_end_need_room(tmp_path, monkeypatch):
+    """The copies of four checkpoints' weights, 16 MB, need more room than a fifth checkpoint."""
+    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+
+    assert room_warnings(tmp_path, settings_that_keep(last=4)) == []
+
+
+def test_an_exported_moving_average_needs_room(tmp_path, monkeypatch):
+    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+    settings = settings_that_keep(last=4, ema=0.9)
+
+    # The moving average is one more copy of the weights: 4 MB.
     with pytest.raises(UserError, match=r"need 68 MB more, but .* has 64 MB free"):
-        warnings(tmp_path, settings(last=4, ema=0.9))  # and a moving average of 4 MB
+        room_warnings(tmp_path, settings)
 
 
-def test_what_may_be_needed_is_a_warning(tmp_path, monkeypatch):
-    """The best ones are among the last two, or not: 36 to 60 MB."""
-    disk(monkeypatch, 59_000_000)
-    (line,) = warnings(tmp_path, settings(last=2, best=2))
-    assert line.startswith("the checkpoints of this training need up to 64 MB more, but ")
-    disk(monkeypatch, 64_000_000)
-    assert warnings(tmp_path, settings(last=2, best=2)) == []
+def test_too_little_room_for_the_largest_possible_need_is_a_warning(tmp_path, monkeypatch):
+    """If the best two checkpoints are not the last two, four of 12 MB and copies of 4 MB exist."""
+    set_free_space(monkeypatch, megabytes=59)
+
+    (warning,) = room_warnings(tmp_path, settings_that_keep(last=2, best=2))
+
+    assert warning.startswith("the checkpoints of this training need up to 64 MB more, but ")
 
 
-def test_what_is_there_already_needs_no_more_room(tmp_path, monkeypatch):
+def test_room_for_the_largest_possible_need_causes_no_warning(tmp_path, monkeypatch):
+    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+
+    assert room_warnings(tmp_path, settings_that_keep(last=2, best=2)) == []
+
+
+@pytest.fixture
+def folder_with_a_checkpoint(tmp_path):
+    """Put a checkpoint of 12 MB into the folder of the training."""
     checkpoint = tmp_path / "work" / "checkpoint-0000010"
     checkpoint.mkdir(parents=True)
     with (checkpoint / "model.safetensors").open("wb") as file:
         file.truncate(12_000_000)
-    disk(monkeypatch, 24_000_000)
-    assert warnings(tmp_path, settings(last=2)) == []
-    disk(monkeypatch, 23_000_000)
+    return tmp_path
+
+
+def test_existing_checkpoints_need_no_more_room(folder_with_a_checkpoint, monkeypatch):
+    """Of the three checkpoints of 12 MB that a training needs room for, one exists."""
+    set_free_space(monkeypatch, megabytes=2 * 12)
+
+    assert room_warnings(folder_with_a_checkpoint, settings_that_keep(last=2)) == []
+
+
+def test_the_error_names_the_room_that_is_needed_beyond_existing_checkpoints(
+    folder_with_a_checkpoint, monkeypatch
+):
+    set_free_space(monkeypatch, megabytes=23)
+
     with pytest.raises(UserError, match=r"need 24 MB more, but .*/work has 23 MB free"):
-        warnings(tmp_path, settings(last=2))
+        room_warnings(folder_with_a_checkpoint, settings_that_keep(last=2))
+
+
+class NoUpdates(Observer):
+    """Fails at the first update of a training."""
+
+    def updated(self, *_):
+        pytest.fail("the training computed an update")
 
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_training_without_room_ends_before_its_first_update(tmp_path, monkeypatch):
-    class Updates(Observer):
-        def updated(self, *_):
-            pytest.fail("an update")
-
     job = job_in(project(tmp_path / "toy"), monkeypatch)
-    disk(monkeypatch, 1_000)
+    set_free_space(monkeypatch, megabytes=0.001)
+
     with pytest.raises(UserError, match=r"need .* MB more, but .* has 0.001 MB free: make room"):
-        train_here(job, tmp_path / "work", Updates())
+        train_here(job, tmp_path / "work", NoUpdates())
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_checkpoint_is_as_large_as_was_foreseen(tmp_path, monkeypatch):
-    """Of a training that keeps all: the files, and the copies of their weights."""
-    from bleuprint.training import trainer
+def test_the_files_of_a_checkpoint_have_the_foreseen_sizes(tmp_path, monkeypatch):
+    foreseen_sizes = []
 
-    needed = []
-
-    def recorded(*arguments):
-        needed.append(arguments[-1])
+    def record_size(_work, _export, _settings, _updates, checkpoint_size):
+        foreseen_sizes.append(checkpoint_size)
         return iter(())
 
-    monkeypatch.setattr(trainer, "check_room", recorded)
+    monkeypatch.setattr(trainer, "check_room", record_size)
     job = job_in(project(tmp_path / "toy", max_updates=5), monkeypatch)
-    folder, *_ = train_here(job, tmp_path / "work")
-    (one,) = needed
+
+    folder = train_here(job, tmp_path / "work").folder
+
+    (foreseen,) = foreseen_sizes
     (checkpoint,) = folder.glob("checkpoint-*")
-    sizes = {path.name: path.stat().st_size for path in checkpoint.glob("*.safetensors")}
-    # their headers have the names of the tensors
-    assert 0 <= sizes["model.safetensors"] - one.weights < 20_000
-    assert 0 <= sizes["optimizer.safetensors"] - one.optimizer < 40_000
+    weights_bytes = (checkpoint / "model.safetensors").stat().st_size
+    optimizer_bytes = (checkpoint / "optimizer.safetensors").stat().st_size
+    # The files also contain the names of their tensors.
+    assert 0 <= weights_bytes - foreseen.weights < 20_000
+    assert 0 <= optimizer_bytes - foreseen.optimizer < 40_000

@@ -14,120 +14,189 @@ from bleuprint.training import train_step, trainer
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
-from trainings import ALONE, learner, train_here
+from trainings import ALONE, new_train_step, train_here
 
 SETTINGS = systems.train(tokens_per_update=300, max_tokens=100)
 
 
-def limit(patch, tokens):
-    """Have batches of more source tokens than that run out of memory, with the error of a GPU."""
-    sizes: list[int] = []
+def limit_memory(monkeypatch, max_source_tokens):
+    """Make batches of more source tokens than a limit run out of memory, as on a GPU.
 
-    def limited(model, batch, *settings):
-        sizes.append(batch.source.numel())
-        if sizes[-1] > tokens:
+    Returns:
+        A list that grows: the number of source tokens of each batch that is tried.
+    """
+    tried_sizes: list[int] = []
+
+    def limited_loss(model, batch, *settings):
+        source_tokens = batch.source.numel()
+        tried_sizes.append(source_tokens)
+        if source_tokens > max_source_tokens:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return batch_loss(model, batch, *settings)
 
-    patch.setattr(train_step, "batch_loss", limited)
-    return sizes
+    monkeypatch.setattr(train_step, "batch_loss", limited_loss)
+    return tried_sizes
 
 
-@pytest.mark.parametrize(("tokens", "fits"), [(60, 50), (30, 25)])
-def test_a_size_that_fits_is_named(corpus, monkeypatch, tokens, fits):
-    sizes = limit(monkeypatch, tokens)
-    line = (
-        rf"memory of cpu: lower train.max_tokens \(100\) to {fits}, which fits; "
+def longest_sentence(corpus):
+    """Return the number of tokens of the longest sentence of the training set."""
+    return max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
+
+
+# From 100 tokens, the setting is halved until the batches fit.
+for_each_memory_limit = pytest.mark.parametrize(
+    ("max_source_tokens", "fitting_max_tokens"), [(60, 50), (30, 25)]
+)
+
+
+@for_each_memory_limit
+def test_the_error_names_a_batch_size_that_fits(
+    corpus, monkeypatch, max_source_tokens, fitting_max_tokens
+):
+    tried_sizes = limit_memory(monkeypatch, max_source_tokens)
+
+    message = (
+        rf"memory of cpu: lower train.max_tokens \(100\) to {fitting_max_tokens}, which fits; "
         r"train.tokens_per_update may stay. Updates will have other sentences: to compare systems, "
         r"lower it for all of them"
     )
-    with pytest.raises(UserError, match=line):
-        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
-    assert max(sizes[-2:]) <= tokens
-    dry_run(
-        learner(corpus, SETTINGS), corpus, dataclasses.replace(SETTINGS, max_tokens=fits), ALONE
-    )
+    with pytest.raises(UserError, match=message):
+        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, ALONE)
+
+    # Two batches of the size that fits: one of long sentences and one of short sentences.
+    assert max(tried_sizes[-2:]) <= max_source_tokens
 
 
-def test_batches_have_no_more_sentences_than_an_update(corpus, monkeypatch):
-    sizes = limit(monkeypatch, 10_000)
+@for_each_memory_limit
+def test_the_batch_size_that_the_error_names_passes_the_dry_run(
+    corpus, monkeypatch, max_source_tokens, fitting_max_tokens
+):
+    limit_memory(monkeypatch, max_source_tokens)
+    advised_settings = dataclasses.replace(SETTINGS, max_tokens=fitting_max_tokens)
+
+    dry_run(new_train_step(corpus, SETTINGS), corpus, advised_settings, ALONE)
+
+
+def test_the_dry_run_tries_no_more_sentences_than_an_update_has(corpus, monkeypatch):
+    tried_sizes = limit_memory(monkeypatch, max_source_tokens=10_000)
     settings = systems.train(tokens_per_update=None, sentences_per_update=3, max_tokens=10_000)
-    dry_run(learner(corpus, settings), corpus, settings, ALONE)
-    longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
-    assert max(sizes) <= 3 * longest
+
+    dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+
+    assert max(tried_sizes) <= 3 * longest_sentence(corpus)
 
 
-def test_updates_of_sentences_keep_them(corpus, monkeypatch):
-    limit(monkeypatch, 60)
+def test_the_error_says_that_updates_of_a_number_of_sentences_keep_their_sentences(
+    corpus, monkeypatch
+):
+    limit_memory(monkeypatch, max_source_tokens=60)
     settings = systems.train(tokens_per_update=None, sentences_per_update=50, max_tokens=100)
-    line = r"to 50, which fits; updates keep their sentences, and train.sentences_per_update may"
-    with pytest.raises(UserError, match=line):
-        dry_run(learner(corpus, settings), corpus, settings, ALONE)
+
+    message = r"to 50, which fits; updates keep their sentences, and train.sentences_per_update may"
+    with pytest.raises(UserError, match=message):
+        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+
+
+def sentences_of_updates(corpus, max_tokens, **update_size):
+    """Return the rows of the sentences of each update of an epoch, in order."""
+    plan = plan_updates(
+        corpus.side("train", "de").lengths,
+        corpus.side("train", "en").lengths,
+        max_tokens=max_tokens,
+        seed=1,
+        start=Position(),
+        epochs=1,
+        **update_size,
+    )
+    updates = []
+    for update, _ in plan:
+        rows = []
+        for batch in update.batches:
+            rows += batch.rows.tolist()
+        updates.append(sorted(rows))
+    return updates
 
 
 @pytest.mark.parametrize(
-    ("tokens", "sentences", "are_equal"), [(400, None, False), (None, 30, True)]
+    ("update_size", "are_equal"),
+    [
+        pytest.param(
+            {"tokens_per_update": 400, "sentences_per_update": None}, False, id="by tokens"
+        ),
+        pytest.param(
+            {"tokens_per_update": None, "sentences_per_update": 30}, True, id="by sentences"
+        ),
+    ],
 )
-def test_what_the_advice_says_of_updates_is_true(corpus, tokens, sentences, are_equal):
-    def updates(max_tokens):
-        plan = plan_updates(
-            *(corpus.side("train", language).lengths for language in ("de", "en")),
-            tokens_per_update=tokens,
-            sentences_per_update=sentences,
-            max_tokens=max_tokens,
-            seed=1,
-            start=Position(),
-            epochs=1,
-        )
-        return [
-            sorted(row for batch in update.batches for row in batch.rows.tolist())
-            for update, _ in plan
-        ]
+def test_smaller_batches_keep_the_sentences_of_updates_by_sentences_only(
+    corpus, update_size, are_equal
+):
+    """The message of a batch that does not fit says so to users who want to lower its size."""
+    with_large_batches = sentences_of_updates(corpus, max_tokens=100, **update_size)
+    with_small_batches = sentences_of_updates(corpus, max_tokens=50, **update_size)
 
-    assert (updates(100) == updates(50)) is are_equal
+    assert (with_large_batches == with_small_batches) == are_equal
 
 
-def test_the_longest_sentence_is_the_least(corpus, monkeypatch):
-    sizes = limit(monkeypatch, 0)
-    longest = max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
-    line = r"and no smaller one fits \(this machine has .*\): lower train\.max_tokens \(100\)"
-    with pytest.raises(UserError, match=line):
-        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, ALONE)
-    assert sizes[-1] <= longest < sizes[0]
+def test_the_smallest_batch_that_is_tried_is_the_longest_sentence(corpus, monkeypatch):
+    tried_sizes = limit_memory(monkeypatch, max_source_tokens=0)
+
+    message = r"and no smaller one fits \(this machine has .*\): lower train\.max_tokens \(100\)"
+    with pytest.raises(UserError, match=message):
+        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, ALONE)
+
+    assert tried_sizes[-1] <= longest_sentence(corpus) < tried_sizes[0]
 
 
-def test_all_processes_name_what_fits_on_all(corpus):
-    class Beside(Group):
-        """With another process, into whose memory the first two sizes do not fit."""
+class GroupWithSmallerMachine(Group):
+    """Two processes; the batches of the first two sizes do not fit into the memory of the other."""
 
-        others = iter([True, True, False])
+    other_failures = iter([True, True, False])
 
-        def any(self, flag):
-            return next(self.others) or flag
-
-    with pytest.raises(UserError, match=r"\(100\) to 25, which fits"):
-        dry_run(learner(corpus, SETTINGS), corpus, SETTINGS, Beside(0, 2, torch.device("cpu")))
+    def any(self, flag):
+        return next(self.other_failures) or flag
 
 
-def test_all_layers_are_tried_and_nothing_is_left(corpus):
-    made = learner(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
-    before = made.optimizer.weights.clone()
-    calls: list[int] = []
-    for number, layer in enumerate(made.model.encoder):
-        layer.register_forward_hook(lambda *_, number=number: calls.append(number))
-    dry_run(made, corpus, SETTINGS, ALONE)
-    assert calls == [*range(8)] * 2
-    assert made.model.layer_drop == 0.9
-    assert torch.equal(made.optimizer.weights, before) and not made.optimizer.gradient.any()
+def test_the_error_names_a_batch_size_that_fits_on_all_processes(corpus):
+    group = GroupWithSmallerMachine(0, 2, torch.device("cpu"))
+
+    with pytest.raises(UserError, match=r"\(100\) to 25, which fits"):  # 100, 50, 25
+        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, group)
 
 
-def test_a_model_that_does_not_fit_is_refused(corpus, tmp_path, monkeypatch):
-    def full(*_):
+def test_the_dry_run_computes_all_layers_in_spite_of_layer_drop(corpus):
+    step = new_train_step(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
+    computed_layers: list[int] = []
+    for number, layer in enumerate(step.model.encoder):
+        layer.register_forward_hook(lambda *_, number=number: computed_layers.append(number))
+
+    dry_run(step, corpus, SETTINGS, ALONE)
+
+    layers_of_a_batch = [0, 1, 2, 3, 4, 5, 6, 7]
+    assert computed_layers == layers_of_a_batch + layers_of_a_batch
+    assert step.model.layer_drop == 0.9
+
+
+def test_the_dry_run_leaves_weights_and_gradient_unchanged(corpus):
+    step = new_train_step(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
+    old_weights = step.optimizer.weights.clone()
+
+    dry_run(step, corpus, SETTINGS, ALONE)
+
+    assert torch.equal(step.optimizer.weights, old_weights)
+    assert not step.optimizer.gradient.any()
+
+
+def test_a_model_that_does_not_fit_into_memory_is_refused(corpus, tmp_path, monkeypatch):
+    def raise_out_of_memory(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(trainer, "Transformer", full)
+    monkeypatch.setattr(trainer, "Transformer", raise_out_of_memory)
     system = systems.system(train=SETTINGS)
     job = Job(Run("s", "c", 1), system, corpus.folder, corpus.folder.parent, "code")
-    line = r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("
-    with pytest.raises(UserError, match=line):
+
+    message = (
+        r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("
+    )
+    with pytest.raises(UserError, match=message):
         train_here(job, tmp_path)
