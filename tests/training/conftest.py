@@ -10,17 +10,17 @@ from trainings import merges, toy_pairs
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
-    """A toy corpus, binarized. Not to be changed."""
+    """Make a binarized toy corpus of 200 training pairs. Not to be changed."""
     sets = {"train": toy_pairs(200, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     prepared = prepare(tmp_path_factory.mktemp("toy"), sets, units=merges(40))
     with left_unchanged(prepared.root):
         yield prepared.binary
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def one_thread():
-    """Trainings in this process use one thread, like those in other processes."""
-    before = torch.get_num_threads()
+    """Let trainings in this process use one thread, like those in other processes."""
+    usual_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(usual_threads)

@@ -1,6 +1,7 @@
 """What a training draws, and its learning rates: by the seed, the epoch and the update."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,7 +26,8 @@ from prepared import prepare
 from trainings import ALONE, merges, toy_pairs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-TRAIN = systems.train(
+SEEDS = (5, 6)
+SETTINGS = systems.train(
     max_updates=None,
     max_epochs=2,
     bpe_dropout=0.3,
@@ -37,61 +39,109 @@ TRAIN = systems.train(
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
+    """Prepare a toy text of 80 training pairs, with a vocabulary for each language."""
     sets = {"train": toy_pairs(80, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     return prepare(tmp_path_factory.mktemp("prepared"), sets, units=merges(30, joint=False))
 
 
-def trainer(prepared, seed, folder):
+def new_trainer(prepared, seed, folder):
+    """Return a trainer of a small model, with dropout and BPE-dropout, before its first update."""
     model = systems.model(dropout=0.1, tie_embeddings="decoder")
-    system = dataclasses.replace(systems.system(train=TRAIN), model=model)
+    system = dataclasses.replace(systems.system(train=SETTINGS), model=model)
     run = Run("s", "c", seed)
     job = Job(run, system, prepared.root / "binary", prepared.root / "split", "code")
     return Trainer(job, ALONE, folder, Fingerprints.from_job(job), Observer())
 
 
-def test_the_seed_decides_weights_and_batches_and_each_update_draws_anew(
-    prepared, tmp_path, monkeypatch
-):
-    batches: list[Batch] = []
-    draws: list[float] = []
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_first_weights_are_drawn_with_the_seed_of_the_training(prepared, tmp_path, seed):
+    trainer = new_trainer(prepared, seed, tmp_path)
 
-    def recorded(model, batch, *settings):
-        assert settings == (TRAIN.label_smoothing, TRAIN.label_smoothing_target)
-        batches.append(batch)
-        draws.append(float(torch.rand(1)))  # dropout would draw the same
-        return batch_loss(model, batch, *settings)
+    weights = named_weights(trainer.model)
 
-    monkeypatch.setattr(train_step, "batch_loss", recorded)
-    monkeypatch.setattr(trainer_module, "dry_run", lambda *_: None)
-    corpus = prepared.binary
-    sizes = [len(corpus.segmentation(language).vocabulary) for language in ("de", "en")]
-    for seed in (5, 6):
-        made = trainer(prepared, seed, tmp_path / str(seed))
-        torch.manual_seed(seed)
-        weights = named_weights(Transformer(made.model.settings, *sizes))
-        assert all(torch.equal(w, weights[name]) for name, w in named_weights(made.model).items())
-        made.run()
-        expected = planned(corpus, seed)
-        for side in ("source", "target"):
-            expected_ids = [getattr(batch, side).tolist() for batch in expected]
-            assert [getattr(batch, side).tolist() for batch in batches] == expected_ids
-        batches.clear()
-        assert [point["learning_rate"] for point in made.state.curve] == [
-            learning_rate(TRAIN.lr_schedule, update, made.model.settings.d_model)
-            for update in range(1, made.state.update + 1)
-        ]
-        assert made.state.update > 4
-    # no batch of an update, no update and no seed repeats another's
-    assert len(set(draws)) == len(draws)
+    torch.manual_seed(seed)
+    source_size = len(prepared.binary.segmentation("de").vocabulary)
+    target_size = len(prepared.binary.segmentation("en").vocabulary)
+    model = Transformer(trainer.model.settings, source_size, target_size)
+    for name, expected_weights in named_weights(model).items():
+        assert torch.equal(weights[name], expected_weights), name
 
 
-def planned(corpus, seed):
-    """The batches of two epochs."""
-    lengths = [corpus.side("train", language).lengths for language in ("de", "en")]
-    batches = [
-        PlannedBatch(epoch, rows)
-        for epoch in (0, 1)
-        for rows in plan_epoch(*lengths, TRAIN.max_tokens, seed, epoch)
-    ]
-    read = BatchReader(corpus, TRAIN, seed, systems.MODEL.max_positions)(batches)
-    return [Batch.from_ids(part) for parts in read for part in parts]
+@pytest.fixture(scope="module")
+def trainings(prepared, tmp_path_factory):
+    """Train for two epochs with each seed.
+
+    Returns:
+        By seed, the `trainer`; and for each batch in the order of training its ids in `batches`,
+        the label smoothing and its target in `smoothing`, and in `random_numbers` the number that
+        torch draws next, as dropout would.
+    """
+    records = {}
+    for seed in SEEDS:
+        record = SimpleNamespace(trainer=None, batches=[], smoothing=[], random_numbers=[])
+
+        def recorded_loss(model, batch, *smoothing, record=record):
+            record.batches.append(batch)
+            record.smoothing.append(smoothing)
+            record.random_numbers.append(float(torch.rand(1)))
+            return batch_loss(model, batch, *smoothing)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(train_step, "batch_loss", recorded_loss)
+            patch.setattr(trainer_module, "dry_run", lambda *_: None)
+            record.trainer = new_trainer(prepared, seed, tmp_path_factory.mktemp("training"))
+            record.trainer.run()
+        records[seed] = record
+    return records
+
+
+def batches_of_two_epochs(corpus, seed):
+    """Plan the batches of the training set for two epochs, and read them with BPE-dropout."""
+    source_lengths = corpus.side("train", "de").lengths
+    target_lengths = corpus.side("train", "en").lengths
+    planned_batches = []
+    for epoch in (0, 1):
+        for rows in plan_epoch(source_lengths, target_lengths, SETTINGS.max_tokens, seed, epoch):
+            planned_batches.append(PlannedBatch(epoch, rows))
+    reader = BatchReader(corpus, SETTINGS, seed, systems.MODEL.max_positions)
+    batches = []
+    for parts in reader(planned_batches):
+        for part in parts:
+            batches.append(Batch.from_ids(part))
+    return batches
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_seed_decides_the_batches_and_their_subwords(prepared, trainings, seed, side):
+    ids = [getattr(batch, side).tolist() for batch in trainings[seed].batches]
+
+    expected_batches = batches_of_two_epochs(prepared.binary, seed)
+    assert ids == [getattr(batch, side).tolist() for batch in expected_batches]
+
+
+def test_each_batch_of_each_update_and_seed_has_its_own_dropout(trainings):
+    random_numbers = []
+    for training in trainings.values():
+        random_numbers += training.random_numbers
+
+    assert len(set(random_numbers)) == len(random_numbers)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_update_has_the_learning_rate_of_its_number(trainings, seed):
+    trainer = trainings[seed].trainer
+
+    rates = [point["learning_rate"] for point in trainer.state.curve]
+
+    assert trainer.state.update > 4  # The warm-up of 3 updates, and updates after it.
+    d_model = trainer.model.settings.d_model
+    expected_rates = []
+    for update in range(1, trainer.state.update + 1):
+        expected_rates.append(learning_rate(SETTINGS.lr_schedule, update, d_model))
+    assert rates == expected_rates
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_loss_is_computed_with_the_label_smoothing_of_the_settings(trainings, seed):
+    assert set(trainings[seed].smoothing) == {(0.2, "non_target")}
