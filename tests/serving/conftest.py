@@ -1,3 +1,5 @@
+"""The translator of the toy project, for the tests of this folder."""
+
 import pytest
 
 from bleuprint.config.experiment import load_settings
@@ -7,7 +9,7 @@ from bleuprint.serving.translator import load_translator
 
 @pytest.fixture
 def translator(toy, monkeypatch):
-    """The toy project's, which is the working folder."""
+    """Return the translator of the toy project, and make its folder the working folder."""
     monkeypatch.chdir(toy)
     settings = load_settings()
     return load_translator(Run("micro", "toy", 1), settings.system_settings("micro").decode)

@@ -1,4 +1,4 @@
-"""A training text of which a system translates one side."""
+"""Synthetic training text: a trained system translates one side of it from the other side."""
 
 from types import SimpleNamespace
 
@@ -14,68 +14,149 @@ from corpora import TORTURE, write_set
 from trainings import WORDS
 
 
-def lines():
-    """Odd characters inside words, empty lines, and more lines than a block."""
-    empty = [""] * BLOCK_PAIRS
-    odd = [f"{c}{WORDS[i]}{c} {WORDS[-i]}{c}" for i, c in enumerate([*TORTURE, "".join(TORTURE)])]
-    return ["", *odd, " ", *empty, f"{WORDS[3]} {WORDS[4]}"]
+def odd_lines():
+    """Return lines with odd characters inside words, empty lines, and more lines than a block."""
+    lines = [""]
+    for number, characters in enumerate([*TORTURE, "".join(TORTURE)]):
+        first_word = f"{characters}{WORDS[number]}{characters}"
+        lines.append(f"{first_word} {WORDS[-number]}{characters}")
+    lines.append(" ")
+    lines += [""] * BLOCK_PAIRS
+    lines.append(f"{WORDS[3]} {WORDS[4]}")
+    return lines
 
 
-def made(root, translator, text, source=True, tag=None, **more):
-    """The pairs of lines of text, as source or target, with their translations."""
-    given = TextFolder(root / "german", *(("en", "de") if source else ("de", "en")))
-    write_set(given, "train", [("", line) if source else (line, "") for line in text])
-    output = given.with_path(root / "made")
+def translate_one_by_one(translator, lines):
+    """Return the best translation of each line, each translated alone."""
+    translations = []
+    for line in lines:
+        (translated,) = translator([line])
+        translations.append(translated.translations[0].text)
+    return translations
+
+
+def synthetic_pairs(folder, translator, german_lines, is_source=True, **options):
+    """Return the pairs of German lines and their translations that `translate_side` writes.
+
+    Args:
+        folder: Where to write the text `german` and the synthetic text.
+        translator: Translates the lines.
+        german_lines: The monolingual text.
+        is_source: Whether the translations are the source side of the pairs.
+        options: Other arguments of `translate_side`.
+    """
+    if is_source:
+        german_text = TextFolder(folder / "german", "en", "de")
+        one_sided_pairs = [("", line) for line in german_lines]
+    else:
+        german_text = TextFolder(folder / "german", "de", "en")
+        one_sided_pairs = [(line, "") for line in german_lines]
+    write_set(german_text, "train", one_sided_pairs)
+    output = german_text.with_path(folder / "synthetic")
     output.path.mkdir(exist_ok=True)
-    translate_side(translator, given, output, source, tag, **more)
+    options.setdefault("tag", None)
+    translate_side(translator, german_text, output, is_source, **options)
     return list(output.pairs("train"))
 
 
-@pytest.mark.parametrize("source", [True, False])
-def test_each_line_has_the_translation_that_translate_gives(tmp_path, translator, source):
-    text = lines()
-    found = made(tmp_path, translator, text, source, tag="☀")
-    alone = [translator([line])[0].translations[0].text for line in text]
-    assert any(alone) and alone[0] == ""
-    if source:
-        assert found == [
-            (f"☀ {new}" if new else "", line) for new, line in zip(alone, text, strict=True)
-        ]
-    else:
-        assert found == [
-            (f"☀ {line}" if line.strip() else line, new)
-            for new, line in zip(alone, text, strict=True)
-        ]
+def test_source_sentences_are_translated_from_the_target_and_tagged(tmp_path, translator):
+    german_lines = odd_lines()
+
+    pairs = synthetic_pairs(tmp_path, translator, german_lines, is_source=True, tag="☀")
+
+    translations = translate_one_by_one(translator, german_lines)
+    assert any(translations)
+    assert translations[0] == ""
+    expected_pairs = []
+    for translation, german in zip(translations, german_lines, strict=True):
+        source = f"☀ {translation}" if translation else ""
+        expected_pairs.append((source, german))
+    assert pairs == expected_pairs
 
 
-def test_drawn_translations_do_not_depend_on_what_is_read_together(
-    tmp_path, translator, monkeypatch
-):
-    def drawn(seed="1 german"):
-        drawing = translator.corpus, (), translator.decode, Sampler(seed, None)
-        text = [f"{word} {word} x" for word in WORDS]
-        pairs = made(tmp_path, Translator(translator.model, *drawing), text)
-        return [pair.source for pair in pairs]
+def test_target_sentences_are_translated_from_the_tagged_source(tmp_path, translator):
+    """The tag is added to the pair, after the source was translated without it."""
+    german_lines = odd_lines()
 
-    first = drawn()
-    assert len(set(first)) > 0.8 * len(first) and drawn("2 german") != first
+    pairs = synthetic_pairs(tmp_path, translator, german_lines, is_source=False, tag="☀")
+
+    translations = translate_one_by_one(translator, german_lines)
+    assert any(translations)
+    assert translations[0] == ""
+    expected_pairs = []
+    for german, translation in zip(german_lines, translations, strict=True):
+        source = f"☀ {german}" if german.strip() else german
+        expected_pairs.append((source, translation))
+    assert pairs == expected_pairs
+
+
+def sampled_sources(folder, translator, seed):
+    """Return translations that are sampled from the model with a seed, of one line per word."""
+    sampling_translator = Translator(
+        translator.model,
+        translator.corpus,
+        (),
+        translator.decode,
+        Sampler(seed, None),
+    )
+    lines = [f"{word} {word} x" for word in WORDS]
+    pairs = synthetic_pairs(folder, sampling_translator, lines)
+    return [pair.source for pair in pairs]
+
+
+def test_sampled_translations_of_different_lines_differ(tmp_path, translator):
+    sources = sampled_sources(tmp_path, translator, seed="1 german")
+
+    assert len(set(sources)) > 0.8 * len(sources)
+
+
+def test_another_seed_samples_other_translations(tmp_path, translator):
+    sources = sampled_sources(tmp_path, translator, seed="1 german")
+
+    assert sampled_sources(tmp_path, translator, seed="2 german") != sources
+
+
+def test_sampled_translations_do_not_depend_on_the_block_size(tmp_path, translator, monkeypatch):
+    """A text is read and translated in blocks of sentence pairs."""
+    sources = sampled_sources(tmp_path, translator, seed="1 german")
+
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 7)
-    assert drawn() == first
+
+    assert sampled_sources(tmp_path, translator, seed="1 german") == sources
 
 
-def test_a_text_is_changed_line_by_line(tmp_path, translator):
-    found = made(tmp_path, translator, lines(), change=lambda text, line: f"{line} {text}")
-    assert [pair.source.split(" ")[0] for pair in found] == list(map(str, range(len(lines()))))
+def test_translations_are_changed_by_a_function_that_knows_their_line_number(tmp_path, translator):
+    """Noise is added by such a function; this one puts the line number before the translation."""
+    lines = odd_lines()
+
+    def number_translation(translation, line_number):
+        return f"{line_number} {translation}"
+
+    pairs = synthetic_pairs(tmp_path, translator, lines, change=number_translation)
+
+    first_words = [pair.source.split(" ")[0] for pair in pairs]
+    assert first_words == [str(number) for number in range(len(lines))]
 
 
-def test_a_system_that_translates_to_nothing_is_named(tmp_path, capsys):
-    class Silent:
-        def __call__(self, lines):
-            texts = ["a" if line == "some" else "" for line in lines]
-            return [SimpleNamespace(translations=[SimpleNamespace(text=text)]) for text in texts]
+class TranslatesOnlyYes:
+    """Takes the place of a translator: `yes` is translated to `ja`, other lines to nothing."""
 
+    def __call__(self, lines):
+        """Return one translation of each line."""
+        results = []
+        for line in lines:
+            translation = SimpleNamespace(text="ja" if line == "yes" else "")
+            results.append(SimpleNamespace(translations=[translation]))
+        return results
+
+
+def test_a_system_that_translates_all_lines_to_nothing_is_an_error(tmp_path):
     with pytest.raises(UserError, match="german: all 3 translations are empty"):
-        made(tmp_path, Silent(), ["x"] * 3, source=False)
-    made(tmp_path, Silent(), ["x", "some"], source=False)
+        synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "x", "x"], is_source=False)
+
+
+def test_a_note_counts_the_empty_translations(tmp_path, capsys):
+    synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "yes"], is_source=False)
+
     note = "german: 1 of 2 translations are empty. The stage clean drops these sentence pairs"
     assert note in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """The README of an exported system: its scores, the licenses of its texts, its provenance."""
 
 from copy import copy
-from itertools import product
 
 import pytest
 
@@ -16,53 +15,103 @@ from bleuprint.tracking.hardware import text_libraries
 from mlservers import write_project
 from systems import with_systems
 
+TINY_RUN = Run("tiny", "news-en-de", 1)
 
-def test_a_readme_has_scores_licenses_and_provenance(tmp_path, monkeypatch):
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    """Return the settings of a project with results, and make its folder the working folder."""
     monkeypatch.chdir(tmp_path)
-    settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
-    text = readme(settings, run, "int8", "7 pairs")
+    return write_project(tmp_path, seeds=(1,))
+
+
+def score_of_all_sentences(test_set_scores, metric):
+    """Return the score of a whole test set by a metric, and not the score of a sentence group."""
+    (score,) = [
+        score
+        for score in test_set_scores["metrics"]
+        if score["metric"] == metric and score["group"] == ""
+    ]
+    return score
+
+
+def test_the_readme_says_on_how_much_text_the_system_was_trained(settings):
+    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+
     assert ", trained on 7 pairs, " in text
-    scores = read_json(run.results_folder / "scores.json")
-    for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
-        (score,) = (e for e in scores[test]["metrics"] if (e["metric"], e["group"]) == (key, ""))
-        name, interval = METRICS[key].label, f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
-        assert f"| {name} | {score['value']:.2f} | {interval} |\n" in text
-        assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
-    for name, about in settings.corpus(run.corpus).license_and_citation.items():
-        assert f"- {name}: {escape_markdown(about.license)}\n" in text
-    assert read_json(run.results_folder / "training.json")["fingerprint"] in text
-    hypotheses = tmp_path / run.results_folder / "hypotheses" / "test.first.de"
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf2", "chrf2pp", "ter"])
+def test_the_readme_lists_the_scores_on_each_test_set(settings, metric):
+    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+
+    scores = read_json(TINY_RUN.results_folder / "scores.json")
+    assert scores
+    label = METRICS[metric].label
+    for test_set_scores in scores.values():
+        score = score_of_all_sentences(test_set_scores, metric)
+        interval = f"[{score['ci_low']:.2f}, {score['ci_high']:.2f}]"
+        assert f"| {label} | {score['value']:.2f} | {interval} |\n" in text
+        assert text.count(f"\n- {label}: `{score['signature']}`\n") == 1
+
+
+def test_the_readme_lists_the_licenses_of_the_training_text(settings):
+    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+
+    texts = settings.corpus(TINY_RUN.corpus).license_and_citation
+    for name, text_settings in texts.items():
+        assert f"- {name}: {escape_markdown(text_settings.license)}\n" in text
+
+
+def test_the_readme_contains_the_fingerprint_of_the_training(settings):
+    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+
+    training = read_json(TINY_RUN.results_folder / "training.json")
+    assert training["fingerprint"] in text
+
+
+def test_the_readme_says_if_the_translations_were_not_scored(settings):
+    """Translations that changed after scoring no longer fit the scores."""
+    hypotheses = TINY_RUN.results_folder / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
-    assert "had not been scored" in readme(settings, run, "int8", "7 pairs")
+
+    assert "had not been scored" in readme(settings, TINY_RUN, "int8", "7 pairs")
 
 
-def test_an_ensemble_is_refused(tmp_path):
-    settings, run = write_project(tmp_path, seeds=(1,)), Run("tiny", "news-en-de", 1)
-    tiny = settings.system_settings("tiny")
-    several = copy(tiny)  # whose training kept one
-    object.__setattr__(several, "average", Average(last=3, ensemble=True))
-    settings = with_systems(settings, {"tiny": several})
+def test_an_ensemble_is_not_exported(settings, tmp_path):
+    ensemble = copy(settings.system_settings("tiny"))
+    # Not by `replace`, which would check that the training keeps three checkpoints; it keeps one.
+    object.__setattr__(ensemble, "average", Average(last=3, ensemble=True))
+    settings = with_systems(settings, {"tiny": ensemble})
+
     with pytest.raises(
         UserError, match=r"^cannot export an ensemble\. Set average\.ensemble: false$"
     ):
-        export(settings, run, tmp_path / "out", "float32")
+        export(settings, TINY_RUN, tmp_path / "out", "float32")
+
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "languages", "needed"),
+    ("tokenizer", "source", "target", "tokenizer_packages"),
     [
-        ("moses", ("en", "de"), ["sacremoses"]),
-        ("spacy", ("en", "de"), ["spacy", "sacremoses"]),
-        ("segmenter", ("ja", "en"), ["fugashi", "unidic-lite", "sacremoses"]),
-        ("none", ("en", "de"), []),
+        pytest.param("moses", "en", "de", ["sacremoses"], id="moses"),
+        pytest.param("spacy", "en", "de", ["spacy", "sacremoses"], id="spacy"),
+        pytest.param(
+            "segmenter", "ja", "en", ["fugashi", "unidic-lite", "sacremoses"], id="segmenter"
+        ),
+        pytest.param("none", "en", "de", [], id="none"),
     ],
 )
-def test_packages_of_the_tokenizers(tmp_path, name, languages, needed):
-    corpus = write_project(tmp_path, seeds=(1,)).corpus("news-en-de")
+def test_an_exported_system_needs_the_packages_of_its_tokenizer_and_bpe(
+    settings, tokenizer, source, target, tokenizer_packages
+):
+    corpus = copy(settings.corpus("news-en-de"))
     tokenize = copy(corpus.tokenize)
-    object.__setattr__(tokenize, "name", name)  # the packages need not be installed
-    changed = copy(corpus)
-    for key, value in (("tokenize", tokenize), ("source", languages[0]), ("target", languages[1])):
-        object.__setattr__(changed, key, value)
-    assert text_libraries(changed) == [*needed, "subword-nmt"]
+    # Not by `replace`, which would check that the packages of the tokenizer are installed.
+    object.__setattr__(tokenize, "name", tokenizer)
+    object.__setattr__(corpus, "tokenize", tokenize)
+    object.__setattr__(corpus, "source", source)
+    object.__setattr__(corpus, "target", target)
+
+    assert text_libraries(corpus) == [*tokenizer_packages, "subword-nmt"]

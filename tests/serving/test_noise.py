@@ -1,4 +1,4 @@
-"""The noise of synthetic sources has the rates of Edunov et al. 2018."""
+"""Noise in synthetic source sentences: words are dropped, replaced by a filler, and moved."""
 
 from collections import Counter
 from random import Random
@@ -9,61 +9,118 @@ from bleuprint.config.synthetic import Noise
 from bleuprint.serving.back_translate import FILLER, add_noise, add_noise_to_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
-WORDS = [str(i) for i in range(20)]
+WORDS = [str(number) for number in range(20)]
 
 
-def test_the_rates_are_those_of_the_paper():
-    random = Random(1)
-    results = [add_noise(WORDS, Noise(), random) for _ in range(3000)]
-    total = len(WORDS) * len(results)
-    dropped = total - sum(map(len, results))
-    blanked = sum(result.count(FILLER) for result in results)
-    # four standard deviations of a share of 60,000
-    assert dropped / total == pytest.approx(0.1, abs=0.005)
-    assert blanked / (total - dropped) == pytest.approx(0.1, abs=0.005)
+def measured_rates(noise, seed):
+    """Add noise to the 20 words of WORDS 3,000 times, and measure how often it changed a word.
+
+    Returns:
+        The share of all words that were dropped, and the share of the other words that were
+        replaced by the filler.
+    """
+    random = Random(seed)
+    all_words = 0
+    kept_words = 0
+    fillers = 0
+    for _ in range(3000):
+        noisy_words = add_noise(WORDS, noise, random)
+        all_words += len(WORDS)
+        kept_words += len(noisy_words)
+        fillers += noisy_words.count(FILLER)
+    return 1 - kept_words / all_words, fillers / kept_words
+
+
+def test_the_default_rates_are_those_of_edunov_et_al():
+    """Edunov et al. (2018) drop 10% of the words, and replace 10% of the others by a filler."""
+    drop_rate, blank_rate = measured_rates(Noise(), seed=1)
+
+    # The tolerance is four standard deviations of a share of 60,000 words.
+    assert drop_rate == pytest.approx(0.1, abs=0.005)
+    assert blank_rate == pytest.approx(0.1, abs=0.005)
 
 
 @pytest.mark.parametrize(("drop", "blank"), [(0.3, 0.2), (0.05, 0.6)])
-def test_the_rates_are_those_of_the_settings(drop, blank):
-    random = Random(3)
-    noise = Noise(drop=drop, blank=blank, shuffle=0)
-    results = [add_noise(WORDS, noise, random) for _ in range(3000)]
-    total = len(WORDS) * len(results)
-    kept = sum(map(len, results))
-    blanked = sum(result.count(FILLER) for result in results)
-    # more than four standard deviations of a share of 40,000
-    assert 1 - kept / total == pytest.approx(drop, abs=0.01)
-    assert blanked / kept == pytest.approx(blank, abs=0.01)
+def test_words_are_dropped_and_replaced_at_the_rates_of_the_settings(drop, blank):
+    drop_rate, blank_rate = measured_rates(Noise(drop=drop, blank=blank, shuffle=0), seed=3)
+
+    # The tolerance is more than four standard deviations of a share of 40,000 words.
+    assert drop_rate == pytest.approx(drop, abs=0.01)
+    assert blank_rate == pytest.approx(blank, abs=0.01)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
-def test_words_move_by_at_most_so_many_positions(most):
-    random, moves = Random(2), Counter()
+def count_moves(max_distance):
+    """Shuffle the words of WORDS 1,000 times, and count by how many positions each word moved."""
+    random = Random(2)
+    noise = Noise(drop=0, blank=0, shuffle=max_distance)
+    moves = Counter()
     for _ in range(1000):
-        result = add_noise(WORDS, Noise(drop=0, blank=0, shuffle=most), random)
-        assert sorted(result) == sorted(WORDS)
-        moves.update(int(word) - i for i, word in enumerate(result))
-    assert set(moves) == set(range(-most, most + 1))
-    # to the left as often as to the right, and far less often than near
-    assert moves[most] == pytest.approx(moves[-most], rel=0.2)
-    assert most == 0 or moves[most] < moves[most - 1]
+        shuffled_words = add_noise(WORDS, noise, random)
+        assert sorted(shuffled_words) == sorted(WORDS)
+        for position, word in enumerate(shuffled_words):
+            moves[int(word) - position] += 1
+    return moves
 
 
-def test_marks_are_words_and_stay_words_wherever_they_are():
+@pytest.mark.parametrize("max_distance", [0, 1, 3])
+def test_words_move_by_all_distances_up_to_the_maximum(max_distance):
+    moves = count_moves(max_distance)
+
+    assert set(moves) == set(range(-max_distance, max_distance + 1))
+
+
+@pytest.mark.parametrize("max_distance", [0, 1, 3])
+def test_words_move_to_the_left_as_often_as_to_the_right(max_distance):
+    moves = count_moves(max_distance)
+
+    assert moves[max_distance] == pytest.approx(moves[-max_distance], rel=0.2)
+
+
+@pytest.mark.parametrize("max_distance", [1, 3])
+def test_words_move_by_the_maximum_distance_less_often_than_by_a_shorter_one(max_distance):
+    moves = count_moves(max_distance)
+
+    assert moves[max_distance] < moves[max_distance - 1]
+
+
+def test_noise_moves_punctuation_like_words_and_creates_no_other_words():
+    """If a moved comma were attached to a word, tokenizing again would give another word."""
     tokenizer = tokenizer_for("en", Tokenize())
-    line = "The dog, which sleeps, is a good dog, and the cat is not."
-    found = [add_noise_to_sentence(line, tokenizer, Noise(), Random(i)) for i in range(50)]
-    words = {word for each in found for word in tokenizer.tokenize(each)}
-    assert len(set(found)) > 45 and words == {FILLER, *tokenizer.tokenize(line)}
+    sentence = "The dog, which sleeps, is a good dog, and the cat is not."
+
+    noisy_sentences = []
+    noisy_words = set()
+    for seed in range(50):
+        noisy_sentence = add_noise_to_sentence(sentence, tokenizer, Noise(), Random(seed))
+        noisy_sentences.append(noisy_sentence)
+        noisy_words.update(tokenizer.tokenize(noisy_sentence))
+
+    assert len(set(noisy_sentences)) > 45
+    assert noisy_words == {FILLER, *tokenizer.tokenize(sentence)}
+
+
+def test_an_empty_sentence_stays_empty():
+    tokenizer = tokenizer_for("en", Tokenize())
+
     assert add_noise_to_sentence("", tokenizer, Noise(), Random(1)) == ""
 
 
-def test_text_without_spaces_gets_none():
-    given = "我们去北京看朋友", tokenizer_for("zh", Tokenize("characters")), Noise(shuffle=2)
-    found = [add_noise_to_sentence(*given, Random(i)) for i in range(20)]
-    assert len(set(found)) > 15 and not any(" " in each for each in found)
+def test_noise_adds_no_spaces_to_text_without_spaces():
+    tokenizer = tokenizer_for("zh", Tokenize("characters"))
+
+    noisy_sentences = set()
+    for seed in range(20):
+        noisy_sentences.add(
+            add_noise_to_sentence("我们去北京看朋友", tokenizer, Noise(shuffle=2), Random(seed))
+        )
+
+    assert len(noisy_sentences) > 15
+    assert not any(" " in sentence for sentence in noisy_sentences)
 
 
-def test_one_word_is_left():
+def test_the_first_word_is_kept_if_all_words_would_be_dropped():
     assert add_noise(["a", "b"], Noise(drop=0.999, blank=0), Random(1)) == ["a"]
+
+
+def test_no_words_stay_no_words():
     assert add_noise([], Noise(), Random(1)) == []

@@ -1,4 +1,4 @@
-"""A system with SentencePiece: trained, translating, exported and shown."""
+"""A system with SentencePiece: it is trained, translates, and is exported."""
 
 import subprocess
 import sys
@@ -15,74 +15,139 @@ from bleuprint.text.tokenizers import Tokenize
 from trainings import environment
 
 RUN = Run("micro", "toy", 1)
-UNITS = Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True))
-NONE = Tokenize("none", lowercase=False, hyphens=False, escape=False)
-COMMAND = (sys.executable, "-m", "bleuprint")
+MAX_POSITIONS = 256  # of the model in `trainings.project`
+ODD_TEXT = "ba 中文 \u2028x\r\x85\x00\ufeff▁\n\n<s> ba\n"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    made = trainings.project(
-        tmp_path_factory.mktemp("pieces"),
-        units=UNITS,
-        tokenize=NONE,
+def project(tmp_path_factory):
+    """Return a project whose model has been trained and has translated. Not to be changed."""
+    folder = trainings.project(
+        tmp_path_factory.mktemp("sentencepiece"),
+        units=Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True)),
+        tokenize=Tokenize("none", lowercase=False, hyphens=False, escape=False),
         pairs_of=trainings.mirrored_pairs,
         max_updates=120,
         keep_last=2,
         keep_best=0,
         keep_interval=0,
     )
-    trainings.train(made)
-    for stage in ("average", "translate"):
-        trainings.stage(made, stage).check_returncode()
-    return made
+    trainings.train(folder)
+    trainings.stage(folder, "average").check_returncode()
+    trainings.stage(folder, "translate").check_returncode()
+    return folder
 
 
-def lines(path):
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+def split_lines(text):
+    """Return the lines of a text; only a newline ends a line."""
+    return text.split("\n")[:-1]
 
 
-def run(root, *arguments, text=b""):
-    done = processes.run([*COMMAND, *arguments], root, environment(), text)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+def stage_translations(project):
+    """Return the translations of the test set by the stage translate."""
+    hypotheses = project / RUN.results_folder / "hypotheses" / "test.x.en"
+    return split_lines(hypotheses.read_text(encoding="utf-8"))
 
 
-def test_all_ways_to_translate_print_the_same(root, tmp_path, monkeypatch):
-    """By the stage, by a command, and by the exported folder on its own, with CTranslate2."""
-    source = (root / "data/split/toy/test.x.de").read_bytes()
-    expected = lines(root / RUN.results_folder / "hypotheses" / "test.x.en")
-    command = ["--system=micro", "--corpus=toy"]
-    assert run(root, "translate", *command, text=source).split("\n")[:-1] == expected
-    monkeypatch.chdir(root)
-    output = tmp_path / "exported"
-    run(root, "export", *command, str(output))
-    assert "pip install ctranslate2 psutil sentencepiece\n" in (output / "README.md").read_text()
-    script = [sys.executable, "-I", str(output / "translate.py")]
-    done = subprocess.run(script, input=source, capture_output=True, check=True, cwd=tmp_path)
-    assert done.stdout.decode().split("\n")[:-1] == expected
-    odd = "ba 中文 \u2028x\r\x85\x00\ufeff▁\n\n<s> ba\n".encode()
-    done = subprocess.run(script, input=odd, capture_output=True, check=True, cwd=tmp_path)
-    assert done.stdout.count(b"\n") == 3
-    assert run(root, "translate", *command, text=odd).count("\n") == 3
+def run_bleuprint(project, command, *arguments, text=b""):
+    """Run a command of bleuprint on the trained system, and return what it prints."""
+    system = ("--system=micro", "--corpus=toy")
+    full_command = [sys.executable, "-m", "bleuprint", command, *system, *arguments]
+    process = processes.run(full_command, project, environment(), text)
+    assert process.returncode == 0, process.stderr.decode()
+    return process.stdout.decode()
 
 
-def test_what_is_too_long_is_split_between_words(root, monkeypatch):
-    monkeypatch.chdir(root)
-    translator = load_translator(RUN, load_settings().system_settings("micro").decode)
-    text = (root / "data/tokens/toy/train.de").read_text().split()
-    assert translator.known_words.unknown_words([*text, "x" + text[0]]) == ["x" + text[0]]
-    assert len(translator.known_words) == len({*text})
-    tokens = translator.corpus.segmentation("de").vocabulary.tokens
+@pytest.fixture(scope="module")
+def exported(project, tmp_path_factory):
+    """Return a folder with the exported system. Not to be changed."""
+    folder = tmp_path_factory.mktemp("export") / "exported"
+    run_bleuprint(project, "export", str(folder))
+    return folder
+
+
+def translate_with_exported(exported, text):
+    """Return what the script of an exported system prints for a text, as bytes."""
+    script = [sys.executable, "-I", str(exported / "translate.py")]
+    process = subprocess.run(
+        script, input=text, capture_output=True, check=True, cwd=exported.parent
+    )
+    return process.stdout
+
+
+def test_the_command_translates_as_the_stage_does(project):
+    source = (project / "data/split/toy/test.x.de").read_bytes()
+
+    output = run_bleuprint(project, "translate", text=source)
+
+    assert split_lines(output) == stage_translations(project)
+
+
+def test_the_exported_system_translates_as_the_stage_does(project, exported):
+    """The exported system searches with CTranslate2 instead of PyTorch."""
+    source = (project / "data/split/toy/test.x.de").read_bytes()
+
+    output = translate_with_exported(exported, source).decode()
+
+    assert split_lines(output) == stage_translations(project)
+
+
+def test_the_readme_of_the_exported_system_lists_sentencepiece(exported):
+    install_command = "pip install ctranslate2 psutil sentencepiece\n"
+    assert install_command in (exported / "README.md").read_text()
+
+
+def test_the_command_prints_one_line_for_each_odd_line(project):
+    line_count = ODD_TEXT.count("\n")
+
+    output = run_bleuprint(project, "translate", text=ODD_TEXT.encode())
+
+    assert output.count("\n") == line_count == 3
+
+
+def test_the_exported_system_prints_one_line_for_each_odd_line(exported):
+    line_count = ODD_TEXT.count("\n")
+
+    output = translate_with_exported(exported, ODD_TEXT.encode())
+
+    assert output.count(b"\n") == line_count == 3
+
+
+@pytest.fixture
+def translator(project, monkeypatch):
+    """Return the translator of the project, and make its folder the working folder."""
+    monkeypatch.chdir(project)
+    return load_translator(RUN, load_settings().system_settings("micro").decode)
+
+
+def test_words_of_the_training_text_are_known_whole(project, translator):
+    """Known words are words of the text, not the pieces of SentencePiece."""
+    training_words = (project / "data/tokens/toy/train.de").read_text().split()
+    unknown_word = "x" + training_words[0]
+
+    unknown = translator.known_words.unknown_words([*training_words, unknown_word])
+
+    assert unknown == [unknown_word]
+    assert len(translator.known_words) == len(set(training_words))
+
+
+def test_a_sentence_that_is_too_long_for_the_model_is_split_between_words(translator):
     (translated,) = translator(["xyz " * 200])
-    assert translated.excess_tokens and len(translated.pieces) > 1
-    assert all(tokens[piece.source[0]].startswith("▁") for piece in translated.pieces)
-    assert all(len(piece.source) <= 256 for piece in translated.pieces)
+
+    assert translated.excess_tokens
+    assert len(translated.pieces) > 1
+    tokens = translator.corpus.segmentation("de").vocabulary.tokens
+    for piece in translated.pieces:
+        first_token = tokens[piece.source[0]]
+        assert first_token.startswith("▁")  # SentencePiece marks the beginning of a word so.
+        assert len(piece.source) <= MAX_POSITIONS
 
 
-def test_translations_are_words_of_the_task(root):
-    """Not pieces, and not empty."""
-    found = lines(root / RUN.results_folder / "hypotheses" / "test.x.en")
-    assert len(found) == 40
-    words = {word for line in found for word in line.split(" ")}
-    assert len(words & {word.upper() for word in trainings.WORDS}) > 10
+def test_the_trained_system_translates_to_words_of_the_task(project):
+    """The toy task translates each word to the same word in capitals."""
+    translations = stage_translations(project)
+
+    assert len(translations) == 40  # the sentences of the test set
+    translated_words = set(" ".join(translations).split(" "))
+    task_words = {word.upper() for word in trainings.WORDS}
+    assert len(translated_words & task_words) > 10

@@ -1,4 +1,4 @@
-"""The search of an exported system, without CTranslate2: limits, batches and penalties."""
+"""The search of an exported system, with a stand-in for CTranslate2: lengths, batches, scores."""
 
 from types import SimpleNamespace
 
@@ -16,91 +16,172 @@ SETTINGS = {
     "allow_unk": False,
     "length_penalty": {"kind": "gnmt", "alpha": 1.0},
 }
-# A score of CTranslate2 is the log probability divided by length^alpha, EOS included.
-SHORT = (-1.0, ["a"] * 2)
-LONG = (-0.6, ["b"] * 9)
+# Outputs of CTranslate2: a score, which is the log-probability divided by length^alpha (EOS is part
+# of the length), and the subwords.
+SHORT_OUTPUT = (-1.0, ["a"] * 2)
+LONG_OUTPUT = (-0.6, ["b"] * 9)
 
 
-class Recorder:
-    """Takes the place of CTranslate2, and keeps the calls.
+class StandInTranslator:
+    """Takes the place of CTranslate2, and records the calls.
 
-    Each sentence has two outputs, SHORT and LONG, which begin with its own first subword.
+    For each sentence it returns SHORT_OUTPUT and LONG_OUTPUT, each with the first subword of the
+    sentence as its first subword.
+
+    Attributes:
+        calls: The sentences and the options of each call.
     """
 
     def __init__(self):
+        """Begin without calls."""
         self.calls = []
 
     def translate_batch(self, sentences, **options):
+        """Record a call, and return two outputs for each sentence."""
         self.calls.append((sentences, options))
-        scores, hypotheses = zip(SHORT, LONG, strict=True)
         results = []
-        for first, *_ in sentences:
-            outputs = [[first, *hypothesis[1:]] for hypothesis in hypotheses]
-            results.append(SimpleNamespace(scores=scores, hypotheses=outputs))
+        for sentence in sentences:
+            scores = []
+            hypotheses = []
+            for output_score, subwords in (SHORT_OUTPUT, LONG_OUTPUT):
+                scores.append(output_score)
+                hypotheses.append([sentence[0], *subwords[1:]])
+            results.append(SimpleNamespace(scores=scores, hypotheses=hypotheses))
         return results
 
 
-def limits(sentences, **changes):
-    """The limit of length with which each sentence is searched, in the order of the searches."""
-    recorder = Recorder()
-    search(recorder, sentences, SETTINGS | changes)
-    return [
-        (len(sentence), options["max_decoding_length"])
-        for batch, options in recorder.calls
-        for sentence in batch
-    ]
-
-
-def test_the_limit_follows_from_the_source_and_the_positions():
-    # 2 * 3 + 7 and 2 * 5 + 7; 2 * 8 + 7 is more than 20 positions have room for beside EOS
+@pytest.mark.parametrize(
+    ("source_length", "changes", "expected_limit"),
+    [
+        pytest.param(3, {}, 2 * 3 + 7, id="2 x 3 + 7"),
+        pytest.param(5, {}, 2 * 5 + 7, id="2 x 5 + 7"),
+        # 2 x 8 + 7 = 23 subwords and EOS do not fit in 20 positions.
+        pytest.param(8, {}, 20 - 1, id="positions without EOS"),
+        pytest.param(3, {"max_positions": 100}, 2 * 3 + 7, id="many positions, 3"),
+        pytest.param(5, {"max_positions": 100}, 2 * 5 + 7, id="many positions, 5"),
+        pytest.param(8, {"max_positions": 100}, 2 * 8 + 7, id="many positions, 8"),
+        pytest.param(3, {"max_len_a": 1.5}, 11, id="1.5 x 3 + 7, rounded down"),
+        pytest.param(5, {"max_len_a": 1.5}, 14, id="1.5 x 5 + 7, rounded down"),
+        pytest.param(8, {"max_len_a": 1.5}, 19, id="1.5 x 8 + 7"),
+    ],
+)
+def test_the_maximum_output_length_depends_on_the_source_length(
+    source_length, changes, expected_limit
+):
+    """The limit is max_len_a x source length + max_len_b, if the model has as many positions."""
+    translator = StandInTranslator()
     sentences = [["x"] * 3, ["x"] * 5, ["x"] * 8]
-    assert limits(sentences) == [(3, 13), (5, 17), (8, 19)]
-    assert limits(sentences, max_positions=100) == [(3, 13), (5, 17), (8, 23)]
-    assert limits(sentences, max_len_a=1.5) == [(3, 11), (5, 14), (8, 19)]
+
+    search(translator, sentences, SETTINGS | changes)
+
+    searched_lengths = []
+    limits = {}
+    for batch, options in translator.calls:
+        for sentence in batch:
+            searched_lengths.append(len(sentence))
+            limits[len(sentence)] = options["max_decoding_length"]
+    assert searched_lengths == [3, 5, 8]
+    assert limits[source_length] == expected_limit
 
 
-def test_sentences_of_one_limit_are_searched_together_and_stay_in_order():
-    recorder = Recorder()
-    sentences = [["u"], ["v", "v"], [], ["w"]]
-    outputs = search(recorder, sentences, SETTINGS)
-    assert [batch for batch, _ in recorder.calls] == [[["u"], ["w"]], [["v", "v"]]]
-    assert [output[:1] for output in outputs] == [["u"], ["v"], [], ["w"]]
+def test_sentences_with_the_same_maximum_length_are_searched_together():
+    translator = StandInTranslator()
+
+    search(translator, [["u"], ["v", "v"], [], ["w"]], SETTINGS)
+
+    batches = [batch for batch, _ in translator.calls]
+    assert batches == [[["u"], ["w"]], [["v", "v"]]]
 
 
-def test_nothing_is_searched_if_an_output_may_have_no_subword():
-    recorder = Recorder()
-    assert search(recorder, [["x"]], SETTINGS | {"max_len_a": 0, "max_len_b": 0}) == [[]]
-    assert recorder.calls == []
+def test_outputs_are_in_the_order_of_the_sentences():
+    """The stand-in's output begins with the first subword of its sentence."""
+    outputs = search(StandInTranslator(), [["u"], ["v", "v"], [], ["w"]], SETTINGS)
+
+    first_subwords = [output[:1] for output in outputs]
+    assert first_subwords == [["u"], ["v"], [], ["w"]]
 
 
-def test_the_search_has_the_settings_of_the_export():
-    recorder = Recorder()
-    search(recorder, [["x"], ["x"] * 8], SETTINGS)
-    for (_, options), least in zip(recorder.calls, (9, 15), strict=True):
-        # no more than the limit, which is 2 * 1 + 7
-        assert options["min_decoding_length"] == least
-        assert options["beam_size"] == options["num_hypotheses"] == 3
-        assert options["length_penalty"] == 1.0
-        assert options["no_repeat_ngram_size"] == 4
-        assert options["disable_unk"] is True
-        # longer sources than this are cut by the caller, which says so
-        assert options["max_input_length"] == 0
+def test_outputs_are_empty_without_a_search_if_their_maximum_length_is_0():
+    translator = StandInTranslator()
+    settings = SETTINGS | {"max_len_a": 0, "max_len_b": 0}
+
+    assert search(translator, [["x"]], settings) == [[]]
+    assert translator.calls == []
 
 
-@pytest.mark.parametrize(("kind", "best"), [("gnmt", SHORT), ("length", LONG)])
-def test_the_best_output_is_that_of_the_length_penalty(kind, best):
-    settings = SETTINGS | {"length_penalty": {"kind": kind, "alpha": 1.0}}
-    _, hypothesis = best
-    assert search(Recorder(), [[], ["x"]], settings)[1] == ["x", *hypothesis[1:]]
+@pytest.mark.parametrize(
+    ("source", "expected_min_length"),
+    [
+        pytest.param(["x"] * 8, 15, id="min_len"),
+        pytest.param(["x"], 2 * 1 + 7, id="the maximum length, which is less than min_len"),
+    ],
+)
+def test_the_minimum_output_length_is_at_most_the_maximum(source, expected_min_length):
+    translator = StandInTranslator()
+
+    search(translator, [source], SETTINGS)
+
+    ((_, options),) = translator.calls
+    assert options["min_decoding_length"] == expected_min_length
 
 
-def test_scores_are_those_worked_out_by_hand():
-    # three with EOS: -1.0 * 3 / (8 / 6); ten with EOS: -0.6 * 10 / (15 / 6)
-    assert score(SHORT, SETTINGS, 20) == pytest.approx(-2.25)
-    assert score(LONG, SETTINGS, 20) == pytest.approx(-2.4)
-    # cut at nine subwords, without EOS: -0.6 * 9 / (14 / 6)
-    assert score(LONG, SETTINGS, 9) == pytest.approx(-5.4 / (14 / 6))
-    half = SETTINGS | {"length_penalty": {"kind": "gnmt", "alpha": 0.5}}
-    assert score(SHORT, half, 20) == pytest.approx(-1.0 * (3 / (8 / 6)) ** 0.5)
-    by_length = SETTINGS | {"length_penalty": {"kind": "length", "alpha": 1.0}}
-    assert score(LONG, by_length, 20) == -0.6
+@pytest.mark.parametrize("source", [["x"], ["x"] * 8], ids=["short", "long"])
+def test_ctranslate2_searches_with_the_exported_settings(source):
+    translator = StandInTranslator()
+
+    search(translator, [source], SETTINGS)
+
+    ((_, options),) = translator.calls
+    assert options["beam_size"] == 3
+    assert options["num_hypotheses"] == 3
+    assert options["length_penalty"] == 1.0
+    assert options["no_repeat_ngram_size"] == 4
+    assert options["disable_unk"] is True
+    # 0 turns CTranslate2's own limit off: the script shortens long sources itself, and says so.
+    assert options["max_input_length"] == 0
+
+
+@pytest.mark.parametrize(
+    ("penalty", "best_subwords"),
+    [
+        pytest.param("gnmt", ["x", "a"], id="gnmt prefers the short output"),
+        pytest.param("length", ["x", *["b"] * 8], id="length prefers the long output"),
+    ],
+)
+def test_the_length_penalty_chooses_the_best_output(penalty, best_subwords):
+    settings = SETTINGS | {"length_penalty": {"kind": penalty, "alpha": 1.0}}
+
+    outputs = search(StandInTranslator(), [[], ["x"]], settings)
+
+    assert outputs[1] == best_subwords
+
+
+def test_the_gnmt_penalty_divides_by_five_plus_the_length_over_six():
+    """CTranslate2's score times the length is the log-probability."""
+    # 3 subwords with EOS.
+    short_score = -1.0 * 3 / ((5 + 3) / 6)
+    assert short_score == -2.25
+    assert score(SHORT_OUTPUT, SETTINGS, max_length=20) == pytest.approx(short_score)
+    # 10 subwords with EOS.
+    long_score = -0.6 * 10 / ((5 + 10) / 6)
+    assert long_score == pytest.approx(-2.4)
+    assert score(LONG_OUTPUT, SETTINGS, max_length=20) == pytest.approx(long_score)
+
+
+def test_an_output_that_was_cut_at_its_maximum_length_has_no_eos():
+    expected_score = -0.6 * 9 / ((5 + 9) / 6)  # 9 subwords, without EOS
+
+    assert score(LONG_OUTPUT, SETTINGS, max_length=9) == pytest.approx(expected_score)
+
+
+def test_alpha_is_the_exponent_of_the_length_penalty():
+    settings = SETTINGS | {"length_penalty": {"kind": "gnmt", "alpha": 0.5}}
+    expected_score = -1.0 * (3 / ((5 + 3) / 6)) ** 0.5
+
+    assert score(SHORT_OUTPUT, settings, max_length=20) == pytest.approx(expected_score)
+
+
+def test_the_penalty_length_gives_the_score_of_ctranslate2():
+    settings = SETTINGS | {"length_penalty": {"kind": "length", "alpha": 1.0}}
+
+    assert score(LONG_OUTPUT, settings, max_length=20) == -0.6
