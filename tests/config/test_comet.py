@@ -1,32 +1,46 @@
-"""The COMET model that params.yaml may name."""
+"""The section `comet` of params.yaml, which names the model that scores translations."""
 
-import pytest
+import re
 
-from bleuprint.runtime.errors import UserError
-from micro import COMET
-from params import PARAMS, read
+from params import PARAMS, params_error, read_params, replace_once
 
-
-def test_a_model_or_none(tmp_path):
-    assert read(tmp_path).comet is None
-    ((name, model),) = read(tmp_path, f"{PARAMS}{COMET}").comet.items()
-    assert (name, model.folder, model.sha256) == ("own-model", "comet/own-model", "c0" * 32)
+SHA256 = "c0" * 32
+MODEL = f"{{python: comet/bin/python, folder: comet/own-model, sha256: {SHA256}}}"
 
 
-def test_a_second_model_is_refused(tmp_path):
-    second = COMET.partition("\n")[2].replace("own", "other")
-    with pytest.raises(UserError, match=r"params\.yaml:\d+: comet: {.* has more than 1"):
-        read(tmp_path, f"{PARAMS}{COMET}{second}")
+def test_params_without_the_section_name_no_comet_model(tmp_path):
+    assert read_params(tmp_path).comet is None
 
 
-def test_an_empty_section_is_refused(tmp_path):
-    text = PARAMS.replace("systems:\n", "comet:\nsystems:\n")
-    with pytest.raises(UserError, match=r"params\.yaml:\d+: comet: is empty: remove the key"):
-        read(tmp_path, text)
+def test_the_section_names_a_comet_model(tmp_path):
+    settings = read_params(tmp_path, f"{PARAMS}comet:\n  own-model: {MODEL}\n")
+
+    assert list(settings.comet) == ["own-model"]
+    model = settings.comet["own-model"]
+    assert model.folder == "comet/own-model"
+    assert model.sha256 == SHA256
 
 
-def test_a_sha256_in_capitals_is_refused(tmp_path):
-    """It would equal the SHA-256 of no folder."""
-    text = PARAMS + COMET.replace("c0" * 32, "C0" * 32)
-    with pytest.raises(UserError, match=r"params\.yaml:\d+: comet\.own-model\.sha256: .*'C0C0"):
-        read(tmp_path, text)
+def test_a_second_comet_model_is_refused(tmp_path):
+    text = f"{PARAMS}comet:\n  own-model: {MODEL}\n  other-model: {MODEL}\n"
+
+    message = params_error(tmp_path, text)
+
+    assert re.search(r"params\.yaml:\d+: comet: {.* has more than 1", message)
+
+
+def test_an_empty_comet_section_is_refused(tmp_path):
+    text = replace_once(PARAMS, "systems:\n", "comet:\nsystems:\n")
+
+    message = params_error(tmp_path, text)
+
+    assert re.search(r"params\.yaml:\d+: comet: is empty: remove the key", message)
+
+
+def test_a_sha256_of_a_comet_model_in_capitals_is_refused(tmp_path):
+    """Hashes are computed in lower case, so one in capitals would equal none of them."""
+    model = replace_once(MODEL, SHA256, SHA256.upper())
+
+    message = params_error(tmp_path, f"{PARAMS}comet:\n  own-model: {model}\n")
+
+    assert re.search(r"params\.yaml:\d+: comet\.own-model\.sha256: .*'C0C0", message)

@@ -1,4 +1,4 @@
-"""A corpus of several directions: what params.yaml says of it, and what is refused."""
+"""The settings of a corpus with several translation directions: valid ones, and messages."""
 
 import re
 
@@ -8,10 +8,10 @@ from bleuprint.config.corpus import Split
 from bleuprint.config.directions import target_languages_by_tag
 from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import UserError
-from params import PARAMS, read
+from params import PARAMS, replace_once
 from root import ROOT
 
-MANY = """\
+SEVERAL_DIRECTIONS = """\
   many:
     from: phrasebook
     directions:
@@ -21,9 +21,9 @@ MANY = """\
       de-fr: {zero_shot: true}
     split: {temperature: 5}
     vocabulary: {bpe: {num_merges: 10}}
-systems:
 """
-ONE = """\
+# Like the direction de-en of the corpus `many`.
+ONE_PAIR = """\
   one:
     from: phrasebook
     source: de
@@ -33,23 +33,75 @@ ONE = """\
 """
 
 
-def with_many(folder, many=MANY):
+def write_corpora(folder, corpora, after_corpora=""):
+    """Write a params.yaml with these corpora after its own one.
+
+    Args:
+        folder: Where to write it.
+        corpora: The corpora, as YAML.
+        after_corpora: Other sections, as YAML.
+
+    Returns:
+        The path of params.yaml.
+    """
     path = folder / "params.yaml"
-    path.write_text(PARAMS.replace("systems:\n", many))
-    return load_settings(path, ROOT)
+    path.write_text(replace_once(PARAMS, "systems:\n", f"{corpora}{after_corpora}systems:\n"))
+    return path
 
 
-def test_each_direction_is_the_corpus_of_its_pair(tmp_path):
-    settings = with_many(tmp_path)
-    assert settings.corpus("many/de-en") == with_many(tmp_path, ONE + MANY).corpus("one")
-    many = settings.corpus("many")
-    assert [*many.files.train] == [f"{each}-phrasebook" for each in ("en-de", "de-en", "en-fr")]
-    assert [*many.files.valid] == [*many.files.train]
-    assert [*many.files.tests] == [*many.files.train, "de-fr-phrasebook"]
-    assert many.language_pair_of_test("de-fr-phrasebook").languages == ("de", "fr")
-    tags = {"<2de>": "de", "<2en>": "en", "<2fr>": "fr"}
-    assert target_languages_by_tag(many) == tags
-    assert [*settings.language_pairs()] == [
+def read_corpora(folder, corpora, after_corpora=""):
+    """Write a params.yaml with these corpora after its own one, and return its settings."""
+    return load_settings(write_corpora(folder, corpora, after_corpora), ROOT)
+
+
+def corpora_error(folder, corpora, after_corpora=""):
+    """Return the message with which reading a params.yaml with these corpora must end."""
+    path = write_corpora(folder, corpora, after_corpora)
+    with pytest.raises(UserError) as error:
+        load_settings(path, ROOT)
+    return str(error.value)
+
+
+def test_a_direction_is_a_corpus_of_one_language_pair(tmp_path):
+    settings = read_corpora(tmp_path, ONE_PAIR + SEVERAL_DIRECTIONS)
+
+    assert settings.corpus("many/de-en") == settings.corpus("one")
+
+
+def test_the_texts_of_a_direction_are_named_after_it(tmp_path):
+    files = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many").files
+
+    trained_texts = ["en-de-phrasebook", "de-en-phrasebook", "en-fr-phrasebook"]
+    assert list(files.train) == trained_texts
+    assert list(files.valid) == trained_texts
+
+
+def test_a_zero_shot_direction_has_only_test_sets(tmp_path):
+    """The system is tested on this direction without any training text for it."""
+    files = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many").files
+
+    trained_texts = ["en-de-phrasebook", "de-en-phrasebook", "en-fr-phrasebook"]
+    assert list(files.train) == trained_texts
+    assert list(files.tests) == [*trained_texts, "de-fr-phrasebook"]
+
+
+def test_a_test_set_has_the_languages_of_its_direction(tmp_path):
+    corpus = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many")
+
+    assert corpus.language_pair_of_test("de-fr-phrasebook").languages == ("de", "fr")
+
+
+def test_each_target_language_has_a_tag(tmp_path):
+    """The tag before a source sentence tells the model into which language to translate."""
+    corpus = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many")
+
+    assert target_languages_by_tag(corpus) == {"<2de>": "de", "<2en>": "en", "<2fr>": "fr"}
+
+
+def test_each_direction_is_listed_among_the_language_pairs(tmp_path):
+    settings = read_corpora(tmp_path, SEVERAL_DIRECTIONS)
+
+    assert list(settings.language_pairs()) == [
         "own",
         "many/en-de",
         "many/de-en",
@@ -61,97 +113,214 @@ def test_each_direction_is_the_corpus_of_its_pair(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("      en-fr: {}\n", "      en-de: {}\n", 23, 'duplicate key "en-de"'),
-        ("en-fr: {}", "en-en: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
-        ("en-fr: {}", "fr: {}", 23, "a direction is SOURCE-TARGET, two languages such as en-de"),
-        ("en-fr: {}", "en-fr:", 23, "is not a mapping; write {} to use the texts"),
-        ("en-fr: {}", "en-cs: {}", 23, "has no text in 'cs'"),
-        ("en-fr: {}", "en-fr: {license_and_citation: MIT}", 23, "'MIT' is not a mapping"),
-        ("en-fr: {}", "en-fr: {zero_shot: true}", 23, "no direction of the training text has 'fr'"),
-        (": true}", ": true, files: {tests: {phrasebook: null}}}", 24, "has no test set: needs"),
-        ("en-fr: {}", "en-fr: {files: {valid: {phrasebook: null}}}", 23, "has no validation set"),
-        ("    directions", "    source: en\n    directions", 20, "remove it: the directions name"),
+        pytest.param(
+            "      en-fr: {}\n",
+            "      en-de: {}\n",
+            23,
+            'duplicate key "en-de"',
+            id="a direction written twice",
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "en-en: {}",
+            23,
+            "a direction is SOURCE-TARGET, two languages such as en-de",
+            id="one language on both sides",
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "fr: {}",
+            23,
+            "a direction is SOURCE-TARGET, two languages such as en-de",
+            id="one language",
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "en-fr:",
+            23,
+            "is not a mapping; write {} to use the texts",
+            id="no value",
+        ),
+        pytest.param(
+            "en-fr: {}", "en-cs: {}", 23, "has no text in 'cs'", id="a language without text"
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "en-fr: {license_and_citation: MIT}",
+            23,
+            "'MIT' is not a mapping",
+            id="a license that is a word",
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "en-fr: {zero_shot: true}",
+            23,
+            "no direction of the training text has 'fr'",
+            id="a target language that is never trained",
+        ),
+        pytest.param(
+            ": true}",
+            ": true, files: {tests: {phrasebook: null}}}",
+            24,
+            "has no test set: needs",
+            id="zero-shot without a test set",
+        ),
+        pytest.param(
+            "en-fr: {}",
+            "en-fr: {files: {valid: {phrasebook: null}}}",
+            23,
+            "has no validation set",
+            id="no validation set",
+        ),
+        pytest.param(
+            "    directions",
+            "    source: en\n    directions",
+            20,
+            "remove it: the directions name",
+            id="source beside directions",
+        ),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
-    assert MANY.count(old) == 1
-    with pytest.raises(UserError) as error:
-        with_many(tmp_path, MANY.replace(old, new))
-    lines = str(error.value).splitlines()
-    assert message in lines[0]
-    assert f"params.yaml:{line}: " in lines[0]
-    assert len(lines) == 1
+def test_a_mistake_in_directions_is_reported_in_one_line(tmp_path, old, new, line, message):
+    error = corpora_error(tmp_path, replace_once(SEVERAL_DIRECTIONS, old, new))
+
+    assert "\n" not in error
+    assert f"params.yaml:{line}: " in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
     ("directions", "message"),
     [
-        ("{en-de: {zero_shot: true}, de-en: {zero_shot: true}}", "add one that is not"),
-        ("{en-de: {}}", "directions: {'en-de': {}} needs at least 2"),
+        pytest.param(
+            "{en-de: {zero_shot: true}, de-en: {zero_shot: true}}",
+            "add one that is not",
+            id="all zero-shot",
+        ),
+        pytest.param(
+            "{en-de: {}}", "directions: {'en-de': {}} needs at least 2", id="one direction"
+        ),
     ],
 )
-def test_directions_are_several_and_one_is_trained(tmp_path, directions, message):
-    begin, end = MANY.partition("    directions:\n")[0], MANY[MANY.index("    split:") :]
-    with pytest.raises(UserError, match=re.escape(message)):
-        with_many(tmp_path, f"{begin}    directions: {directions}\n{end}")
+def test_directions_need_two_entries_and_a_trained_one(tmp_path, directions, message):
+    before, _, after = SEVERAL_DIRECTIONS.partition("    directions:\n")
+    after_directions = after[after.index("    split:") :]
+
+    error = corpora_error(tmp_path, f"{before}    directions: {directions}\n{after_directions}")
+
+    assert message in error
 
 
-def test_a_corpus_is_described_in_corpora_alone(tmp_path):
-    with pytest.raises(UserError, match=r"no file .*phrasebook\.yaml; there are: "):
-        with_many(tmp_path, ONE.replace("phrasebook", "../corpora/phrasebook", 1) + "systems:\n")
+def test_the_text_of_a_corpus_must_be_described_in_the_folder_corpora(tmp_path):
+    corpus = ONE_PAIR.replace("phrasebook", "../corpora/phrasebook", 1)
+
+    error = corpora_error(tmp_path, corpus)
+
+    assert re.search(r"no file .*phrasebook\.yaml; there are: ", error)
 
 
-def test_a_segmenter_is_for_the_directions_that_have_one(tmp_path):
-    text = MANY.replace("{temperature: 5}", "{temperature: 5}\n    tokenize: {name: segmenter}")
-    with pytest.raises(UserError, match="this corpus has en, de and fr: use moses"):
-        with_many(tmp_path, text)
-    own = '{license: none, bibtex: "@misc{own,}"}'
-    sides = "source: {path: inputs/a.en}, target: {path: inputs/a.zh}"
-    part = f"{{a: {{license_and_citation: own, {sides}}}}}"
-    sets = f"train: {part}, valid: {part}, tests: {{x: {part}}}"
-    files = f"{{from: null, license_and_citation: {{own: {own}}}, files: {{{sets}}}}}"
-    corpus = with_many(
-        tmp_path, text.replace("en-fr: {}", f"en-fr: {{}}\n      en-zh: {files}")
-    ).corpus("many")
-    names = [corpus.language_pair("many", each).tokenize.name for each in ("en-de", "en-zh")]
-    assert names == ["moses", "segmenter"]
+WITH_SEGMENTER = SEVERAL_DIRECTIONS.replace(
+    "{temperature: 5}", "{temperature: 5}\n    tokenize: {name: segmenter}"
+)
 
 
-def test_a_temperature_is_for_several_directions(tmp_path):
-    with pytest.raises(
-        UserError, match=r"split.temperature: 2.0: only for a corpus with directions; remove it"
-    ):
-        read(tmp_path, PARAMS.replace("test: 0.05, seed: 1", "test: 0.05, seed: 1, temperature: 2"))
+def test_a_segmenter_needs_a_language_without_spaces(tmp_path):
+    """A segmenter finds the words of languages such as Chinese."""
+    error = corpora_error(tmp_path, WITH_SEGMENTER)
+
+    assert "this corpus has en, de and fr: use moses" in error
 
 
-def test_the_seed_of_several_directions_is_used_though_all_sets_are_given(tmp_path):
+def test_only_directions_with_such_a_language_use_the_segmenter(tmp_path):
+    text = (
+        "{a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.zh}}}"
+    )
+    english_to_chinese = f"""\
+      en-zh:
+        from: null
+        license_and_citation: {{own: {{license: none, bibtex: "@misc{{own,}}"}}}}
+        files: {{train: {text}, valid: {text}, tests: {{x: {text}}}}}
+"""
+    corpora = replace_once(
+        WITH_SEGMENTER, "      en-fr: {}\n", f"      en-fr: {{}}\n{english_to_chinese}"
+    )
+
+    corpus = read_corpora(tmp_path, corpora).corpus("many")
+
+    assert corpus.language_pair("many", "en-de").tokenize.name == "moses"
+    assert corpus.language_pair("many", "en-zh").tokenize.name == "segmenter"
+
+
+def test_a_corpus_with_one_direction_has_no_temperature(tmp_path):
+    """The temperature sets how often training reads each of several directions."""
+    error = corpora_error(tmp_path, f"{ONE_PAIR}    split: {{temperature: 2}}\n")
+
+    assert "split.temperature: 2.0: only for a corpus with directions; remove it" in error
+
+
+def test_the_split_seed_of_one_pair_has_no_effect_if_all_sets_are_given(tmp_path):
+    """DVC compares the effective settings, so a seed without effect prepares nothing again."""
+    corpus = read_corpora(tmp_path, f"{ONE_PAIR}    split: {{seed: 7}}\n").corpus("one")
+
+    assert corpus.files.valid
+    assert corpus.files.tests
+    assert corpus.effective_split().seed == Split.seed
+
+
+def test_the_split_seed_of_several_directions_always_has_an_effect(tmp_path):
     """The training text is sampled by the seed, so another seed must prepare the corpus again."""
-    seeded = MANY.replace("split: {temperature: 5}", "split: {temperature: 5, seed: 7}")
-    one_seeded = f"{ONE}    split: {{seed: 7}}\n"
-    settings = with_many(tmp_path, one_seeded + seeded)
-    several_directions = settings.corpus("many")
-    one_direction = settings.corpus("one")
-    for corpus in (several_directions, one_direction):
-        assert corpus.files.valid
-        assert corpus.files.tests
-    assert several_directions.effective_split().seed == 7
-    assert one_direction.effective_split().seed == Split.seed
+    corpora = replace_once(
+        SEVERAL_DIRECTIONS, "split: {temperature: 5}", "split: {temperature: 5, seed: 7}"
+    )
+
+    corpus = read_corpora(tmp_path, corpora).corpus("many")
+
+    assert corpus.files.valid
+    assert corpus.files.tests
+    assert corpus.effective_split().seed == 7
+
+
+# A corpus with the directions en-de and de-en.
+FEWER_DIRECTIONS = "  fewer: {like: many, directions: {en-fr: null, de-fr: null}}\n"
+
+
+def test_a_corpus_may_use_the_vocabulary_of_a_corpus_with_more_languages(tmp_path):
+    settings = read_corpora(
+        tmp_path,
+        ONE_PAIR + SEVERAL_DIRECTIONS + FEWER_DIRECTIONS,
+        after_corpora="vocabularies: {fewer: many}\n",
+    )
+
+    assert settings.corpus("fewer").vocabulary.of == "many"
 
 
 @pytest.mark.parametrize(
-    ("shared", "message"),
+    ("vocabularies", "message"),
     [
-        ("{fewer: many}", None),
-        ("{many: fewer}", "vocabularies.many: fewer, whose .* does not translate to fr$"),
-        ("{one: many}", "vocabularies.one: many, whose .* does not translate de, en$"),
-        ("{many: one}", "vocabularies.many: one, whose .* translate from de, from en, to de, to"),
+        pytest.param(
+            "{many: fewer}",
+            "vocabularies.many: fewer, whose .* does not translate to fr$",
+            id="a target language is missing",
+        ),
+        pytest.param(
+            "{one: many}",
+            "vocabularies.one: many, whose .* does not translate de, en$",
+            id="tags that one pair does not use",
+        ),
+        pytest.param(
+            "{many: one}",
+            "vocabularies.many: one, whose .* translate from de, from en, to de, to",
+            id="tags are missing",
+        ),
     ],
 )
-def test_a_vocabulary_has_the_languages_and_tags(tmp_path, shared, message):
-    fewer = "  fewer: {like: many, directions: {en-fr: null, de-fr: null}}\n"
-    text = f"{ONE}{MANY.replace('systems:', fewer + f'vocabularies: {shared}')}\nsystems:\n"
-    if message is None:
-        assert with_many(tmp_path, text).corpus("fewer").vocabulary.of == "many"
-        return
-    with pytest.raises(UserError, match=message):
-        with_many(tmp_path, text)
+def test_a_vocabulary_that_lacks_languages_or_tags_of_a_corpus_is_refused(
+    tmp_path, vocabularies, message
+):
+    error = corpora_error(
+        tmp_path,
+        ONE_PAIR + SEVERAL_DIRECTIONS + FEWER_DIRECTIONS,
+        after_corpora=f"vocabularies: {vocabularies}\n",
+    )
+
+    assert re.search(message, error)

@@ -63,7 +63,11 @@ def translate_twice(exported, text_file, variables):
 
 def count_equal(lines, other_lines):
     """Return how many lines are equal to the other line with the same number."""
-    return sum(line == other for line, other in zip(lines, other_lines, strict=True))
+    count = 0
+    for line, other_line in zip(lines, other_lines, strict=True):
+        if line == other_line:
+            count += 1
+    return count
 
 
 @pytest.fixture

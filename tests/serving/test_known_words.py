@@ -54,7 +54,7 @@ def test_known_words_spelled_backwards_are_unknown(translator, training_words):
     assert set(known.unknown_words(reversed_words)) == reversed_words - training_words
 
 
-def stand_in_corpus(folder, training_text, **word_counts):
+def stand_in_corpus(folder, training_text, word_counts):
     """Return the parts of a corpus from which known words are read.
 
     Its source sentences begin with a tag for the target language, `<2de>`.
@@ -79,7 +79,7 @@ def stand_in_corpus(folder, training_text, **word_counts):
 
 def test_a_word_that_the_text_or_the_vocabulary_lacks_is_unknown(tmp_path):
     text = "<2de> the rare dog\n<2de> the dog the\n"
-    known = KnownWords(stand_in_corpus(tmp_path, text, the=3, dog=2, cow=1))
+    known = KnownWords(stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1}))
 
     unknown = known.unknown_words(["dog", "rare", "the", "cow", "cat", "unk"])
 
@@ -88,7 +88,7 @@ def test_a_word_that_the_text_or_the_vocabulary_lacks_is_unknown(tmp_path):
 
 def test_known_words_are_counted_without_the_language_tag(tmp_path):
     text = "<2de> the rare dog\n<2de> the dog the\n"
-    known = KnownWords(stand_in_corpus(tmp_path, text, the=3, dog=2, cow=1))
+    known = KnownWords(stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1}))
 
     assert len(known) == 3  # the, rare, dog
     assert str(known) == "2 pairs of own, with 3 different source words"
@@ -96,7 +96,7 @@ def test_known_words_are_counted_without_the_language_tag(tmp_path):
 
 def test_the_vocabulary_alone_decides_if_the_training_text_is_too_large(tmp_path, monkeypatch):
     text = "<2de> the rare dog\n<2de> the dog the\n"
-    corpus = stand_in_corpus(tmp_path, text, the=3, dog=2, cow=1)
+    corpus = stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1})
     monkeypatch.setattr(known_words, "_MAX_TOKENS", corpus.sets["train"].source_tokens - 1)
 
     known = KnownWords(corpus)
@@ -112,7 +112,7 @@ def test_the_vocabulary_alone_decides_if_the_training_text_is_too_large(tmp_path
 
 def test_a_part_of_a_known_token_is_known(tmp_path):
     """A tokenizer may join several words in one token, and the vocabulary contains the token."""
-    corpus = stand_in_corpus(tmp_path, "<2de> at 10:30\n", **{"10:30": 3, "at": 2})
+    corpus = stand_in_corpus(tmp_path, "<2de> at 10:30\n", {"10:30": 3, "at": 2})
 
     unknown = KnownWords(corpus).unknown_words(["at", "10:30", "11:30"])
 
@@ -131,7 +131,10 @@ def test_each_character_of_scripts_without_spaces_and_each_symbol_is_a_word():
 
 def words_once(count):
     """Return so many words, w0, w1, ..., each of which occurs once."""
-    return {f"w{number}": 1 for number in range(count)}
+    word_counts = {}
+    for number in range(count):
+        word_counts[f"w{number}"] = 1
+    return word_counts
 
 
 @pytest.mark.parametrize(

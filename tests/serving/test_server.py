@@ -153,8 +153,8 @@ def test_two_sentences_on_one_line_are_translated_as_one_sentence(server, transl
 def test_two_sentences_on_one_line_have_one_attention_map(server, translator):
     served_lines = server.translate(text="be gibu. Gu dibe.\r\nbe gibu.\nGu dibe.", attention=True)
 
-    map_counts = [len(line["attention"]) for line in served_lines]
-    assert map_counts == [1, 1, 1]
+    for line in served_lines:
+        assert len(line["attention"]) == 1
     (attention_map,) = served_lines[0]["attention"]
     tokens_with_eos = len(translator.ids("be gibu. Gu dibe.")) + 1
     assert len(attention_map["columns"]) == tokens_with_eos
@@ -394,9 +394,9 @@ def test_requests_at_the_same_time_get_the_answers_of_requests_one_by_one(server
 
     with ThreadPoolExecutor(len(texts)) as pool:
         futures = [pool.submit(server.translate, text=text) for text in texts]
-        answers = [future.result() for future in futures]
 
-    assert answers == answers_one_by_one
+    for future, expected_answer in zip(futures, answers_one_by_one, strict=True):
+        assert future.result() == expected_answer
 
 
 @pytest.fixture
@@ -423,7 +423,8 @@ def test_a_signal_ends_the_server_while_it_translates(slow_project, stop_signal)
     body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})
     with serving(slow_project) as server, ThreadPoolExecutor(2) as pool:
         idle_seconds = cpu_seconds(server.process)
-        futures = [pool.submit(server.request, "POST", "/translate", body) for _ in range(2)]
+        first_request = pool.submit(server.request, "POST", "/translate", body)
+        second_request = pool.submit(server.request, "POST", "/translate", body)
         while cpu_seconds(server.process) < idle_seconds + 0.5:
             assert server.process.poll() is None
             time.sleep(0.05)
@@ -432,7 +433,7 @@ def test_a_signal_ends_the_server_while_it_translates(slow_project, stop_signal)
 
         assert server.process.communicate(timeout=60) == ("", "")
         assert server.process.returncode == 0
-        for future in futures:
+        for future in (first_request, second_request):
             has_no_response = future.exception() is not None
             assert has_no_response or future.result().status == 500
 

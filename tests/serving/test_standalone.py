@@ -145,7 +145,7 @@ def test_ctranslate2_searches_with_the_exported_settings(source):
     ("penalty", "best_subwords"),
     [
         pytest.param("gnmt", ["x", "a"], id="gnmt prefers the short output"),
-        pytest.param("length", ["x", *["b"] * 8], id="length prefers the long output"),
+        pytest.param("length", ["x"] + ["b"] * 8, id="length prefers the long output"),
     ],
 )
 def test_the_length_penalty_chooses_the_best_output(penalty, best_subwords):

@@ -81,7 +81,8 @@ def test_n_best_lists_number_the_lines_of_all_files(toy, n_best_rows):
     expected_numbers = []
     for line_number in range(line_count):
         expected_numbers += [line_number, line_number]  # two translations of each line
-    assert [int(number) for number, _, _ in n_best_rows] == expected_numbers
+    numbers = [int(number) for number, _, _ in n_best_rows]
+    assert numbers == expected_numbers
 
 
 def test_the_first_of_the_n_best_translations_is_the_best(toy, n_best_rows):
@@ -109,7 +110,8 @@ def test_a_note_says_if_the_system_was_trained_with_other_settings(
     settings = load_settings()
     system = settings.system_settings("micro")
     changed_part = replace(getattr(system, part), **changes)
-    changed_system = replace(system, **{part: changed_part})
+    changed_parts = {part: changed_part}
+    changed_system = replace(system, **changed_parts)
     changed_settings = replace(settings, runs={"micro": {"toy": changed_system}})
 
     run = trained_run(changed_settings, Namespace(system="micro", corpus="toy", seed=None))
@@ -295,10 +297,11 @@ def test_each_word_of_a_translation_is_linked_to_words_of_the_source(alignment):
 
     for line in aligned_lines[:2]:
         assert line.links == sorted(set(line.links))
-        linked_target_words = {target_word for _, target_word in line.links}
-        assert linked_target_words == set(range(len(line.target.split())))
-        for source_word, _ in line.links:
+        linked_target_words = set()
+        for source_word, target_word in line.links:
+            linked_target_words.add(target_word)
             assert source_word < len(line.source.split())
+        assert linked_target_words == set(range(len(line.target.split())))
 
 
 def test_words_of_a_second_sentence_are_linked(alignment):

@@ -1,7 +1,10 @@
 """A params.yaml with one small corpus and one small system, to be changed by tests."""
 
+import pytest
+
 from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 
 PARAMS = """\
@@ -86,14 +89,38 @@ def corpus_entry(source, target, files, **changes):
     }
 
 
-def read(folder, text=PARAMS):
-    """The settings that a params.yaml with this text has."""
+def read_params(folder, text=PARAMS):
+    """Write a params.yaml with this text to a folder, and return the settings in it."""
     path = folder / "params.yaml"
     path.write_text(text)
     return load_settings(path)
 
 
+read = read_params  # The name in tests of other folders.
+
+
+def params_error(folder, text):
+    """Return the message with which reading a params.yaml with this text must end.
+
+    A message has one line for each mistake, FILE:LINE: KEY: EXPLANATION.
+    """
+    with pytest.raises(UserError) as error:
+        read_params(folder, text)
+    return str(error.value)
+
+
+def replace_once(text, old, new):
+    """Replace the only occurrence of a part of a text."""
+    assert text.count(old) == 1, f"{text.count(old)} occurrences of {old!r}"
+    return text.replace(old, new)
+
+
+def line_number(text, part):
+    """Return the number of the line in which the first occurrence of a part begins."""
+    return text[: text.index(part)].count("\n") + 1
+
+
 def write_resolved(root):
-    """Write the settings that stages read, without fingerprints of files and code."""
+    """Write the settings as stages read them, without fingerprints of files and code."""
     settings = load_settings(root / "params.yaml")
     write_json(root / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})
