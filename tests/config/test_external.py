@@ -1,4 +1,7 @@
-"""External systems: what params.yaml may say of them."""
+"""External systems: their settings in params.yaml, and messages about wrong ones.
+
+An external system has translations made elsewhere, and no model here.
+"""
 
 import pytest
 
@@ -6,209 +9,315 @@ from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import all_runs, scored_runs, settings_sha256, trained_runs
 from bleuprint.runtime.errors import UserError
-from params import PARAMS, read, write_resolved
+from params import PARAMS, line_number, params_error, read_params, replace_once, write_resolved
 
+SHA256 = 64 * "a"
 ONLINE = f"""\
   online-a:
     about: "system A, 3 May"
     translations:
-      held-out: {{path: inputs/external/a.no, sha256: {64 * "a"}}}
+      held-out: {{path: inputs/external/a.no, sha256: {SHA256}}}
 """
-TEXT = PARAMS.replace("published: []\n", ONLINE)
-SECOND_CORPUS = "  more: {like: own, split: {seed: 2}}\nsystems:\n"
-# The line of its name in params.yaml.
-LINE = TEXT[: TEXT.index(ONLINE)].count("\n") + 1
-TWO_CORPORA = TEXT.replace("systems:\n", SECOND_CORPUS)
+# PARAMS trains the system `base` on the corpus `own`, whose test set is held-out.
+TEXT = replace_once(PARAMS, "published: []\n", ONLINE)
+TWO_CORPORA = replace_once(TEXT, "systems:\n", "  more: {like: own, split: {seed: 2}}\nsystems:\n")
+# The lines of TEXT that messages name.
+NAME_LINE = line_number(TEXT, "  online-a:")
+ABOUT_LINE = NAME_LINE + 1
+TRANSLATIONS_LINE = NAME_LINE + 2
+FILE_LINE = NAME_LINE + 3
 
 
-def test_an_external_system_has_files_and_no_model(tmp_path):
-    settings = read(tmp_path, TEXT)
-    system = settings.external_systems_on("own")["online-a"]
+def test_an_external_system_has_a_description_and_translations(tmp_path):
+    system = read_params(tmp_path, TEXT).external_systems_on("own")["online-a"]
+
     assert system.about == "system A, 3 May"
     assert system.translations["held-out"].path == "inputs/external/a.no"
+
+
+def test_an_external_system_is_not_a_trained_system(tmp_path):
+    settings = read_params(tmp_path, TEXT)
+
     assert settings.trained_systems == ["base"]
     with pytest.raises(UserError, match="online-a is an external system, without a model here"):
         settings.system_on("online-a", "own")
 
 
-def test_it_is_scored_once_whatever_the_number_of_seeds(tmp_path):
-    settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
+def test_an_external_system_is_scored_only_with_the_first_seed(tmp_path):
+    """Its translations are the same for all seeds."""
+    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+
     trained = [Run("base", "own", 3), Run("base", "own", 1)]
     assert trained_runs(settings) == trained
     assert scored_runs(settings) == [*trained, Run("online-a", "own", 3)]
+
+
+def test_the_score_stage_of_an_external_system_has_the_first_seed_for_any_seed(tmp_path):
+    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+
     assert settings.stage("score", "online-a", "own", 1) == "score@online-a-own-3"
 
 
-def test_the_table_has_its_scores_beside_each_seed(tmp_path):
-    settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
-    assert all_runs(settings)[2:] == [Run("online-a", "own", 3), Run("online-a", "own", 1)]
+def test_the_results_list_an_external_system_with_each_seed(tmp_path):
+    """So it is compared with the trained systems of each seed."""
+    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+
+    assert all_runs(settings) == [
+        Run("base", "own", 3),
+        Run("base", "own", 1),
+        Run("online-a", "own", 3),
+        Run("online-a", "own", 1),
+    ]
 
 
-def test_stages_read_the_same_settings(tmp_path):
-    settings = read(
-        tmp_path, TWO_CORPORA.replace("    about", "    corpora: {more: {}}\n    about")
-    )
+def test_stages_read_the_external_system_as_params_has_it(tmp_path):
+    """Stages read a JSON file that the stage resolve writes."""
+    text = replace_once(TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
+    settings = read_params(tmp_path, text)
+
     write_resolved(tmp_path)
+
     assert load_resolved_settings(tmp_path) == settings
+
+
+def test_an_external_system_may_have_translations_for_one_corpus_only(tmp_path):
+    text = replace_once(TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
+
+    settings = read_params(tmp_path, text)
+
     assert settings.external_systems_on("own") == {}
+    assert list(settings.external_systems_on("more")) == ["online-a"]
 
 
-def test_each_section_has_a_value_for_dvc(tmp_path):
-    runs = read(tmp_path, TEXT).resolved()["runs"]
-    external = runs["online-a"]["own"]
-    assert [external[section] for section in ("model", "train", "average", "decode")] == 4 * [False]
-    assert external["arithmetic"] is False
+@pytest.mark.parametrize("setting", ["model", "train", "average", "decode", "arithmetic"])
+def test_the_resolved_settings_of_training_are_false_for_an_external_system(tmp_path, setting):
+    """DVC needs a value of each setting for each system."""
+    runs = read_params(tmp_path, TEXT).resolved()["runs"]
+
+    assert runs["online-a"]["own"][setting] is False
+
+
+def test_the_resolved_translations_are_false_for_a_trained_system(tmp_path):
+    """DVC needs a value of each setting for each system."""
+    runs = read_params(tmp_path, TEXT).resolved()["runs"]
+
     assert runs["base"]["own"]["translations"] is False
 
 
-def test_it_may_have_other_files_on_each_corpus(tmp_path):
+def test_an_external_system_may_have_other_translations_for_each_corpus(tmp_path):
     own_files = f"translations: {{held-out: {{path: inputs/external/b.no, sha256: {64 * 'b'}}}}}"
-    corpora = f"    corpora: {{own: {{}}, more: {{{own_files}}}}}\n    about"
-    settings = read(tmp_path, TWO_CORPORA.replace("    about", corpora))
-    paths = {
-        corpus: settings.external_systems_on(corpus)["online-a"].translations["held-out"].path
-        for corpus in ("own", "more")
+    corpora = f"    corpora: {{own: {{}}, more: {{{own_files}}}}}\n"
+    settings = read_params(tmp_path, replace_once(TWO_CORPORA, "    about", f"{corpora}    about"))
+
+    system_on_own = settings.external_systems_on("own")["online-a"]
+    system_on_more = settings.external_systems_on("more")["online-a"]
+
+    assert system_on_own.translations["held-out"].path == "inputs/external/a.no"
+    assert system_on_more.translations["held-out"].path == "inputs/external/b.no"
+
+
+def test_an_external_system_does_not_change_the_fingerprint_of_a_trained_one(tmp_path):
+    """A new row makes no training out of date."""
+    trained_run = Run("base", "own", 1)
+
+    fingerprint_without = settings_sha256(read_params(tmp_path, PARAMS), trained_run)
+    fingerprint_with = settings_sha256(read_params(tmp_path, TEXT), trained_run)
+
+    assert fingerprint_with == fingerprint_without
+
+
+def test_other_translations_change_the_fingerprint_of_an_external_system(tmp_path):
+    external_run = Run("online-a", "own", 1)
+    settings = read_params(tmp_path, TEXT)
+    changed_settings = read_params(tmp_path, replace_once(TEXT, SHA256, 64 * "b"))
+
+    fingerprints = {
+        settings_sha256(settings, external_run),
+        settings_sha256(changed_settings, external_run),
+        settings_sha256(settings, Run("base", "own", 1)),
     }
-    assert paths == {"own": "inputs/external/a.no", "more": "inputs/external/b.no"}
 
-
-def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):
-    run = Run("base", "own", 1)
-    before = settings_sha256(read(tmp_path), run)
-    settings = read(tmp_path, TEXT)
-    assert settings_sha256(settings, run) == before
-    row = settings_sha256(settings, Run("online-a", "own", 1))
-    other = read(tmp_path, TEXT.replace(64 * "a", 64 * "b"))
-    assert len({before, row, settings_sha256(other, Run("online-a", "own", 1))}) == 3
+    assert len(fingerprints) == 3  # all differ
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
+        pytest.param(
             "held-out:",
             "news:",
-            f":{LINE + 3}: systems.online-a.translations.news: own has no such test set",
+            f":{FILE_LINE}: systems.online-a.translations.news: own has no such test set",
+            id="unknown test set",
         ),
-        (
+        pytest.param(
             "external/a.no",
             "a.no",
-            f":{LINE + 3}: systems.online-a.translations.held-out: path is 'inputs/a.no'",
+            f":{FILE_LINE}: systems.online-a.translations.held-out: path is 'inputs/a.no'",
+            id="file in another folder",
         ),
-        ("external/a.no", "external/../a.no", "files must be below inputs/external/"),
-        ("system A, 3 May", "", f":{LINE + 1}: systems.online-a.about: '' is blank"),
-        ("system A, 3 May", "  ", f":{LINE + 1}: systems.online-a.about: '  ' is blank: write"),
-        ('    about: "system A, 3 May"\n', "", "online-a: the key 'about' is missing"),
-        ("    about:", "    abuot: x\n    about:", "abuot: unknown key; did you mean 'about'?"),
-        (64 * "a", "x", "sha256: a SHA-256 is 64 hexadecimal digits, lower case, not 'x'"),
-        (
+        pytest.param(
+            "external/a.no",
+            "external/../a.no",
+            "files must be below inputs/external/",
+            id="up from the folder",
+        ),
+        pytest.param(
+            "system A, 3 May",
+            "",
+            f":{ABOUT_LINE}: systems.online-a.about: '' is blank",
+            id="empty description",
+        ),
+        pytest.param(
+            "system A, 3 May",
+            "  ",
+            f":{ABOUT_LINE}: systems.online-a.about: '  ' is blank: write",
+            id="blank description",
+        ),
+        pytest.param(
+            '    about: "system A, 3 May"\n',
+            "",
+            "online-a: the key 'about' is missing",
+            id="no description",
+        ),
+        pytest.param(
+            "    about:",
+            "    abuot: x\n    about:",
+            "abuot: unknown key; did you mean 'about'?",
+            id="unknown key",
+        ),
+        pytest.param(
+            SHA256,
+            "x",
+            "sha256: a SHA-256 is 64 hexadecimal digits, lower case, not 'x'",
+            id="invalid hash",
+        ),
+        pytest.param(
             "    about:",
             "    train: {max_updates: 3}\n    about:",
-            f":{LINE + 3}: systems.online-a.translations: translations make online-a an external "
-            "system, which cannot have train; remove one of them, or the `like` that gives it",
+            # The translations are one line below, because of the inserted line.
+            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: translations make online-a "
+            "an external system, which cannot have train; remove one of them, or the `like` that "
+            "gives it",
+            id="settings of a training",
         ),
-        (
+        pytest.param(
             "    about:",
             "    like: base\n    about:",
-            f":{LINE + 3}: systems.online-a.translations: translations make online-a an external",
+            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: translations make online-a "
+            "an external",
+            id="inherited settings of a training",
         ),
-        (
+        pytest.param(
             "    about:",
             "    corpora: {won: {}}\n    about:",
-            f":{LINE + 1}: systems.online-a.corpora.won: no such corpus; there are: own",
+            f":{NAME_LINE + 1}: systems.online-a.corpora.won: no such corpus; there are: own",
+            id="unknown corpus",
         ),
     ],
 )
-def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
-    assert TEXT.count(old) == 1
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(old, new))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+def test_a_mistake_in_an_external_system_is_reported_in_one_line(tmp_path, old, new, message):
+    error = params_error(tmp_path, replace_once(TEXT, old, new))
 
-
-def test_translations_that_are_no_mapping_are_refused(tmp_path):
-    start = ONLINE.index("    translations")
-    wrong = f"{ONLINE[:start]}    translations: [a.no]\n"
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(ONLINE, wrong))
-    assert f":{LINE + 2}: systems.online-a.translations: " in str(error.value)
-    assert "is not a mapping of names" in str(error.value)
-
-
-def test_one_system_at_least_is_trained(tmp_path):
-    trained = TEXT[TEXT.index("  base:\n") : TEXT.index(ONLINE)]
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(trained, ""))
-    message = "systems: all systems are external: add one that is trained here, the baseline"
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    assert message in error
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize(
     ("translations", "message"),
     [
-        ("translations: {}", "{} needs at least 1 entry"),
-        ("translations:", "an empty value is not a mapping of names"),
+        pytest.param("translations: [a.no]", "is not a mapping of names", id="list"),
+        pytest.param("translations: {}", "{} needs at least 1 entry", id="no test set"),
+        pytest.param("translations:", "an empty value is not a mapping of names", id="no value"),
     ],
 )
-def test_translations_without_a_file_are_refused(tmp_path, translations, message):
-    start = ONLINE.index("    translations")
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(ONLINE, f"{ONLINE[:start]}    {translations}\n"))
-    place = f"params.yaml:{LINE + 2}: systems.online-a.translations: "
-    assert str(error.value).endswith(f"{place}{message}")
+def test_translations_must_name_a_file_for_a_test_set(tmp_path, translations, message):
+    before_translations = ONLINE[: ONLINE.index("    translations")]
+    online = f"{before_translations}    {translations}\n"
+
+    error = params_error(tmp_path, replace_once(TEXT, ONLINE, online))
+
+    assert f"params.yaml:{TRANSLATIONS_LINE}: systems.online-a.translations: " in error
+    assert error.endswith(message)
 
 
-@pytest.mark.parametrize("first", [1, 2])
-def test_dvc_is_told_which_seed_stands_for_an_external_system(tmp_path, first):
-    """Else its translations would not be copied again for another first seed."""
-    assert TEXT.count("seeds: [1]") == 1
-    text = TEXT.replace("seeds: [1]", f"seeds: [{first}, 3]")
-    settings = read(tmp_path, text)
-    written = settings.resolved()["runs"]["online-a"]["own"]["translations"]
-    assert written["seed"] == first
-    assert list(written["files"]) == ["held-out"]
+def test_an_experiment_with_only_external_systems_is_refused(tmp_path):
+    base = TEXT[TEXT.index("  base:\n") : TEXT.index(ONLINE)]
+
+    error = params_error(tmp_path, replace_once(TEXT, base, ""))
+
+    message = "systems: all systems are external: add one that is trained here, the baseline"
+    assert message in error
+    assert "\n" not in error
+
+
+@pytest.mark.parametrize("first_seed", [1, 2])
+def test_the_resolved_translations_contain_the_first_seed(tmp_path, first_seed):
+    """DVC compares them, so another first seed runs the stage again that copies translations."""
+    text = replace_once(TEXT, "seeds: [1]", f"seeds: [{first_seed}, 3]")
+
+    settings = read_params(tmp_path, text)
+
+    translations = settings.resolved()["runs"]["online-a"]["own"]["translations"]
+    assert translations["seed"] == first_seed
+    assert list(translations["files"]) == ["held-out"]
+
+
+@pytest.mark.parametrize("first_seed", [1, 2])
+def test_stages_read_the_settings_of_any_first_seed(tmp_path, first_seed):
+    text = replace_once(TEXT, "seeds: [1]", f"seeds: [{first_seed}, 3]")
+    settings = read_params(tmp_path, text)
+
     write_resolved(tmp_path)
+
     assert load_resolved_settings(tmp_path) == settings
 
 
 @pytest.mark.parametrize(
     ("translations", "message"),
     [
-        ("", "systems.online-a: the key 'translations' is missing"),
-        ("    translation: {}\n", "translation: unknown key; did you mean 'translations'?"),
+        pytest.param("", "systems.online-a: the key 'translations' is missing", id="missing"),
+        pytest.param(
+            "    translation: {}\n",
+            "translation: unknown key; did you mean 'translations'?",
+            id="misspelled",
+        ),
     ],
 )
-def test_a_system_with_about_lacks_its_translations(tmp_path, translations, message):
-    start = ONLINE.index("    translations")
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(ONLINE, ONLINE[:start] + translations))
-    assert message in str(error.value)
-    assert "train" not in str(error.value)
+def test_a_system_with_a_description_needs_translations(tmp_path, translations, message):
+    """Only external systems have `about`, so the message does not ask for a training instead."""
+    before_translations = ONLINE[: ONLINE.index("    translations")]
+
+    error = params_error(tmp_path, replace_once(TEXT, ONLINE, before_translations + translations))
+
+    assert message in error
+    assert "train" not in error
 
 
-def test_a_system_that_starts_from_an_external_one_is_refused(tmp_path):
-    tuned = "  tuned:\n    like: base\n"
-    init_from = "init_from:\n  tuned: {system: online-a, corpus: own}\n"
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT.replace(ONLINE, ONLINE + tuned) + init_from)
-    assert "online-a is an external system, without a model here" in str(error.value)
-    assert "\n" not in str(error.value)
+def test_a_training_cannot_start_from_an_external_system(tmp_path):
+    text = replace_once(TEXT, ONLINE, f"{ONLINE}  tuned:\n    like: base\n")
+    text += "init_from:\n  tuned: {system: online-a, corpus: own}\n"
+
+    error = params_error(tmp_path, text)
+
+    assert "online-a is an external system, without a model here" in error
+    assert "\n" not in error
 
 
-def test_an_external_system_that_starts_from_another_is_refused(tmp_path):
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TEXT + "init_from:\n  online-a: {system: base, corpus: own}\n")
-    assert "init_from.online-a: online-a is an external system" in str(error.value)
-    assert "\n" not in str(error.value)
+def test_an_external_system_cannot_start_from_a_trained_one(tmp_path):
+    text = f"{TEXT}init_from:\n  online-a: {{system: base, corpus: own}}\n"
+
+    error = params_error(tmp_path, text)
+
+    assert "init_from.online-a: online-a is an external system" in error
+    assert "\n" not in error
 
 
-def test_a_mistake_in_its_corpus_is_the_only_message(tmp_path):
-    """A corpus with a mistake is left out, and what needs it is not checked."""
-    with pytest.raises(UserError) as error:
-        read(tmp_path, TWO_CORPORA + "vocabularies: {own: own}\n")
-    line = TWO_CORPORA.count("\n") + 1
-    place = f"{tmp_path}/params.yaml:{line}: vocabularies.own: "
-    assert str(error.value).startswith(place)
-    assert "\n" not in str(error.value)
+def test_a_mistake_in_a_corpus_is_not_reported_again_for_its_external_system(tmp_path):
+    """A corpus with a mistake is ignored afterwards, and systems that need it are not checked."""
+    text = f"{TWO_CORPORA}vocabularies: {{own: own}}\n"
+
+    error = params_error(tmp_path, text)
+
+    line = line_number(text, "vocabularies:")
+    assert error.startswith(f"{tmp_path}/params.yaml:{line}: vocabularies.own: ")
+    assert "\n" not in error
