@@ -1,4 +1,7 @@
-"""The schema that editors check params.yaml with, by the reference validator of JSON Schema."""
+"""The JSON schema with which editors check params.yaml, against a validator of JSON Schema.
+
+What the schema refuses must be what `load_settings` refuses.
+"""
 
 import copy
 import json
@@ -13,93 +16,128 @@ from bleuprint.runtime.errors import UserError
 from root import ROOT
 
 SCHEMA = params_schema()
+# It has the systems `tiny` and `small`, and the corpus `phrasebook-en-de`.
 PARAMS = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+TRANSLATIONS = {"phrasebook": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
 
 
-def test_the_committed_schema_is_that_of_the_settings():
+@pytest.fixture
+def params():
+    """Return the params.yaml of this project as nested dicts, which a test may change."""
+    return copy.deepcopy(PARAMS)
+
+
+def write_params(folder, params):
+    """Write nested dicts to params.yaml as JSON, which is valid YAML; return its path."""
+    path = folder / "params.yaml"
+    path.write_text(json.dumps(params))
+    return path
+
+
+def test_the_committed_schema_is_up_to_date():
     """After a change of settings or rules: bleuprint check --schema > docs/params.schema.json."""
-    assert json.loads((ROOT / "docs" / "params.schema.json").read_text("utf-8")) == SCHEMA
+    committed = json.loads((ROOT / "docs" / "params.schema.json").read_text("utf-8"))
+
+    assert committed == SCHEMA
+
+
+def test_the_schema_is_valid():
     Draft7Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize(
-    "recipe", sorted((ROOT / "recipes").glob("*.yaml")), ids=lambda path: path.stem
-)
-def test_every_recipe_is_valid_and_names_the_schema(recipe):
+RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_the_schema_accepts_every_recipe(recipe):
+    Draft7Validator(SCHEMA).validate(YAML(typ="safe").load(recipe.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_tells_editors_where_the_schema_is(recipe):
     text = recipe.read_text(encoding="utf-8")
+
     assert text.startswith("# yaml-language-server: $schema=docs/params.schema.json\n")
-    Draft7Validator(SCHEMA).validate(YAML(typ="safe").load(text))
-
-
-TINY, CORPUS = ("systems", "tiny"), ("corpora", "phrasebook-en-de")
 
 
 @pytest.mark.parametrize(
-    ("keys", "value"),
+    ("key", "value"),
     [
-        (("experiment",), "../escaped"),
-        (("seeds",), [1, -1]),
-        ((*TINY, "model", "d_modle"), 96),
-        ((*TINY, "model", "heads"), 0),
-        ((*TINY, "model", "dropout", "residual"), 1.0),  # below 1
-        ((*TINY, "train", "optimizer", "betas"), [0.9, 0.98, 0.99]),
-        ((*CORPUS, "filter", "lenght"), {"min": 1, "max": 2}),
-        (("init_from",), {"small": {"folder": "models/tiny"}}),
-        ((*TINY, "train", "init_from"), {"system": "small", "corpus": "phrasebook-en-de"}),
+        ("experiment", "../escaped"),
+        ("seeds", [1, -1]),
+        ("systems.tiny.model.d_modle", 96),
+        ("systems.tiny.model.heads", 0),
+        ("systems.tiny.model.dropout.residual", 1.0),
+        ("systems.tiny.train.optimizer.betas", [0.9, 0.98, 0.99]),
+        ("corpora.phrasebook-en-de.filter.lenght", {"min": 1, "max": 2}),
+        ("init_from", {"small": {"folder": "models/tiny"}}),
+        ("systems.tiny.train.init_from", {"system": "small", "corpus": "phrasebook-en-de"}),
     ],
     ids=str,
 )
-def test_what_the_pipeline_refuses_the_schema_refuses(tmp_path, keys, value):
-    document = copy.deepcopy(PARAMS)
-    inner = document
-    for key in keys[:-1]:
-        inner = inner.setdefault(key, {})
-    inner[keys[-1]] = value
-    assert not Draft7Validator(SCHEMA).is_valid(document)
-    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
+def test_schema_and_pipeline_refuse_the_same_value(tmp_path, params, key, value):
+    *outer_keys, last_key = key.split(".")
+    mapping = params
+    for outer_key in outer_keys:
+        mapping = mapping.setdefault(outer_key, {})
+    mapping[last_key] = value
+
+    assert not Draft7Validator(SCHEMA).is_valid(params)
     with pytest.raises(UserError):
-        load_settings(path, ROOT)
+        load_settings(write_params(tmp_path, params), ROOT)
 
 
-def test_what_rows_inherit_may_be_left_out_or_removed(tmp_path):
-    document = copy.deepcopy(PARAMS)
-    document["systems"]["small"] |= {"train": {"max_updates": None, "max_epochs": 3}}
-    document["systems"]["small"]["corpora"] = {"phrasebook-en-de": {"decode": {"beam": 1}}}
-    Draft7Validator(SCHEMA).validate(document)
-    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert load_settings(path, ROOT).system_settings("small").train.max_updates is None
+def test_schema_and_pipeline_accept_null_for_a_setting_that_is_not_inherited(tmp_path, params):
+    params["systems"]["small"]["train"] = {"max_updates": None, "max_epochs": 3}
+    params["systems"]["small"]["corpora"] = {"phrasebook-en-de": {"decode": {"beam": 1}}}
+
+    Draft7Validator(SCHEMA).validate(params)
+    settings = load_settings(write_params(tmp_path, params), ROOT)
+    assert settings.system_settings("small").train.max_updates is None
 
 
-FILES = {"phrasebook": {"path": "inputs/external/a.de", "sha256": 64 * "a"}}
+def test_schema_and_pipeline_accept_a_system_with_translations_instead_of_training(
+    tmp_path, params
+):
+    params["systems"]["online"] = {
+        "about": "A",
+        "translations": TRANSLATIONS,
+        "corpora": {"phrasebook-en-de": {}},
+    }
+
+    Draft7Validator(SCHEMA).validate(params)
+    settings = load_settings(write_params(tmp_path, params), ROOT)
+    assert list(settings.external) == ["online"]
 
 
 @pytest.mark.parametrize("setting", ["train", "model", "average", "decode"])
-@pytest.mark.parametrize("place", ["row", "corpus"])
-def test_a_system_has_translations_or_settings_of_a_training(tmp_path, place, setting):
-    document = copy.deepcopy(PARAMS)
-    online = {"about": "A", "translations": FILES, "corpora": {"phrasebook-en-de": {}}}
-    document["systems"]["online"] = online
-    Draft7Validator(SCHEMA).validate(document)
-    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert list(load_settings(path, ROOT).external) == ["online"]
-    both = {"translations": FILES, setting: {}}
-    if place == "row":
-        document["systems"]["online"] = {"about": "A"} | both
+@pytest.mark.parametrize("is_on_one_corpus", [False, True], ids=["system", "on a corpus"])
+def test_schema_and_pipeline_refuse_a_system_with_translations_and_training(
+    tmp_path, params, is_on_one_corpus, setting
+):
+    translations_and_training = {"translations": TRANSLATIONS, setting: {}}
+    if is_on_one_corpus:
+        corpora = {"phrasebook-en-de": translations_and_training}
+        params["systems"]["online"] = {"about": "A", "corpora": corpora}
     else:
-        document["systems"]["online"] = {"about": "A", "corpora": {"phrasebook-en-de": both}}
-    assert not Draft7Validator(SCHEMA).is_valid(document)
-    path.write_text(json.dumps(document))
+        params["systems"]["online"] = {"about": "A"} | translations_and_training
+
+    assert not Draft7Validator(SCHEMA).is_valid(params)
     message = f"translations make online an external system, which cannot have {setting};"
     with pytest.raises(UserError, match=message):
-        load_settings(path, ROOT)
+        load_settings(write_params(tmp_path, params), ROOT)
 
 
-def test_translations_that_are_inherited_may_be_removed(tmp_path):
-    document = copy.deepcopy(PARAMS)
-    removed = {"like": "online", "translations": None, "about": None}
-    document["systems"]["online"] = {"about": "A", "translations": FILES}
-    document["systems"]["online"]["corpora"] = {"phrasebook-en-de": {}}
-    document["systems"]["trained"] = document["systems"]["tiny"] | removed
-    Draft7Validator(SCHEMA).validate(document)
-    (path := tmp_path / "params.yaml").write_text(json.dumps(document))
-    assert load_settings(path, ROOT).trained_systems == ["tiny", "small", "trained"]
+def test_schema_and_pipeline_accept_null_for_inherited_translations(tmp_path, params):
+    """`trained` is like an external system, but has the settings of `tiny` for its training."""
+    params["systems"]["online"] = {
+        "about": "A",
+        "translations": TRANSLATIONS,
+        "corpora": {"phrasebook-en-de": {}},
+    }
+    without_translations = {"like": "online", "translations": None, "about": None}
+    params["systems"]["trained"] = params["systems"]["tiny"] | without_translations
+
+    Draft7Validator(SCHEMA).validate(params)
+    settings = load_settings(write_params(tmp_path, params), ROOT)
+    assert settings.trained_systems == ["tiny", "small", "trained"]

@@ -1,4 +1,4 @@
-"""Notes on params.yaml: one line for each setting that is valid but may be unintended."""
+"""Notes about params.yaml: settings that are valid, but that may be unintended or fail later."""
 
 from dataclasses import replace
 
@@ -8,64 +8,95 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.notes import check_tokenizers, params_notes, precision_notes
 from bleuprint.runtime import processor
 from bleuprint.runtime.errors import UserError
-from params import PARAMS
+from params import PARAMS, replace_once
 from processors import INTEL
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder with the files of PARAMS."""
+    """Return a project with PARAMS and the files that it names; it is the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "params.yaml").write_text(PARAMS)
     (tmp_path / "inputs").mkdir()
     for name in ("a.de", "a.no"):
         (tmp_path / "inputs" / name).touch()
     return tmp_path
 
 
-def of_flags(monkeypatch, flags):
-    """Let this machine's processor have these flags."""
-    monkeypatch.setattr(processor, "THIS", replace(INTEL, flags=frozenset(flags.split())))
+@pytest.mark.usefixtures("project")
+def test_settings_without_a_problem_have_no_notes():
+    assert list(params_notes(load_settings())) == []
 
 
-def noted(project, old="", new=""):
-    (project / "params.yaml").write_text(PARAMS.replace(old, new))
-    return list(params_notes(load_settings()))
-
-
-def test_nothing_is_noted_of_sound_settings(project):
-    assert noted(project) == []
-
-
-def test_a_file_that_is_missing(project):
+def test_a_note_names_a_missing_file_of_a_corpus(project):
     (project / "inputs/a.no").unlink()
-    assert noted(project) == [
+
+    assert list(params_notes(load_settings())) == [
         "params.yaml:9: corpora.own.files.train.a.target: inputs/a.no: no such file"
     ]
 
 
-@pytest.mark.parametrize(
-    ("flags", "lacking"), [("avx2 avx512f", True), ("avx512_bf16", False), ("amx_tile", False)]
-)
-def test_a_precision_that_the_cpu_lacks(project, monkeypatch, flags, lacking):
-    of_flags(monkeypatch, flags)
-    text = PARAMS.replace("precision: float32}", "precision: bfloat16}")
-    (project / "params.yaml").write_text(text.replace("precision: float32", "precision: tf32"))
-    found = list(precision_notes("base", load_settings().system_settings("base")))
-    said = "systems.base.{}: this machine's CPU does not have it"
-    expected = [said.format("train.precision tf32"), said.format("decode.precision bfloat16")]
-    assert found == expected[: 1 + lacking]
+def set_processor_flags(monkeypatch, flags):
+    """Let this machine have a processor with these instructions, as /proc/cpuinfo lists them."""
+    this_processor = replace(INTEL, flags=frozenset(flags.split()))
+    monkeypatch.setattr(processor, "THIS", this_processor)
 
 
 @pytest.mark.parametrize(
-    ("language", "reason"), [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")]
+    ("flags", "has_bfloat16"),
+    [
+        pytest.param("avx2 avx512f", False, id="neither"),
+        pytest.param("avx512_bf16", True, id="bfloat16 by AVX-512"),
+        pytest.param("amx_tile", True, id="bfloat16 by AMX"),
+    ],
 )
-def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
-    text = PARAMS.replace("name: moses", "name: spacy")
-    (project / "params.yaml").write_text(text.replace('target: "no"', 'target: "en"'))
+def test_notes_name_the_precisions_that_the_processor_lacks(
+    project, monkeypatch, flags, has_bfloat16
+):
+    """No CPU has tf32."""
+    set_processor_flags(monkeypatch, flags)
+    text = replace_once(PARAMS, "precision: float32\n", "precision: tf32\n")
+    text = replace_once(text, "precision: float32}", "precision: bfloat16}")
+    (project / "params.yaml").write_text(text)
+
+    notes = list(precision_notes("base", load_settings().system_settings("base")))
+
+    expected_notes = [
+        "systems.base.train.precision tf32: this machine's CPU does not have it",
+    ]
+    if not has_bfloat16:
+        expected_notes.append(
+            "systems.base.decode.precision bfloat16: this machine's CPU does not have it"
+        )
+    assert notes == expected_notes
+
+
+def set_tokenizer_and_target(project, tokenizer, target):
+    """Write a params.yaml with another tokenizer and another target language."""
+    text = replace_once(PARAMS, "name: moses", f"name: {tokenizer}")
+    text = replace_once(text, 'target: "no"', f'target: "{target}"')
+    (project / "params.yaml").write_text(text)
+
+
+def test_spacy_tokenizes_english(project):
+    set_tokenizer_and_target(project, "spacy", "en")
+
     check_tokenizers(load_settings())
-    (project / "params.yaml").write_text(text.replace('target: "no"', f'target: "{language}"'))
+
+
+@pytest.mark.parametrize(
+    ("language", "reason"),
+    [
+        pytest.param("qq", "Can't import language qq", id="unknown language"),
+        pytest.param("vi", "Pyvi not installed", id="missing package"),
+    ],
+)
+def test_a_language_that_spacy_cannot_tokenize_is_an_error(project, language, reason):
+    set_tokenizer_and_target(project, "spacy", language)
+
     message = f"corpora.own.tokenize: tokenize.name spacy, language .{language}.: .*{reason}"
-    with pytest.raises(UserError, match=message) as refused:
+    with pytest.raises(UserError, match=message) as error:
         check_tokenizers(load_settings())
-    assert "\n" not in str(refused.value)
+
+    assert "\n" not in str(error.value)
