@@ -1,4 +1,4 @@
-"""Words are those of the segmenters themselves; joined again, they are the sentence."""
+"""Japanese, Chinese and Thai are split into the words of segmenters, and joined to the sentence."""
 
 import os
 import sys
@@ -39,13 +39,15 @@ SENTENCES = {
         "แมวนอนหลับ อยู่บน เตาไฟ",
     ],
 }
+# Letters of all three scripts, a vowel sign, and marks.
 LETTERS = "ฉันก็ำ中国私カー aB1.'-▁\u200d"
 
+# Creating a segmenter loads its dictionary.
 segmenter_of = cache(Segmenter)
 
 
-def reference(language, sentence):
-    """The words of the tool as its documentation calls it; spaces are no words."""
+def segment_by_package(language, sentence):
+    """Return the words of a sentence as the package's documentation calls it, without spaces."""
     words: list[str]
     if language == "ja":
         import fugashi
@@ -66,54 +68,77 @@ def reference(language, sentence):
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_words_are_those_of_the_tool(language):
+def test_words_are_those_of_the_package_of_the_language(language):
     for sentence in SENTENCES[language]:
-        found = Segmenter(language).tokenize(sentence)
-        assert [token for token in found if token != SPACE_SIGN] == reference(language, sentence)
-        assert len(found) > 4
+        tokens = Segmenter(language).tokenize(sentence)
+        words = [token for token in tokens if token != SPACE_SIGN]
+        assert words == segment_by_package(language, sentence)
+        assert len(tokens) > 4
 
 
-def test_a_space_is_a_token():
-    found = Segmenter("zho").tokenize(" 去 New York  的机票 ")
-    assert found == ["去", SPACE_SIGN, "New", SPACE_SIGN, "York", SPACE_SIGN, "的", "机票"]
+def test_a_space_between_words_is_a_token():
+    tokens = Segmenter("zho").tokenize(" 去 New York  的机票 ")
+
+    assert tokens == ["去", SPACE_SIGN, "New", SPACE_SIGN, "York", SPACE_SIGN, "的", "机票"]
 
 
 @pytest.mark.parametrize("language", SENTENCES)
 @settings(max_examples=150, derandomize=True, database=None)
-@given(st.text(max_size=20) | st.text(LETTERS + "".join(TORTURE), max_size=20))
-def test_any_line_comes_back_but_for_its_spaces(language, sentence):
-    tool = segmenter_of(language)
-    tokens = tool.tokenize(sentence)
-    assert all(token.split() == [token] for token in tokens)
-    expected = " ".join(replace_white_space(sentence).replace(SPACE_SIGN, " ").split())
-    assert tool.detokenize(tokens) == expected
+@given(sentence=st.text(max_size=20) | st.text(LETTERS + "".join(TORTURE), max_size=20))
+def test_any_sentence_is_read_back_with_single_spaces(language, sentence):
+    segmenter_of_language = segmenter_of(language)
+
+    tokens = segmenter_of_language.tokenize(sentence)
+
+    for token in tokens:
+        assert token.split() == [token]
+    words = replace_white_space(sentence).replace(SPACE_SIGN, " ").split()
+    assert segmenter_of_language.detokenize(tokens) == " ".join(words)
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_spaces_that_a_model_writes_in_odd_places_are_single_and_inside(language):
-    """A sentence has none at its ends or side by side; a translation may."""
-    tool = segmenter_of(language)
-    assert (
-        tool.detokenize([SPACE_SIGN, SPACE_SIGN, "a", SPACE_SIGN, SPACE_SIGN, "b", SPACE_SIGN])
-        == "a b"
-    )
-    assert tool.detokenize([SPACE_SIGN]) == ""
-    assert tool.detokenize([]) == ""
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        pytest.param(
+            [SPACE_SIGN, SPACE_SIGN, "a", SPACE_SIGN, SPACE_SIGN, "b", SPACE_SIGN],
+            "a b",
+            id="spaces at the ends and next to each other",
+        ),
+        pytest.param([SPACE_SIGN], "", id="one space"),
+        pytest.param([], "", id="no tokens"),
+    ],
+)
+def test_a_translation_has_single_spaces_between_words_wherever_the_model_writes_spaces(
+    language, tokens, sentence
+):
+    assert segmenter_of(language).detokenize(tokens) == sentence
 
 
-def test_the_other_language_has_tokens_of_moses():
-    chosen = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
-    found = tokenizer_for("en", chosen).tokenize("It's late, Tom.")
-    assert found == ["it", "'s", "late", ",", "tom", "."]
-    assert tokenizer_for("jpn", chosen).tokenize("私はTomです") == ["私", "は", "tom", "です"]
+def test_a_language_without_segmenter_has_the_tokens_of_moses():
+    settings_of_corpus = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
+
+    tokenizer = tokenizer_for("en", settings_of_corpus)
+
+    assert tokenizer.tokenize("It's late, Tom.") == ["it", "'s", "late", ",", "tom", "."]
 
 
-@pytest.mark.parametrize("language", SENTENCES)
-@pytest.mark.parametrize("around", ["{}", "a {} b", "{0}{0}", "x{}"])
-def test_an_unknown_token_stays_one_token(language, around):
-    word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
-    sentence = word + around.format("<unk>") + word
+def test_words_of_a_segmenter_are_lowercased_if_the_settings_say_so():
+    settings_of_corpus = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
+
+    tokenizer = tokenizer_for("jpn", settings_of_corpus)
+
+    assert tokenizer.tokenize("私はTomです") == ["私", "は", "tom", "です"]
+
+
+@pytest.mark.parametrize(("language", "word"), [("ja", "猫"), ("zh", "猫"), ("th", "แมว")])
+@pytest.mark.parametrize("template", ["{}", "a {} b", "{0}{0}", "x{}"])
+def test_the_name_of_the_unknown_token_in_a_translation_stays_one_token(language, word, template):
+    """BLEU counts tokens of translations, in which <unk> may stand next to any word."""
+    sentence = word + template.format("<unk>") + word
+
     tokens = corpus_tokens([sentence], segmenter_of(language))[0].split(" ")
+
     assert tokens.count("<unk>") == sentence.count("<unk>")
 
 
