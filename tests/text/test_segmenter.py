@@ -142,42 +142,56 @@ def test_the_name_of_the_unknown_token_in_a_translation_stays_one_token(language
     assert tokens.count("<unk>") == sentence.count("<unk>")
 
 
-def corpus_of(source, target):
+def params_with_segmenter(source, target):
+    """Return a params.yaml whose corpus has these languages and the tokenizer segmenter."""
     text = params.PARAMS.replace('source: "de"', f'source: "{source}"')
     text = text.replace('target: "no"', f'target: "{target}"')
     return text.replace("name: moses", "name: segmenter")
 
 
-def test_a_pair_without_such_a_language_is_refused(tmp_path):
+def test_the_tokenizer_segmenter_is_refused_if_neither_language_has_one(tmp_path):
     message = r"segmenter is for ja, zh and th, and this corpus has de and en: use moses"
     with pytest.raises(UserError, match=message) as error:
-        params.read(tmp_path, corpus_of("de", "en"))
-    assert "\n" not in str(error.value) and "params.yaml:" in str(error.value)
+        params.read(tmp_path, params_with_segmenter("de", "en"))
+
+    assert "\n" not in str(error.value)
+    assert "params.yaml:" in str(error.value)
 
 
 @pytest.mark.parametrize("code", ["th", "tha"])
-def test_a_segmenter_that_is_not_installed_is_named(tmp_path, monkeypatch, code):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, monkeypatch, code):
     monkeypatch.setattr(segmenter, "find_spec", lambda _: None)
-    command = (
+
+    message = (
         r"pythainlp is not installed\. Install it: pip install -c constraints.txt -e '\.\[th\]'"
     )
-    with pytest.raises(UserError, match=command):
-        params.read(tmp_path, corpus_of(code, "en"))
-    with pytest.raises(UserError, match=command):
+    with pytest.raises(UserError, match=message):
+        params.read(tmp_path, params_with_segmenter(code, "en"))
+    with pytest.raises(UserError, match=message):
         Segmenter(code)
 
 
-def test_nothing_is_written_into_the_home(tmp_path):
-    code = "from bleuprint.text.segmenter import Segmenter; print(Segmenter('th').tokenize('แมว'))"
+def test_the_thai_segmenter_writes_nothing_to_the_home_folder(tmp_path):
+    """By default, pythainlp creates a folder there."""
+    program = (
+        "from bleuprint.text.segmenter import Segmenter; print(Segmenter('th').tokenize('แมว'))"
+    )
     environment = {**os.environ, "HOME": str(tmp_path)}
-    done = processes.run([sys.executable, "-c", code], tmp_path, environment)
-    assert done.stdout.decode() == "['แมว']\n" and not list(tmp_path.iterdir())
+
+    process = processes.run([sys.executable, "-c", program], tmp_path, environment)
+
+    assert process.stdout.decode() == "['แมว']\n"
+    assert not list(tmp_path.iterdir())
 
 
-def test_settings_are_read_without_importing_a_segmenter(tmp_path, monkeypatch):
+@pytest.mark.parametrize("language", ["ja", "zh", "th"])
+def test_settings_are_read_without_importing_a_segmenter(tmp_path, monkeypatch, language):
     """A command that reads the settings does not wait for the segmenter's dictionary."""
-    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
+    # All packages count as installed, but their import would fail.
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)
     for package in ("fugashi", "rjieba", "pythainlp"):
-        monkeypatch.setitem(sys.modules, package, None)  # an import would fail
-    for language in ("ja", "zh", "th"):
-        assert params.read(tmp_path, corpus_of(language, "en")).corpora["own"].source == language
+        monkeypatch.setitem(sys.modules, package, None)
+
+    settings_read = params.read(tmp_path, params_with_segmenter(language, "en"))
+
+    assert settings_read.corpora["own"].source == language

@@ -1,4 +1,4 @@
-"""Tokens are those of spaCy; joined again, they are nearly always the sentence."""
+"""The tokenizer spacy has the tokens of spaCy, which are nearly always joined to the sentence."""
 
 import gzip
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text import spacy as own
+from bleuprint.text import spacy as our_spacy
 from bleuprint.text.tokenizers import Tokenize
 from requirements import MIRROR, mirror_has, mirror_path, needs
 
@@ -36,42 +36,58 @@ SENTENCES = {
 }
 
 
-def reference(language, sentences):
-    """The tokens of spaCy itself, as the courses call it."""
+def tokens_of_spacy(language, sentences):
+    """Return the tokens of sentences by spaCy itself, as courses call it."""
     nlp = spacy.blank(language)
     return [[token.text for token in nlp.tokenizer(sentence)] for sentence in sentences]
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_tokens_are_those_of_spacy(language):
-    tokenizer = own.Spacy(language)
-    found = [tokenizer.tokenize(sentence) for sentence in SENTENCES[language]]
-    assert found == reference(language, SENTENCES[language])
+def test_tokens_equal_those_of_spacy(language):
+    tokenizer = our_spacy.Spacy(language)
+
+    tokens = [tokenizer.tokenize(sentence) for sentence in SENTENCES[language]]
+
+    assert tokens == tokens_of_spacy(language, SENTENCES[language])
 
 
-def test_white_space_is_no_token():
-    assert own.Spacy("de").tokenize(" Ein  Hund\u00a0.\r") == ["Ein", "Hund", "."]
-    assert own.Spacy("th").tokenize("สวัสดี ครับ") == ["สวัสดี", "ครับ"]
+@pytest.mark.parametrize(
+    ("language", "sentence", "tokens"),
+    [
+        ("de", " Ein  Hund\u00a0.\r", ["Ein", "Hund", "."]),
+        ("th", "สวัสดี ครับ", ["สวัสดี", "ครับ"]),
+    ],
+)
+def test_white_space_is_no_token(language, sentence, tokens):
+    assert our_spacy.Spacy(language).tokenize(sentence) == tokens
 
 
-def test_white_space_is_kept_as_pictures():
-    tokenizer = own.Spacy("de", white_space=True)
+def test_with_the_option_white_space_it_becomes_tokens_of_visible_signs():
+    """␠ is a space, ⍽ a no-break space, ␉ a tab and ␣ other white space."""
+    tokenizer = our_spacy.Spacy("de", white_space=True)
+
     tokens = tokenizer.tokenize(" Ein  Hund\u00a0\t.\u2003")
+
     assert tokens == ["␠", "Ein", "␠", "Hund", "⍽␉", ".", "␣"]
     assert tokenizer.detokenize(tokens) == "Ein Hund."
 
 
 @needs(MIRROR, mirror_has(MULTI30K))
 @pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
-def test_vocabularies_of_the_course(language, size):
-    """Those of its notebook: tokens that occur twice, four special ones, and the line end."""
-    tokenizer = own.Spacy(language, white_space=True)
+def test_vocabularies_of_multi30k_have_the_sizes_of_a_published_course(language, size):
+    """The notebook of the course prints these sizes."""
+    tokenizer = our_spacy.Spacy(language, white_space=True)
     counts: Counter[str] = Counter()
     path = mirror_path(MULTI30K) / f"train.{language}.gz"
-    with gzip.open(path, "rt", "utf-8", newline="\n") as file:
+
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         for line in file:
             counts.update(tokenizer.tokenize(line.removesuffix("\n")))
-    assert sum(count >= 2 for count in counts.values()) + 4 + 1 == size
+
+    repeated_tokens = sum(count >= 2 for count in counts.values())
+    special_tokens = 4
+    line_end = 1  # In the course, lines keep their newline, which is a token.
+    assert repeated_tokens + special_tokens + line_end == size
 
 
 @pytest.mark.parametrize(
@@ -83,56 +99,98 @@ def test_vocabularies_of_the_course(language, size):
         ("fr", "L'homme et la femme, un tee-shirt, et c'est l'été."),
     ],
 )
-def test_joined_tokens_are_the_sentence(language, sentence):
-    tokenizer = own.Spacy(language)
+def test_tokens_are_joined_to_the_sentence(language, sentence):
+    tokenizer = our_spacy.Spacy(language)
+
     tokens = tokenizer.tokenize(sentence)
+
     assert len(tokens) > len(sentence.split())
     assert tokenizer.detokenize(tokens) == sentence
 
 
-def test_where_joined_tokens_differ():
-    tokenizer = own.Spacy("en")
-    for sentence, joined in (("I cannot.", "I can not."), ("a - b", "a-b"), ("5 %", "5%")):
-        assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == joined
+@pytest.mark.parametrize(
+    ("sentence", "joined_sentence"),
+    [("I cannot.", "I can not."), ("a - b", "a-b"), ("5 %", "5%")],
+)
+def test_some_tokens_are_joined_to_a_sentence_with_other_spaces(sentence, joined_sentence):
+    tokenizer = our_spacy.Spacy("en")
+
+    assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == joined_sentence
 
 
-def test_the_vocabulary_is_bounded(monkeypatch):
-    tokenizer = own.Spacy("en")
+def test_the_words_that_spacy_stores_are_limited(monkeypatch):
+    """The library keeps each word that it has seen, so that its memory would grow with the text."""
+    tokenizer = our_spacy.Spacy("en")
     limit = len(tokenizer._nlp.vocab.strings) + 100
-    monkeypatch.setattr(own, "_MAX_STORED_WORDS", limit)
-    for i in range(500):
-        assert tokenizer.tokenize(f"word{i}, isn't it") == [f"word{i}", ",", "is", "n't", "it"]
+    monkeypatch.setattr(our_spacy, "_MAX_STORED_WORDS", limit)
+
+    for number in range(500):
+        tokens = tokenizer.tokenize(f"word{number}, isn't it")
+        assert tokens == [f"word{number}", ",", "is", "n't", "it"]
+
     assert len(tokenizer._nlp.vocab.strings) < limit + 10
 
 
-def test_bad_settings(monkeypatch):
+def test_an_option_of_moses_is_refused():
     with pytest.raises(ValueError, match="option hyphens belongs to moses, not to spacy"):
         Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
+
+
+def test_an_option_of_spacy_is_refused_for_other_tokenizers():
     with pytest.raises(ValueError, match="option white_space belongs to spacy, not to none"):
         Tokenize("none", lowercase=False, hyphens=False, escape=False, white_space=True)
-    assert own.Spacy("deu").tokenize("Sie sieht.") == ["Sie", "sieht", "."]
+
+
+def test_a_language_may_have_a_code_of_three_letters():
+    assert our_spacy.Spacy("deu").tokenize("Sie sieht.") == ["Sie", "sieht", "."]
+
+
+def test_a_language_that_spacy_does_not_know_is_named():
     with pytest.raises(
         UserError, match=r"^tokenize.name spacy, language 'qq': .*E048.*\[spacy\]'$"
     ):
-        own.Spacy("qq")
+        our_spacy.Spacy("qq")
+
+
+def test_a_missing_spacy_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setattr("bleuprint.text.tokenizers.find_spec", lambda _: None)
+
     Tokenize("moses", lowercase=False, hyphens=True, escape=False)
     with pytest.raises(ValueError, match=r"spaCy is not installed\. Install it: pip .*\[spacy\]"):
         Tokenize("spacy", lowercase=False, hyphens=False, escape=False)
 
 
-PIECES = ["a", "1", ":", ".", "..", "@", "http://", "user:pw@", "b.org", "'s", "km²", "(", "…", " "]
+WORD_PARTS = [
+    "a",
+    "1",
+    ":",
+    ".",
+    "..",
+    "@",
+    "http://",
+    "user:pw@",
+    "b.org",
+    "'s",
+    "km²",
+    "(",
+    "…",
+    " ",
+]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
-def test_tokens_of_odd_words_are_those_of_spacy(language):
-    """The two expressions that `_make_linear` replaces divide no word otherwise."""
-    random = Random(1)
-    words = ["".join(random.choices(PIECES, k=random.randrange(1, 9))) for _ in range(1000)]
+def test_tokens_of_odd_words_equal_those_of_spacy(language):
+    """Two expressions of spaCy, which take quadratic time, are replaced by `_make_linear`."""
+    generator = Random(1)
+    words = []
+    for _ in range(1000):
+        words.append("".join(generator.choices(WORD_PARTS, k=generator.randrange(1, 9))))
     for end in ("x", "." * 70, "a" * 70 + "1.", "1" * 70 + "km²", "'s"):
         words.append(":" * 70 + end)
-    ours, theirs = own.Spacy(language), spacy.blank(language).tokenizer
+    our_tokenizer = our_spacy.Spacy(language)
+    spacy_tokenizer = spacy.blank(language).tokenizer
+
     for word in words:
-        one_spaced = " ".join(word.split())
-        expected = [token.text for token in theirs(one_spaced)]
-        assert ours.tokenize(word) == expected, word
+        word_with_single_spaces = " ".join(word.split())
+        expected = [token.text for token in spacy_tokenizer(word_with_single_spaces)]
+        assert our_tokenizer.tokenize(word) == expected, word

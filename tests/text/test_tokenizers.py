@@ -1,3 +1,5 @@
+"""All tokenizers of a corpus: their options, odd characters, and sentences that are read back."""
+
 import math
 from functools import cache
 from importlib.util import find_spec
@@ -9,119 +11,182 @@ from hypothesis import strategies as st
 from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenize_to_line, tokenizer_for
 from bleuprint.text.unicode import replace_white_space
 
-TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
-SEPARATORS = TORTURE.replace("\ufeff", "").replace("\u00ad", "")
-KINDS = ["moses", "characters", "none", *(["spacy"] if find_spec("spacy") else [])]
+# White space, controls and formats, some of which end a line for Python.
+ODD_CHARACTERS = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
+# Formats are removed from words; the other odd characters separate words.
+FORMATS = "\u00ad\ufeff\u2060\u200e\u061c\u202a\u2069\u2063"
+SEPARATORS = [character for character in ODD_CHARACTERS if character not in FORMATS]
+TOKENIZERS = ["moses", "characters", "none"]
+if find_spec("spacy"):
+    TOKENIZERS.append("spacy")
 
 
 @cache
-def tokenizer(by, language="de", lowercase=False, hyphens=False, escape=False):
-    return tokenizer_for(language, Tokenize(by, lowercase, hyphens, escape))
+def tokenizer(name, language="de", lowercase=False, hyphens=False, escape=False):
+    """Return a tokenizer by its name."""
+    return tokenizer_for(language, Tokenize(name, lowercase, hyphens, escape))
 
 
-def test_moses_with_its_choices():
-    sentence = "L'an-deux, «Ça & là»"
-    tokens = ["L'", "an-deux", ",", "«", "Ça", "&", "là", "»"]
-    assert tokenizer("moses", "fr").tokenize(sentence) == tokens
-    tokens = ["l&apos;", "an", "@-@", "deux", ",", "«", "ça", "&amp;", "là", "»"]
-    chosen = tokenizer("moses", "fr", lowercase=True, hyphens=True, escape=True)
-    assert chosen.tokenize(sentence) == tokens
-    assert chosen.detokenize(tokens) == "l'an-deux, « ça & là »"
-    assert tokenizer("moses", "fr", hyphens=True).tokenize("a-b & c") == ["a", "@-@", "b", "&", "c"]
+def test_moses_without_options_splits_words_and_punctuation():
+    tokens = tokenizer("moses", "fr").tokenize("L'an-deux, «Ça & là»")
+
+    assert tokens == ["L'", "an-deux", ",", "«", "Ça", "&", "là", "»"]
 
 
-def test_each_side_has_its_language():
-    assert tokenizer("moses", "en").tokenize("d'accord") == ["d", "'accord"]
-    assert tokenizer("moses", "fr").tokenize("d'accord") == ["d'", "accord"]
+def test_moses_with_all_options_lowercases_splits_hyphens_and_escapes():
+    moses = tokenizer("moses", "fr", lowercase=True, hyphens=True, escape=True)
+
+    tokens = moses.tokenize("L'an-deux, «Ça & là»")
+
+    assert tokens == ["l&apos;", "an", "@-@", "deux", ",", "«", "ça", "&amp;", "là", "»"]
+    assert moses.detokenize(tokens) == "l'an-deux, « ça & là »"
 
 
-def test_characters():
+def test_moses_with_the_option_hyphens_does_not_escape():
+    tokens = tokenizer("moses", "fr", hyphens=True).tokenize("a-b & c")
+
+    assert tokens == ["a", "@-@", "b", "&", "c"]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokens"), [("en", ["d", "'accord"]), ("fr", ["d'", "accord"])]
+)
+def test_moses_splits_apostrophes_by_the_rules_of_the_language(language, tokens):
+    assert tokenizer("moses", language).tokenize("d'accord") == tokens
+
+
+def test_the_tokenizer_characters_marks_spaces_and_is_joined_again():
+    """A space is ▁, and the character ▁ is ▁▁."""
     tokens = tokenizer("characters").tokenize(" Ja,  das\u00a0中▁x ")
+
     assert tokens == ["J", "a", ",", "▁", "d", "a", "s", "▁", "中", "▁▁", "x"]
     assert tokenizer("characters").detokenize(tokens) == "Ja, das 中▁x"
 
 
-def test_characters_that_a_model_puts_together_badly():
-    assert tokenizer("characters").detokenize(["▁", "a", "▁", "▁", "b", "▁"]) == "a b"
-    assert tokenizer("characters").detokenize([]) == ""
+@pytest.mark.parametrize(
+    ("tokens", "sentence"),
+    [
+        pytest.param(["▁", "a", "▁", "▁", "b", "▁"], "a b", id="spaces in odd places"),
+        pytest.param([], "", id="no characters"),
+    ],
+)
+def test_characters_of_a_translation_are_joined_with_single_spaces(tokens, sentence):
+    assert tokenizer("characters").detokenize(tokens) == sentence
 
 
-def test_none_leaves_the_tokens_of_the_text():
+def test_the_tokenizer_none_splits_at_white_space_only():
     tokens = tokenizer("none").tokenize(" Er's  &apos; @-@\u3000a▁b. ")
+
     assert tokens == ["Er's", "&apos;", "@-@", "a▁b."]
     assert tokenizer("none").detokenize(tokens) == "Er's &apos; @-@ a▁b."
 
 
-@pytest.mark.parametrize("by", KINDS)
-def test_lower_case_comes_first(by):
-    assert tokenizer(by, lowercase=True).tokenize("ÖL İ") == tokenizer(by).tokenize("öl i\u0307")
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_sentence_is_lowercased_before_it_is_tokenized(name):
+    # The lower case of İ are two characters.
+    tokens = tokenizer(name, lowercase=True).tokenize("ÖL İ")
+
+    assert tokens == tokenizer(name).tokenize("öl i\u0307")
 
 
-@pytest.mark.parametrize("by", KINDS)
-@pytest.mark.parametrize("character", SEPARATORS, ids=lambda c: f"U+{ord(c):04X}")
-def test_odd_characters_separate_words(by, character):
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_turkish_is_lowercased_by_its_own_rules(name):
+    tokens = tokenizer(name, "tr", lowercase=True).tokenize("İzmir ISPARTA")
+
+    assert tokens == tokenizer(name, "tr").tokenize("izmir ısparta")
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("character", SEPARATORS, ids=ascii)
+def test_white_space_and_controls_separate_words(name, character):
     sentence = f"{character}a{character}{character}b{character}"
-    assert tokenizer(by).tokenize(sentence) == tokenizer(by).tokenize("a b")
-    assert tokenizer(by).tokenize(character) == []
+
+    assert tokenizer(name).tokenize(sentence) == tokenizer(name).tokenize("a b")
+    assert tokenizer(name).tokenize(character) == []
 
 
-@pytest.mark.parametrize("by", KINDS)
-@pytest.mark.parametrize("character", "\u00ad\ufeff\u2060\u200e\u061c\u202a\u2069\u2063")
-def test_formats_are_in_no_word(by, character):
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("character", FORMATS, ids=ascii)
+def test_invisible_formats_are_removed_from_words(name, character):
     sentence = f"{character}Was{character}ser {character}ist{character}"
-    assert tokenizer(by).tokenize(sentence) == tokenizer(by).tokenize("Wasser ist")
-    assert tokenizer(by).tokenize(character) == []
+
+    assert tokenizer(name).tokenize(sentence) == tokenizer(name).tokenize("Wasser ist")
+    assert tokenizer(name).tokenize(character) == []
 
 
-@pytest.mark.parametrize("by", KINDS)
-def test_lower_case_in_turkish(by):
-    expected = tokenizer(by, "tr").tokenize("izmir ısparta")
-    assert tokenizer(by, "tr", lowercase=True).tokenize("İzmir ISPARTA") == expected
-
-
-@pytest.mark.parametrize("by", KINDS)
+@pytest.mark.parametrize("name", TOKENIZERS)
 @settings(max_examples=200, derandomize=True, database=None)
-@given(st.text(max_size=20) | st.text("▁_ aB'-" + TORTURE, max_size=20))
-def test_tokens_hold_no_white_space(by, sentence):
-    for token in tokenizer(by, lowercase=True, escape=by == "moses").tokenize(sentence):
+@given(sentence=st.text(max_size=20) | st.text("▁_ aB'-" + ODD_CHARACTERS, max_size=20))
+def test_tokens_contain_no_white_space(name, sentence):
+    tokens = tokenizer(name, lowercase=True, escape=name == "moses").tokenize(sentence)
+
+    for token in tokens:
         assert token.split() == [token]
+
+
+# All combinations of the options of Moses.
+MOSES_SETTINGS = st.builds(
+    Tokenize,
+    st.just("moses"),
+    lowercase=st.booleans(),
+    hyphens=st.booleans(),
+    escape=st.booleans(),
+    plain=st.booleans(),
+)
 
 
 @settings(max_examples=300, derandomize=True, database=None)
 @given(
-    st.text("aZß 9.,'-&„“中\xa0" + TORTURE, max_size=30),
-    st.sampled_from(["en", "de", "fr"]),
-    st.tuples(*[st.booleans()] * 4),
+    sentence=st.text("aZß 9.,'-&„“中\xa0" + ODD_CHARACTERS, max_size=30),
+    language=st.sampled_from(["en", "de", "fr"]),
+    moses_settings=MOSES_SETTINGS,
 )
-def test_tokens_as_text_are_those_of_the_list(sentence, language, options):
-    lowercase, hyphens, escape, plain = options
-    by = tokenizer_for(language, Tokenize("moses", lowercase, hyphens, escape, plain=plain))
-    assert tokenize_to_line(by, sentence) == " ".join(by.tokenize(sentence))
+def test_tokenizing_to_a_line_gives_the_tokens_with_spaces_between_them(
+    sentence, language, moses_settings
+):
+    moses = tokenizer_for(language, moses_settings)
+
+    assert tokenize_to_line(moses, sentence) == " ".join(moses.tokenize(sentence))
 
 
 @settings(max_examples=400, derandomize=True, database=None)
 @given(
-    st.text(max_size=20) | st.text("aZß 9.,'-&%@{}:İ\u0301\u0307„“中\xa0" + TORTURE, max_size=30),
-    st.sampled_from(["en", "de", "fr", "cs", "ja", "hi"]),
-    st.tuples(*[st.booleans()] * 4),
+    sentence=st.text(max_size=20)
+    | st.text("aZß 9.,'-&%@{}:İ\u0301\u0307„“中\xa0" + ODD_CHARACTERS, max_size=30),
+    language=st.sampled_from(["en", "de", "fr", "cs", "ja", "hi"]),
+    moses_settings=MOSES_SETTINGS,
 )
-def test_a_sentence_has_as_many_tokens_as_its_bounds_say(sentence, language, options):
-    lowercase, hyphens, escape, plain = options
-    chosen = Tokenize("moses", lowercase, hyphens, escape, plain=plain)
-    least, most = token_bounds(sentence, chosen)
-    assert least <= len(tokenizer_for(language, chosen).tokenize(sentence)) <= most
+def test_the_number_of_tokens_is_within_bounds_that_are_known_before(
+    sentence, language, moses_settings
+):
+    """Checks of lengths need not tokenize a sentence whose bounds decide."""
+    fewest, most = token_bounds(sentence, moses_settings)
+
+    token_count = len(tokenizer_for(language, moses_settings).tokenize(sentence))
+
+    assert fewest <= token_count <= most
 
 
-def test_bounds_are_near_in_plain_text_and_none_with_other_tokenizers():
-    assert token_bounds("Das ist's: ein Zug.", Tokenize()) == (4, 10)
-    assert token_bounds("größere Züge", Tokenize()) == (2, 8)
-    assert token_bounds("ein\u00ad Zug", Tokenize()) == (0, math.inf)
+@pytest.mark.parametrize(
+    ("sentence", "bounds"),
+    [
+        pytest.param("Das ist's: ein Zug.", (4, 10), id="words and punctuation"),
+        pytest.param("größere Züge", (2, 8), id="letters beyond ASCII"),
+        pytest.param("ein\u00ad Zug", (0, math.inf), id="format: no bounds"),
+    ],
+)
+def test_the_bounds_of_plain_text_are_near(sentence, bounds):
+    assert token_bounds(sentence, Tokenize()) == bounds
+
+
+def test_other_tokenizers_than_moses_have_no_bounds():
     assert token_bounds("ein Zug", Tokenize("characters")) == (0, math.inf)
 
 
-@pytest.mark.parametrize("by", ["characters", "none"])
+@pytest.mark.parametrize("name", ["characters", "none"])
 @settings(max_examples=200, derandomize=True, database=None)
-@given(st.text(max_size=20) | st.text("▁_ aB'-" + TORTURE, max_size=20))
-def test_sentences_come_back_but_for_their_spaces(by, sentence):
-    found = tokenizer(by).detokenize(tokenizer(by).tokenize(sentence))
-    assert found == " ".join(replace_white_space(sentence).split())
+@given(sentence=st.text(max_size=20) | st.text("▁_ aB'-" + ODD_CHARACTERS, max_size=20))
+def test_any_sentence_is_read_back_with_single_spaces(name, sentence):
+    joined_sentence = tokenizer(name).detokenize(tokenizer(name).tokenize(sentence))
+
+    assert joined_sentence == " ".join(replace_white_space(sentence).split())

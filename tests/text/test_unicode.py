@@ -1,3 +1,5 @@
+"""Invisible characters are removed or become spaces; sentences are compared by their letters."""
+
 import unicodedata
 
 import pytest
@@ -13,36 +15,72 @@ from bleuprint.text.unicode import (
     replace_white_space,
 )
 
-# The formats of UAX #29 by the data of another library, but for that of Mongolian spelling.
-ALL = [chr(code) for code in range(0x110000)]
-FORMATS = set(filter(regex.compile(r"\p{Word_Break=Format}").match, ALL)) - {"\u180e"}
-SIGNS = set(filter(regex.compile(r"\p{Prepended_Concatenation_Mark}").match, ALL))
-ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+ALL_CHARACTERS = [chr(code) for code in range(0x110000)]
 
 
-def test_formats_are_removed_and_controls_separate():
+def characters_with(unicode_property):
+    """Return all characters with a property of Unicode, by the data of the package regex."""
+    has_property = regex.compile(rf"\p{{{unicode_property}}}").match
+    return set(filter(has_property, ALL_CHARACTERS))
+
+
+# Invisible formats, by the rules for the limits of words in UAX #29. The vowel separator of
+# Mongolian is one, but it belongs to the spelling.
+FORMATS = characters_with("Word_Break=Format") - {"\u180e"}
+# Signs that stand before a number, such as the Arabic sign of a verse; they are formats, too.
+NUMBER_SIGNS = characters_with("Prepended_Concatenation_Mark")
+FLAG_OF_ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+
+# Both functions remove formats; `replace_white_space` also makes each white space a space.
+both_functions = pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
+
+
+@both_functions
+def test_invisible_formats_are_removed_from_words(function):
     for character in FORMATS:
-        removed = unicodedata.category(character) != "Cn"  # not of this Python's Unicode
-        for blank in (replace_unprintable, replace_white_space):
-            assert blank(f"Was{character}ser") == ("Wasser" if removed else f"Was{character}ser")
-    for character in ALL:
-        if unicodedata.category(character) in ("Cc", "Zl", "Zp") or character == "\u200b":
-            assert (
-                replace_unprintable(f"a{character}b")
-                == replace_white_space(f"a{character}b")
-                == "a b"
-            )
+        # Characters that Python's version of Unicode does not know stay.
+        is_known = unicodedata.category(character) != "Cn"
+        expected = "Wasser" if is_known else f"Was{character}ser"
+        assert function(f"Was{character}ser") == expected
 
 
-def test_joiners_belong_to_the_spelling():
-    for word in ("می\u200cخواهم", "क्\u200dष", "ᠬᠠᠷ\u180eᠠ"):
-        assert replace_unprintable(word) == replace_white_space(word) == word
+@both_functions
+def test_control_characters_and_line_separators_become_spaces(function):
+    for character in ALL_CHARACTERS:
+        is_separator = unicodedata.category(character) in ("Cc", "Zl", "Zp")
+        if is_separator or character == "\u200b":  # The zero-width space.
+            assert function(f"a{character}b") == "a b"
 
 
-def test_signs_and_emoji_stay():
-    assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < SIGNS
-    for text in (*SIGNS, "آية\u06dd٥", ENGLAND, "👩\u200d👧\ufe0f"):
-        assert replace_unprintable(text) == replace_white_space(text) == text
+@both_functions
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("می\u200cخواهم", id="Persian with zero-width non-joiner"),
+        pytest.param("क्\u200dष", id="Hindi with zero-width joiner"),
+        pytest.param("ᠬᠠᠷ\u180eᠠ", id="Mongolian with vowel separator"),
+    ],
+)
+def test_invisible_characters_that_belong_to_the_spelling_stay(function, word):
+    assert function(word) == word
+
+
+def test_number_signs_include_those_of_arabic_syriac_and_kaithi():
+    assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < NUMBER_SIGNS
+
+
+@both_functions
+@pytest.mark.parametrize(
+    "text",
+    [
+        *sorted(NUMBER_SIGNS),
+        pytest.param("آية\u06dd٥", id="Arabic verse with its number"),
+        pytest.param(FLAG_OF_ENGLAND, id="flag"),
+        pytest.param("👩\u200d👧\ufe0f", id="joined emoji"),
+    ],
+)
+def test_number_signs_and_emoji_stay(function, text):
+    assert function(text) == text
 
 
 @pytest.mark.parametrize(
@@ -59,15 +97,18 @@ def test_lower_case_of_a_language(language, text, lower):
     assert lowercase_text(text, language) == lower
 
 
-def test_white_space_of_every_kind():
+def test_replace_unprintable_keeps_no_break_spaces():
     assert replace_unprintable("5\u00a0%\t") == "5\u00a0% "
+
+
+def test_replace_white_space_makes_each_white_space_a_space():
     assert replace_white_space("5\u00a0%\u2009\u3000\t") == "5 %   "
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
-        ("Il dort\u00a0!", "Il dort !"),  # French writes a no-break space here
+        ("Il dort\u00a0!", "Il dort !"),  # French has a no-break space before !.
         ("ein\u1680Mann", "ein Mann"),
         ("ein Mann", "Ein MANN."),
         ("die Straße", "DIE STRASSE"),
@@ -79,63 +120,78 @@ def test_white_space_of_every_kind():
         ("a\u2060\u0308ndern", "\u00e4ndern"),
         ("\ufeffOui\u200f!", "oui"),
         ("١٢\u06dd", "١٢"),
-        (f"Go {ENGLAND}!", "go"),
+        (f"Go {FLAG_OF_ENGLAND}!", "go"),
         ("3€", "3 €"),
         ("geht\u00b4s so dass", "geht's sodass"),
-        ("\u210caus", "haus"),  # a capital only once it is made compatible
+        ("\u210caus", "haus"),  # NFKC makes it the capital H, which is then lowercased.
         ("a + b", "a+b"),
         ("!…", "!..."),
         ("?\u200b!", "? !"),
         (" ?  !", "? !"),
     ],
 )
-def test_sentences_of_the_same_words_compare_equal(one, other):
-    assert comparison_key(one) == comparison_key(other) != ""
+def test_sentences_that_differ_in_case_punctuation_or_encoding_compare_equal(first, second):
+    assert comparison_key(first) == comparison_key(second)
+    assert comparison_key(first) != ""
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("कि", "का"), ("!", "?"), ("a b", "a c"), ("1+1", "1+2")]
+    ("first", "second"), [("कि", "का"), ("!", "?"), ("a b", "a c"), ("1+1", "1+2")]
 )
-def test_sentences_of_other_words_do_not(one, other):
-    assert comparison_key(one) != comparison_key(other)
+def test_sentences_of_different_words_compare_different(first, second):
+    assert comparison_key(first) != comparison_key(second)
 
 
-def as_a_whole(text):
-    """What `comparison_key` gives, by its definition: no word is taken by itself."""
+def without_signs(text):
+    """Return a text without formats, in which signs, punctuation and controls are spaces."""
+    characters = []
+    for character in text:
+        category = unicodedata.category(character)
+        is_joiner = character in "\u200c\u200d\u180e"
+        if category[0] in "ZPS" or category == "Cc" or character == "\u200b":
+            characters.append(" ")
+        elif category != "Cf" or is_joiner:
+            characters.append(character)
+    return "".join(characters)
 
-    def without_signs(part):
-        kinds = {character: unicodedata.category(character) for character in part}
-        return "".join(
-            " " if kinds[c][0] in "ZPS" or kinds[c] == "Cc" or c == "\u200b" else c
-            for c in part
-            if kinds[c] != "Cf" or c in "\u200b\u200c\u200d\u180e"
-        )
 
+def comparison_key_of_whole_text(text):
+    """Return what `comparison_key` returns, by its definition, without dividing text into words."""
     folded = unicodedata.normalize("NFKC", without_signs(text)).casefold()
     return without_signs(unicodedata.normalize("NFKC", folded)).replace(" ", "")
 
 
-MARKS = st.sampled_from("aAßfi ﬁéΣς\u00ad\u0301\u0327\u1100\u1161\u00b4\u200d.かﾞ§ ")
+# Letters, marks and signs whose forms depend on their neighbors.
+DEPENDENT_CHARACTERS = st.sampled_from("aAßfi ﬁéΣς\u00ad\u0301\u0327\u1100\u1161\u00b4\u200d.かﾞ§ ")
 
 
-@given(st.one_of(st.text(MARKS, max_size=20), st.text(max_size=20)))
+@given(text=st.text(DEPENDENT_CHARACTERS, max_size=20) | st.text(max_size=20))
 @settings(max_examples=500, derandomize=True)
-def test_words_compare_as_the_sentence_does(text):
-    assert comparison_key(f"x {text}") == as_a_whole(f"x {text}")
+def test_the_comparison_key_of_a_text_is_that_of_its_words(text):
+    """The key is computed word by word, since words repeat."""
+    assert comparison_key(f"x {text}") == comparison_key_of_whole_text(f"x {text}")
 
 
-LETTERS_AND_MARKS = "aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903<\u0338"
+LETTERS_AND_COMBINING_MARKS = (
+    "aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903<\u0338"
+)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
-@given(st.text(LETTERS_AND_MARKS, max_size=40))
+@given(text=st.text(LETTERS_AND_COMBINING_MARKS, max_size=40))
 @settings(max_examples=200, derandomize=True)
-def test_a_long_text_is_normalized_as_a_short_one(form, text):
-    for long in ("x" * 2000 + text, text * 200):
-        assert normalize_unicode(form, long) == unicodedata.normalize(form, long)
+def test_a_long_text_is_normalized_as_by_python(form, text):
+    """Long texts are divided, since Python takes quadratic time for a row of combining marks."""
+    for long_text in ("x" * 2000 + text, text * 200):
+        normalized = normalize_unicode(form, long_text)
+        assert normalized == unicodedata.normalize(form, long_text)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
-def test_marks_across_a_letter_stay_with_it_in_a_long_text(form):
-    # Of all marks U+0338 has the smallest combining class, 1: it comes before the dot below.
-    assert normalize_unicode(form, "<\u0323\u0338a" * 1000) == "\u226e\u0323a" * 1000
+def test_combining_marks_of_a_letter_in_a_long_text_are_not_divided(form):
+    # "<" with a dot below and a slash. NFC puts the slash first and composes it with "<": \u226e.
+    letter = "<\u0323\u0338"
+
+    normalized = normalize_unicode(form, f"{letter}a" * 1000)
+
+    assert normalized == "\u226e\u0323a" * 1000
