@@ -1,4 +1,8 @@
-"""Several directions in one corpus: sampled, tagged, joined, and each scored as its own pair."""
+"""A multilingual corpus, `many`, has several directions; each is scored as its own language pair.
+
+The training pairs of all directions are sampled and joined, and each source begins with a tag that
+names its target language, such as <2de>.
+"""
 
 import runpy
 import shutil
@@ -47,47 +51,85 @@ from params import PARAMS, write_resolved
 from root import ROOT
 from steps import DATA_STAGES
 
-# Sentences by language; those of 20 to 23 are a test set of the zero-shot direction alone.
-TEXTS = {
-    "en": [f"It's {n:05b} o'clock, isn't it?" for n in range(24)],
-    "de": [f"Es ist {n:05b} Uhr, nicht wahr?" for n in range(24)],
-    "fr": [f"C'est l'heure {n:05b}, n'est-ce pas ?" for n in range(24)],
+# 24 sentences in each language, of which those with the same number translate each other.
+SENTENCES = {
+    "en": [f"It's {number:05b} o'clock, isn't it?" for number in range(24)],
+    "de": [f"Es ist {number:05b} Uhr, nicht wahr?" for number in range(24)],
+    "fr": [f"C'est l'heure {number:05b}, n'est-ce pas ?" for number in range(24)],
 }
-TRAINED = {"en-de": 14, "de-en": 14, "en-fr": 4}
-DIRECTIONS = [*TRAINED, "de-fr"]
-SETS = {"train": (0, 14), "valid": (14, 16), "test": (16, 20), "unseen": (20, 24)}
+# The number of training pairs of each direction that is trained; de-fr is zero-shot.
+TRAINING_PAIRS = {"en-de": 14, "de-en": 14, "en-fr": 4}
+DIRECTIONS = ["en-de", "de-en", "en-fr", "de-fr"]
+# The numbers of the sentences in each file. The zero-shot direction has a test set of its own.
+RANGES = {
+    "train": range(14),
+    "valid": range(14, 16),
+    "test": range(16, 20),
+    "zero_shot_test": range(20, 24),
+}
 
 
-def files(direction):
-    """The files of a direction in params.yaml; of French, 4 pairs to train on."""
-    source, target = direction.split("-")
-
-    def text(name, more=""):
-        sides = (
-            f"source: {{path: inputs/{name}.{source}}}, target: {{path: inputs/{name}.{target}}}"
-        )
-        return f"{{a: {{license_and_citation: own, {sides}{more}}}}}"
-
-    tests = text("test" if direction in TRAINED else "unseen")
-    train = text("train", f", pairs: {TRAINED.get(direction, 14)}")
-    return f"train: {train}, valid: {text('valid')}, tests: {{news: {tests}}}"
+def is_zero_shot(direction):
+    """Whether the model is not trained on a direction."""
+    return direction not in TRAINING_PAIRS
 
 
-def params(temperature=2):
-    entries = (
-        f"      {each}: {{{'zero_shot: true, ' * (each == 'de-fr')}files: {{{files(each)}}}}}\n"
-        for each in DIRECTIONS
+def languages_of(direction):
+    """Return the source and the target language of a direction."""
+    return tuple(direction.split("-"))
+
+
+def sentences_of(name, language):
+    """Return the sentences of a file of inputs/."""
+    return [SENTENCES[language][number] for number in RANGES[name]]
+
+
+def sentences_of_test_set(direction, language):
+    """Return the sentences of the test set of a direction."""
+    return sentences_of("zero_shot_test" if is_zero_shot(direction) else "test", language)
+
+
+def text_of_params(name, direction, pairs=None):
+    """Return the settings of a text of a direction in params.yaml, in YAML.
+
+    Args:
+        name: The name of the files in inputs/.
+        direction: The direction.
+        pairs: The setting `pairs`: how many pairs to take; all if None.
+    """
+    source, target = languages_of(direction)
+    amount = f", pairs: {pairs}" if pairs else ""
+    return (
+        f"{{a: {{license_and_citation: own, source: {{path: inputs/{name}.{source}}}, "
+        f"target: {{path: inputs/{name}.{target}}}{amount}}}}}"
     )
-    many = (
-        "  many:\n    directions:\n" + "".join(entries) + "    split: {temperature: "
-        f"{temperature}}}\n    vocabulary: {{bpe: {{num_merges: 10}}}}\n"
-        '    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}\nsystems:\n'
+
+
+def direction_of_params(direction):
+    """Return the entry of a direction in params.yaml, in YAML."""
+    train = text_of_params("train", direction, TRAINING_PAIRS.get(direction, 14))
+    valid = text_of_params("valid", direction)
+    test_name = "zero_shot_test" if is_zero_shot(direction) else "test"
+    tests = text_of_params(test_name, direction)
+    zero_shot = "zero_shot: true, " if is_zero_shot(direction) else ""
+    files = f"{{train: {train}, valid: {valid}, tests: {{news: {tests}}}}}"
+    return f"      {direction}: {{{zero_shot}files: {files}}}\n"
+
+
+def params_with_directions():
+    """Return a params.yaml with the corpus `many`, whose directions are sampled with T = 2."""
+    directions = "".join(direction_of_params(direction) for direction in DIRECTIONS)
+    corpus = (
+        f"  many:\n    directions:\n{directions}"
+        "    split: {temperature: 2}\n"
+        "    vocabulary: {bpe: {num_merges: 10}}\n"
+        '    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}\n'
     )
-    return PARAMS.replace("systems:\n", many)
+    return PARAMS.replace("systems:\n", f"{corpus}systems:\n")
 
 
-def run(script, root):
-    """A stage's script, in this process."""
+def run_stage(script, root):
+    """Run the script of a stage on the corpus `many`, in this process."""
     with chdir(root), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [f"{script}.py", "many"])
         runpy.run_path(str(ROOT / "stages" / f"{script}.py"), run_name="stage")["main"]()
@@ -95,20 +137,25 @@ def run(script, root):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The project after all stages of data."""
+    """The folder of a project after all stages of data.
+
+    The German training sentence 3 is a sentence of the test set of de-fr, so that the stage dedup
+    drops its pairs.
+    """
     root = tmp_path_factory.mktemp("many")
     (root / "inputs").mkdir()
-    for language, lines in TEXTS.items():
-        for name, (start, stop) in SETS.items():
-            text = "".join(f"{line}\n" for line in lines[start:stop])
-            (root / "inputs" / f"{name}.{language}").write_text(text)
-    # a sentence of the test set of another direction
-    leak = (root / "inputs" / "train.de").read_text().replace(TEXTS["de"][3], TEXTS["de"][21])
-    (root / "inputs" / "train.de").write_text(leak)
-    (root / "params.yaml").write_text(params())
+    for language in SENTENCES:
+        for name in RANGES:
+            lines = sentences_of(name, language)
+            if (name, language) == ("train", "de"):
+                lines[3] = SENTENCES["de"][21]
+            path = root / "inputs" / f"{name}.{language}"
+            path.write_text("".join(f"{line}\n" for line in lines))
+    (root / "params.yaml").write_text(params_with_directions())
     write_resolved(root)
     for script in DATA_STAGES:
-        run(script, root)
+        run_stage(script, root)
+        # Snakemake leaves such files in the folders that a stage writes.
         for output in (root / "data").glob("*/many"):
             (output / ".snakemake_timestamp").touch()
     return root
@@ -116,281 +163,483 @@ def root(tmp_path_factory):
 
 @pytest.fixture
 def corpus(root):
+    """The settings of the corpus `many`."""
     return load_resolved_settings(root).corpus("many")
 
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
-def test_shares_are_those_of_the_formula(temperature):
+def test_shares_of_directions_are_proportional_to_their_sizes_to_the_power_of_1_over_t(temperature):
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
-    taken = sampled_pairs(pairs, temperature)
-    weights = {name: n ** (1 / temperature) for name, n in pairs.items()}
-    for name, n in taken.items():
-        assert n / sum(taken.values()) == pytest.approx(
-            weights[name] / sum(weights.values()), abs=1e-4
+
+    sampled = sampled_pairs(pairs, temperature)
+
+    weights = {name: count ** (1 / temperature) for name, count in pairs.items()}
+    for name, count in sampled.items():
+        share = count / sum(sampled.values())
+        expected_share = weights[name] / sum(weights.values())
+        assert share == pytest.approx(expected_share, abs=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1, 2, 5, 100])
+def test_sampling_keeps_the_largest_direction_and_enlarges_others(temperature):
+    pairs = {"a": 100_000, "b": 10_000, "c": 10}
+
+    sampled = sampled_pairs(pairs, temperature)
+
+    assert sampled["a"] == pairs["a"]
+    assert sampled["b"] >= pairs["b"]
+
+
+@pytest.mark.parametrize("temperature", [1, 2, 5, 100])
+def test_only_a_temperature_of_1_leaves_all_directions_as_they_are(temperature):
+    pairs = {"a": 100_000, "b": 10_000, "c": 10}
+
+    assert (sampled_pairs(pairs, temperature) == pairs) == (temperature == 1)
+
+
+def count_training_pairs(root, tokenize):
+    """Return how often each detokenized training pair occurs, by direction, without its tag.
+
+    Args:
+        root: The folder of the project.
+        tokenize: The settings of the tokenizer.
+    """
+    language_by_start = {"It": "en", "Es": "de", "C'": "fr"}
+    counts = {direction: Counter() for direction in TRAINING_PAIRS}
+    for source, target in TextFolder(root / "data/tokens/many", "src", "tgt").pairs("train"):
+        tag, _, source_without_tag = source.partition(" ")
+        source_language = language_by_start[source_without_tag[:2]]
+        target_language = language_by_start[target[:2]]
+        assert tag == f"<2{target_language}>"
+        source_tokenizer = tokenizer_for(source_language, tokenize)
+        target_tokenizer = tokenizer_for(target_language, tokenize)
+        pair = (
+            source_tokenizer.detokenize(source_without_tag.split()),
+            target_tokenizer.detokenize(target.split()),
         )
-    assert taken["a"] == pairs["a"]
-    assert taken["b"] >= pairs["b"]
-    assert (taken == pairs) == (temperature == 1)
+        counts[f"{source_language}-{target_language}"][pair] += 1
+    return counts
 
 
-def test_every_training_pair_is_one_of_its_direction_with_its_tag(root):
-    tokens = TextFolder(root / "data/tokens/many", "src", "tgt")
-    found = {each: Counter() for each in TRAINED}
-    for source, target in tokens.pairs("train"):
-        tag, _, text = source.partition(" ")
-        # languages by their first words
-        languages = {"It": "en", "Es": "de", "C'": "fr"}
-        sides = languages[text[:2]], languages[target[:2]]
-        assert tag == f"<2{sides[1]}>"
-        known = [tokenizer_for(*pair) for pair in zip(sides, [tokenize(root)] * 2, strict=True)]
-        found["-".join(sides)][
-            known[0].detokenize(text.split()), known[1].detokenize(target.split())
-        ] += 1
-    # one pair of German has a sentence of a test set, of 14 are 13 left
-    wanted = {"en-de": 13, "de-en": 13, "en-fr": round(13 * (4 / 13) ** 0.5)}
-    assert {each: counts.total() for each, counts in found.items()} == wanted
-    for direction, counts in found.items():
-        source, target = direction.split("-")
-        left = [n for n in range(TRAINED[direction]) if n != 3 or "de" not in direction]
-        assert set(counts) == {(TEXTS[source][n], TEXTS[target][n]) for n in left}
-        assert max(counts.values()) - min(counts.values()) <= 1
+def test_the_joined_training_text_has_the_sampled_number_of_pairs_of_each_direction(root, corpus):
+    counts = count_training_pairs(root, corpus.tokenize)
+
+    # 13 of 14 German pairs remain, since one has a sentence of a test set; 4 of French.
+    assert {direction: pairs.total() for direction, pairs in counts.items()} == {
+        "en-de": 13,
+        "de-en": 13,
+        "en-fr": round(13 * (4 / 13) ** 0.5),
+    }
 
 
-def tokenize(root):
-    return load_resolved_settings(root).corpus("many").tokenize
+@pytest.mark.parametrize("direction", TRAINING_PAIRS)
+def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_often(
+    root, corpus, direction
+):
+    counts = count_training_pairs(root, corpus.tokenize)[direction]
+
+    source_language, target_language = languages_of(direction)
+    expected_pairs = set()
+    for number in range(TRAINING_PAIRS[direction]):
+        # The stage dedup has dropped the German sentence 3.
+        if number == 3 and "de" in direction:
+            continue
+        pair = (SENTENCES[source_language][number], SENTENCES[target_language][number])
+        expected_pairs.add(pair)
+    assert set(counts) == expected_pairs
+    assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_a_zero_shot_direction_has_its_test_set_alone(root):
+def test_the_joined_corpus_has_one_validation_set_and_a_test_set_per_direction(root):
     text = TextFolder(root / "data/tokens/many", "src", "tgt")
+
     assert text.set_names() == [
-        *("train", "valid"),
-        *(f"test.{each}-news" for each in sorted(DIRECTIONS)),
-    ]
-    assert text.count("valid") == 2 * len(TRAINED)
-    assert next(iter(text.pairs("test.de-fr-news"))).source.startswith("<2fr> Es ist 10100 Uhr")
-    scored = TextFolder(root / "data/split/many", "src", "tgt")
-    assert [pair.target for pair in scored.pairs("test.de-fr-news")] == TEXTS["fr"][20:]
-
-
-def test_filter_stats_are_joined(root):
-    with chdir(root):
-        all_filter_stats = filter_stats_by_stage("many")
-    assert all_filter_stats["download"]["train.en-fr-a"].pairs_in == 14
-    assert all_filter_stats["download"]["test.de-fr-news.a"].pairs_out == 4
-    assert all_filter_stats["clean"]["train"].pairs_out == 14 + 14 + 4
-    assert all_filter_stats["dedup"]["train"].dropped["target_held_out"] == 1
-    assert all_filter_stats["dedup"]["train"].dropped["source_held_out"] == 1
-    pairs = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
-    split = all_filter_stats["split"]["train"]
-    assert split.pairs_out == all_filter_stats["binarize"]["train"].pairs_out == pairs
-    assert split.pairs_in == all_filter_stats["filter"]["train"].pairs_out
-    assert split.changed == {"copies": pairs - split.pairs_in} and pairs > split.pairs_in
-    assert not [
-        path for path in filter_stats_file("many", "clean", root).parent.iterdir() if path.is_dir()
+        "train",
+        "valid",
+        "test.de-en-news",
+        "test.de-fr-news",
+        "test.en-de-news",
+        "test.en-fr-news",
     ]
 
 
-def test_translations_are_in_the_language_of_the_tag(root):
-    corpus = BinaryCorpus(root / "data/binary/many")
-    for name in (name for name in corpus.sets if name.startswith("test.")):
-        target = name.split("-")[1]
-        sides = [corpus.side(name, each) for each in ("src", "tgt")]
-        lines = [corpus.translation(sides[0][i], sides[1][i]) for i in range(4)]
-        assert lines == lines_of(name.removeprefix("test."), target)
-        words = corpus.segmentation("tgt").decode(sides[1][0])
-        assert lines[0] == tokenizer_for(target, tokenize(root)).detokenize(words)
+def test_a_zero_shot_direction_has_no_validation_pairs(root):
+    text = TextFolder(root / "data/tokens/many", "src", "tgt")
+
+    assert text.count("valid") == 2 * len(TRAINING_PAIRS)  # Two pairs of each other direction.
 
 
-def untrained(root, direction, **settings):
-    """A translator with random weights, of a direction."""
+def test_the_sources_of_a_zero_shot_test_set_begin_with_the_tag_of_the_target(root):
+    tokens = TextFolder(root / "data/tokens/many", "src", "tgt")
+
+    first_pair = next(iter(tokens.pairs("test.de-fr-news")))
+
+    assert first_pair.source.startswith("<2fr> Es ist 10100 Uhr")  # Sentence 20.
+
+
+def test_the_references_of_a_zero_shot_test_set_are_kept_as_published(root):
+    text = TextFolder(root / "data/split/many", "src", "tgt")
+
+    references = [pair.target for pair in text.pairs("test.de-fr-news")]
+
+    assert references == SENTENCES["fr"][20:24]
+
+
+@pytest.fixture
+def stats_by_stage(root):
+    """The filtering statistics of all stages, joined over the directions."""
     with chdir(root):
-        pair = load_resolved_settings().corpus("many").language_pair("many", direction)
-        binary = BinaryCorpus(root / "data/binary/many")
-        sizes = [len(binary.segmentation(side).vocabulary) for side in ("src", "tgt")]
-        torch.manual_seed(1)
-        model = Transformer(systems.model(tie_embeddings="none"), *sizes).eval()
-        decode = systems.decode(**settings)
-        return Translator(model, binary, pair.clean, decode, None, pair.languages)
+        return filter_stats_by_stage("many")
+
+
+def test_statistics_of_the_download_are_those_of_each_text(stats_by_stage):
+    assert stats_by_stage["download"]["train.en-fr-a"].pairs_in == 14
+    assert stats_by_stage["download"]["test.de-fr-news.a"].pairs_out == 4
+
+
+def test_statistics_of_cleaning_and_deduplication_are_sums_over_the_directions(stats_by_stage):
+    assert stats_by_stage["clean"]["train"].pairs_out == 14 + 14 + 4
+    # The German sentence 3, which is also in a test set, is once a source and once a target.
+    assert stats_by_stage["dedup"]["train"].dropped["source_held_out"] == 1
+    assert stats_by_stage["dedup"]["train"].dropped["target_held_out"] == 1
+
+
+def test_statistics_of_the_split_count_copies_of_pairs(root, stats_by_stage):
+    pairs_after_sampling = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
+
+    split = stats_by_stage["split"]["train"]
+
+    assert split.pairs_in == stats_by_stage["filter"]["train"].pairs_out
+    assert split.pairs_out == pairs_after_sampling
+    assert stats_by_stage["binarize"]["train"].pairs_out == pairs_after_sampling
+    assert pairs_after_sampling > split.pairs_in
+    assert split.changed == {"copies": pairs_after_sampling - split.pairs_in}
+
+
+def test_no_statistics_of_single_directions_remain(root):
+    folder = filter_stats_file("many", "clean", root).parent
+
+    assert [path for path in folder.iterdir() if path.is_dir()] == []
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_sentence_is_read_by_the_rules_of_its_language(root, direction):
-    """The translator gives the model what the pipeline binarized."""
-    translator = untrained(root, direction)
-    name = f"test.{direction}-news"
-    sentences = BinaryCorpus(root / "data/binary/many").side(name, "src")
-    lines = lines_of(f"{direction}-news", direction.split("-")[0])
-    tokens = TextFolder(root / "data/tokens/many", "src", "tgt").pairs(name)
-    for i, (translated, pair) in enumerate(zip(translator(lines), tokens, strict=True)):
-        assert translated.pieces[0].source == sentences[i].tolist()
-        assert translator.alignment(translated).source == pair.source.split()[1:]
+def test_a_translation_is_detokenized_in_the_language_of_the_tag(root, corpus, direction):
+    binary_corpus = BinaryCorpus(root / "data/binary/many")
+    _, target_language = languages_of(direction)
+    sources = binary_corpus.side(f"test.{direction}-news", "src")
+    targets = binary_corpus.side(f"test.{direction}-news", "tgt")
+
+    translations = []
+    for source, target in zip(sources, targets, strict=True):
+        translations.append(binary_corpus.translation(source, target))
+
+    assert translations == sentences_of_test_set(direction, target_language)
+    words = binary_corpus.segmentation("tgt").decode(targets[0])
+    tokenizer = tokenizer_for(target_language, corpus.tokenize)
+    assert translations[0] == tokenizer.detokenize(words)
+
+
+def random_translator(root, direction, **decode_settings):
+    """Return a translator of a direction whose model has random weights."""
+    with chdir(root):
+        pair = load_resolved_settings().corpus("many").language_pair("many", direction)
+        binary_corpus = BinaryCorpus(root / "data/binary/many")
+        source_size = len(binary_corpus.segmentation("src").vocabulary)
+        target_size = len(binary_corpus.segmentation("tgt").vocabulary)
+        torch.manual_seed(1)
+        settings = systems.model(tie_embeddings="none")
+        model = Transformer(settings, source_size, target_size).eval()
+        decode = systems.decode(**decode_settings)
+        return Translator(model, binary_corpus, pair.clean, decode, None, pair.languages)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_translator_gives_the_model_the_ids_of_the_binarized_corpus(root, direction):
+    translator = random_translator(root, direction)
+    source_language, _ = languages_of(direction)
+
+    translations = translator(sentences_of_test_set(direction, source_language))
+
+    sources = BinaryCorpus(root / "data/binary/many").side(f"test.{direction}-news", "src")
+    for translation, source_ids in zip(translations, sources, strict=True):
+        assert translation.pieces[0].source == source_ids.tolist()
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_alignment_of_a_translation_has_the_source_words_without_the_tag(root, direction):
+    translator = random_translator(root, direction)
+    source_language, _ = languages_of(direction)
+
+    translations = translator(sentences_of_test_set(direction, source_language))
+
+    tokens = TextFolder(root / "data/tokens/many", "src", "tgt").pairs(f"test.{direction}-news")
+    for translation, pair in zip(translations, tokens, strict=True):
+        _, *words = pair.source.split()
+        assert translator.alignment(translation).source == words
+
+
+def tag_ids(root):
+    """Return the ids of the tag <2de>, which is several subwords in this corpus."""
+    *ids, _ = BinaryCorpus(root / "data/binary/many").segmentation("src").encode(["<2de>"]).tolist()
+    assert len(ids) > 1
+    return ids
+
+
+def test_each_piece_of_a_long_sentence_begins_with_the_tag(root):
+    """A sentence that is too long for the model is translated in pieces."""
+    translator = random_translator(root, "en-de", max_len_b=3)
+
+    short, long = translator(["It's so. Isn't it?", "o'clock " * 200])
+
+    assert len(short.pieces) == 1
+    assert len(long.pieces) > 1
+    tag = tag_ids(root)
+    for piece in [*short.pieces, *long.pieces]:
+        assert piece.source[: len(tag)] == tag
+        assert len(piece.source) <= translator.model.settings.max_positions
+
+
+def test_an_empty_sentence_has_an_empty_translation_although_its_tag_has_tokens(root):
+    translator = random_translator(root, "en-de", max_len_b=3)
+
+    assert translator([""])[0].translations[0].text == ""
 
 
 class Side(list):
-    """Sources of a set."""
+    """The source sentences of a set, as lists of ids."""
 
     @property
     def lengths(self):
-        return np.array([*map(len, self)])
+        """The length of each sentence."""
+        return np.array([len(sentence) for sentence in self])
 
 
-def test_each_sentence_and_piece_has_the_tag(root):
-    translator = untrained(root, "en-de", max_len_b=3)
-    encode = BinaryCorpus(root / "data/binary/many").segmentation("src").encode
-    tag = encode(["<2de>"]).tolist()[:-1]
-    assert len(tag) > 1  # as always with SentencePiece, which divides words at digits
-    short, long = translator(["It's so. Isn't it?", "o'clock " * 200])
-    pieces = [*short.pieces, *long.pieces]
-    assert len(short.pieces) == 1 and len(long.pieces) > 1
-    assert all(piece.source[: len(tag)] == tag for piece in pieces)
-    assert max(len(piece.source) for piece in pieces) <= translator.model.settings.max_positions
-    assert translator([""])[0].translations[0].text == ""  # though its tag is a token
-    engine, binary = Engine(translator.model, translator.decode), translator.corpus
-    side = Side([[*tag, EOS], [*tag, *pieces[0].source[1:]]])
-    corpus = SimpleNamespace(source="src", side=lambda *_: side)
-    corpus.search_lengths = lambda sources: binary.tags.search_lengths(sources, sources.lengths)
-    assert [bool(found.tokens) for found in best_translations(engine, corpus, "test.x")] == [
-        False,
-        True,
-    ]
+def test_decoding_a_test_set_skips_a_source_that_consists_of_its_tag(root):
+    translator = random_translator(root, "en-de", max_len_b=3)
+    tag = tag_ids(root)
+    sentence = translator(["It's so. Isn't it?"])[0].pieces[0].source
+    side = Side([[*tag, EOS], sentence])
+    corpus = SimpleNamespace(
+        source="src",
+        side=lambda *_: side,
+        search_lengths=lambda sources: translator.corpus.tags.search_lengths(
+            sources, sources.lengths
+        ),
+    )
+
+    translations = best_translations(Engine(translator.model, translator.decode), corpus, "test.x")
+
+    has_tokens = [bool(translation.tokens) for translation in translations]
+    assert has_tokens == [False, True]
+
+
+def test_a_sentence_that_contains_a_tag_is_refused(root):
+    translator = random_translator(root, "en-de", max_len_b=3)
+
     with pytest.raises(UserError, match="contains the word '<2fr>', which is the tag"):
         translator(["It is <2fr> o'clock."])
 
 
-def test_documents_are_those_of_the_direction(root, tmp_path):
+@pytest.mark.parametrize(
+    ("test_set", "documents"), [("en-de-news", ["a", "a", "b", "b"]), ("de-en-news", None)]
+)
+def test_the_documents_of_a_test_set_are_those_of_its_direction(
+    root, tmp_path, corpus, test_set, documents
+):
     data = shutil.copytree(root / "data", tmp_path / "data")
-    ids = data / "raw/many/given/en-de/test.news.documents"
-    ids.parent.mkdir(parents=True, exist_ok=True)
-    ids.write_text("a\na\nb\nb\n")
-    corpus = load_resolved_settings(root).corpus("many")
+    ids_path = data / "raw/many/given/en-de/test.news.documents"
+    ids_path.parent.mkdir(parents=True, exist_ok=True)
+    ids_path.write_text("a\na\nb\nb\n")
+
     describe_test_sets("many", corpus, tmp_path)
-    assert read_json(data / "test_stats/many/en-de-news.json")["documents"] == ["a", "a", "b", "b"]
-    assert read_json(data / "test_stats/many/de-en-news.json")["documents"] is None
+
+    description = read_json(data / f"test_stats/many/{test_set}.json")
+    assert description["documents"] == documents
 
 
-def test_nothing_of_a_zero_shot_direction_is_learned_or_inspected(root, tmp_path):
-    settings = load_resolved_settings(root)
-    pair = settings.corpus("many").language_pair("many", "de-fr")
-    pair = replace(pair, filter=(CHECKS["word_alignment"](min=1.0),))
-    assert Filtering.for_corpus("many/de-fr", pair, root).translations is None
+def test_no_word_translations_are_learned_from_a_zero_shot_direction(root, corpus):
+    pair = corpus.language_pair("many", "de-fr")
+    check = CHECKS["word_alignment"](min=1.0)
+
+    filtering = Filtering.for_corpus("many/de-fr", replace(pair, filter=(check,)), root)
+
+    assert filtering.translations is None
+
+
+def test_a_zero_shot_direction_cannot_be_inspected(root, tmp_path):
     with pytest.raises(UserError, match="is zero-shot, so there is no training text"):
-        inspect_corpus("many/de-fr", settings, None, None, tmp_path, 1)
+        inspect_corpus("many/de-fr", load_resolved_settings(root), None, None, tmp_path, 1)
 
 
-def test_inspections_of_all_directions_are_what_the_stages_do(root, tmp_path):
-    settings, sample = load_resolved_settings(root), Sample(1000, 1)
-    source = Downloads(None, tmp_path / "store", None)
-    with chdir(root):
-        inspected = [
-            inspect_corpus(f"many/{each}", settings, sample, source, tmp_path, 1).stages
-            for each in TRAINED
-        ]
-        all_filter_stats = filter_stats_by_stage("many")
-    for stage in ("clean", "dedup", "filter"):
-        counts = SetCounts()
-        for stages in inspected:
-            counts.add(stages[stage])
-        assert counts.dropped == all_filter_stats[stage]["train"].dropped
-        assert counts.pairs_out == all_filter_stats[stage]["train"].pairs_out
-
-
-def test_a_direction_is_chosen(corpus):
-    assert corpus.language_pair("many", "de-fr").languages == ("de", "fr")
-    with pytest.raises(
-        UserError,
-        match="choose one by --direction: en-de, de-en, en-fr, de-fr",
-    ):
-        corpus.language_pair("many", None)
-    with pytest.raises(
-        UserError, match="--direction fr-de: many has only en-de, de-en, en-fr, de-fr"
-    ):
-        corpus.language_pair("many", "fr-de")
-    single = corpus.language_pair("many", "en-de")
-    assert single.language_pair("one", None) is single
-    with pytest.raises(UserError, match="one has one language pair, en-de; remove --direction"):
-        single.language_pair("one", "en-de")
-
-
-def test_each_direction_is_scored_as_its_own_pair(root):
+def test_inspections_of_all_directions_count_what_the_stages_count(root, tmp_path, stats_by_stage):
     settings = load_resolved_settings(root)
+    sample_of_all = Sample(1000, 1)
+    source = Downloads(None, tmp_path / "store", None)
+
+    sums = {"clean": SetCounts(), "dedup": SetCounts(), "filter": SetCounts()}
+    with chdir(root):
+        for direction in TRAINING_PAIRS:
+            inspection = inspect_corpus(
+                f"many/{direction}", settings, sample_of_all, source, tmp_path, 1
+            )
+            for stage, counts in sums.items():
+                counts.add(inspection.stages[stage])
+
+    for stage, counts in sums.items():
+        assert counts.dropped == stats_by_stage[stage]["train"].dropped
+        assert counts.pairs_out == stats_by_stage[stage]["train"].pairs_out
+
+
+def test_a_direction_is_chosen_by_its_name(corpus):
+    assert corpus.language_pair("many", "de-fr").languages == ("de", "fr")
+
+
+@pytest.mark.parametrize(
+    ("direction", "message"),
+    [
+        pytest.param(
+            None, "choose one by --direction: en-de, de-en, en-fr, de-fr", id="no direction"
+        ),
+        pytest.param(
+            "fr-de",
+            "--direction fr-de: many has only en-de, de-en, en-fr, de-fr",
+            id="unknown direction",
+        ),
+    ],
+)
+def test_one_of_the_directions_of_a_multilingual_corpus_must_be_named(corpus, direction, message):
+    with pytest.raises(UserError, match=message):
+        corpus.language_pair("many", direction)
+
+
+def test_a_corpus_with_one_language_pair_has_no_directions_to_choose_from(corpus):
+    bilingual_corpus = corpus.language_pair("many", "en-de")
+
+    assert bilingual_corpus.language_pair("one", None) is bilingual_corpus
+    with pytest.raises(UserError, match="one has one language pair, en-de; remove --direction"):
+        bilingual_corpus.language_pair("one", "en-de")
+
+
+def imperfect_translations(direction):
+    """Return translations of a test set of which the first is right, and others have an error."""
+    _, target_language = languages_of(direction)
+    references = sentences_of_test_set(direction, target_language)
+    translations = [references[0]]
+    for reference in references[1:]:
+        translations.append(reference.replace("1", "one ", 1))
+    return translations
+
+
+@pytest.fixture(scope="module")
+def scores(root):
+    """The scores of a run by test set, for imperfect translations of all directions."""
     run = Run("base", "many", 1)
     hypotheses = root / run.results_folder / "hypotheses"
     hypotheses.mkdir(parents=True)
-    outputs = {}
-    for each in DIRECTIONS:
-        lines = lines_of(each, each.split("-")[1])
-        outputs[each] = [lines[0], *(line.replace("1", "one ", 1) for line in lines[1:])]
-        text = "".join(f"{line}\n" for line in outputs[each])
-        (hypotheses / f"test.{each}-news.tgt").write_text(text)
-    TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(
-        root / run.results_folder / TRANSLATION
+    for direction in DIRECTIONS:
+        lines = [f"{line}\n" for line in imperfect_translations(direction)]
+        (hypotheses / f"test.{direction}-news.tgt").write_text("".join(lines))
+    record = TranslationRecord("f", Averaged({}, []), {}, {}, {})
+    record.write(root / run.results_folder / TRANSLATION)
+    return score_run(load_resolved_settings(root), *run, root)
+
+
+def test_a_run_has_scores_for_the_test_set_of_each_direction(scores):
+    assert list(scores) == ["en-de-news", "de-en-news", "en-fr-news", "de-fr-news"]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_bleu_of_a_direction_is_computed_in_its_target_language(scores, direction):
+    _, target_language = languages_of(direction)
+
+    bleu_values = []
+    for metric in scores[f"{direction}-news"]["metrics"]:
+        if metric["metric"] == "bleu" and metric["group"] == "":
+            bleu_values.append(metric["value"])
+
+    bleu = bleu_metric(sentences_of_test_set(direction, target_language), target_language)
+    expected = bleu.corpus_score(imperfect_translations(direction), None).score
+    assert bleu_values == [pytest.approx(expected)]
+    assert 0 < expected < 100
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pair(
+    root, scores, direction
+):
+    source_language, target_language = languages_of(direction)
+    descriptions = corpus_folder("many", "test_stats", root)
+    translated_set = TranslatedSet(
+        sentences_of_test_set(direction, source_language),
+        sentences_of_test_set(direction, target_language),
+        imperfect_translations(direction),
+        load_resolved_settings(root).corpus(f"many/{direction}"),
+        read_set_description(descriptions, f"{direction}-news"),
     )
-    scores = score_run(settings, *run, root)
-    assert [*scores] == [f"{each}-news" for each in DIRECTIONS]
-    for each in DIRECTIONS:
-        source, target = each.split("-")
-        references = lines_of(each, target)
-        expected = bleu_metric(references, target).corpus_score(outputs[each], None).score
-        metrics = scores[f"{each}-news"]["metrics"]
-        (bleu,) = (m["value"] for m in metrics if (m["metric"], m["group"]) == ("bleu", ""))
-        assert bleu == pytest.approx(expected)
-        assert 0 < expected < 100
-        pair = settings.corpus(f"many/{each}")
-        described = read_set_description(corpus_folder("many", "test_stats", root), f"{each}-news")
-        texts = TranslatedSet(lines_of(each, source), references, outputs[each], pair, described)
-        assert metrics == score_test_set(texts)
-        assert "wrong language" in {m["metric"] for m in metrics}
+
+    metrics = scores[f"{direction}-news"]["metrics"]
+
+    assert metrics == score_test_set(translated_set)
+    assert "wrong language" in {metric["metric"] for metric in metrics}
 
 
-def test_shards_make_the_same_text(root, corpus):
-    before = {path: path.read_bytes() for path in files_of(root, "clean")}
+def file_contents(root, stage):
+    """Return the content of each file that a stage has written for the corpus `many`."""
+    files = [path for path in corpus_folder("many", stage, root).rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in files}
+
+
+def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
+    contents = file_contents(root, "clean")
+
     with chdir(root):
         for shard in Shard.all(2):
             run_step_on_pairs(Cleaning, "many", corpus, shard, 1)
-        # where Snakemake looks for it
+        # Snakemake expects the shards in these folders.
         assert (shards_folder("many", "clean") / "2-of-2" / "de-fr").is_dir()
         run_step_on_pairs(Cleaning, "many", corpus, AllShards(2), 1)
-    assert {path: path.read_bytes() for path in files_of(root, "clean")} == before
-    assert read_filter_stats(filter_stats_file("many", "clean", root))["train"].pairs_in == 32
+
+    assert file_contents(root, "clean") == contents
+    filter_stats = read_filter_stats(filter_stats_file("many", "clean", root))
+    assert filter_stats["train"].pairs_in == 14 + 14 + 4
 
 
-def test_a_stage_runs_again_after_a_later_one_failed(root, corpus):
-    left = filter_stats_file("many/de-en", "filter", root)
-    left.parent.mkdir()
-    left.write_text("{}")
+def test_a_stage_runs_although_a_later_stage_failed_and_left_statistics_of_a_direction(
+    root, corpus
+):
+    stats_of_failed_stage = filter_stats_file("many/de-en", "filter", root)
+    stats_of_failed_stage.parent.mkdir()
+    stats_of_failed_stage.write_text("{}")
+
     with chdir(root):
         run_step_on_pairs(Cleaning, "many", corpus, WholeText(), 1)
-    shutil.rmtree(left.parent)
+
+    shutil.rmtree(stats_of_failed_stage.parent)
 
 
-def lines_of(direction, language):
-    start, stop = SETS["test" if direction[:5] in TRAINED else "unseen"]
-    return TEXTS[language][start:stop]
-
-
-def files_of(root, stage):
-    return [path for path in corpus_folder("many", stage, root).rglob("*") if path.is_file()]
-
-
-def test_a_source_with_a_tag_is_refused(tmp_path, monkeypatch, corpus):
+def test_a_text_with_a_tag_as_a_source_word_is_refused(tmp_path, monkeypatch, corpus):
+    """In a target, a tag is a word like any other."""
     monkeypatch.chdir(tmp_path)
     for direction in DIRECTIONS:
-        source, target = direction.split("-")
-        path = corpus_folder("many", "tokens") / direction
-        path.mkdir(parents=True)
+        source_language, target_language = languages_of(direction)
+        folder = corpus_folder("many", "tokens") / direction
+        folder.mkdir(parents=True)
         for name in ("train", "valid"):
-            (path / f"{name}.{source}").write_text("a b\nc <2fr> d\n")
-            (path / f"{name}.{target}").write_text("a <2fr>\nb\n")
-    with pytest.raises(
-        UserError, match=r"en-de/train.en:2: the text contains the word '<2fr>', which is the tag"
-    ):
+            (folder / f"{name}.{source_language}").write_text("a b\nc <2fr> d\n")
+            (folder / f"{name}.{target_language}").write_text("a <2fr>\nb\n")
+
+    message = r"en-de/train.en:2: the text contains the word '<2fr>', which is the tag"
+    with pytest.raises(UserError, match=message):
         join_tokens("many", corpus)
 
 
-def test_texts_made_by_systems_are_refused(corpus):
-    text = corpus.files.train["en-de-a"]
-    train = {**corpus.files.train, "en-de-a": replace(text, source=None)}
+def test_a_text_of_which_a_system_translates_one_side_is_refused(corpus):
+    parallel_text = corpus.files.train["en-de-a"]
+    monolingual_text = replace(parallel_text, source=None)
+    train = {**corpus.files.train, "en-de-a": monolingual_text}
     corpus = replace(corpus, files=replace(corpus.files, train=train))
+
     with pytest.raises(SettingError, match="a corpus with directions cannot have such") as error:
         check_synthetic_texts({"many": corpus}, {})
+
     assert error.value.keys == ["corpora", "many", "files", "train", "en-de-a"]
