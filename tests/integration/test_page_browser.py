@@ -1,5 +1,7 @@
 """The report page in a browser, opened from a file."""
 
+from contextlib import contextmanager
+
 import pytest
 
 import result_trees as trees
@@ -9,184 +11,371 @@ from bleuprint.report.records import collect
 
 pytestmark = pytest.mark.slow
 
-# Seven and more systems: of the last ones the lines are not shown at first.
+# More systems than the six whose curves the page shows at first.
 SYSTEMS = ("tiny", "small", "c", "d", "e", "f", "g", "h")
+
+# JavaScript: the labels of the boxes that scroll sideways, except attention maps.
+SCROLLING_BOXES = """
+return [...document.querySelectorAll(".wide")]
+  .filter((box) => box.checkVisibility() && !box.querySelector(".map"))
+  .filter((box) => box.scrollWidth > box.clientWidth)
+  .map((box) => box.ariaLabel);
+"""
+# JavaScript: how many lines the text of an element takes.
+COUNT_LINES = """
+const range = document.createRange();
+range.selectNodeContents(arguments[0]);
+return new Set([...range.getClientRects()].map((rectangle) => rectangle.top)).size;
+"""
+# JavaScript: some colors of the page by name.
+COLORS = """
+const css = (selector, property) => getComputedStyle(document.querySelector(selector))[property];
+return {
+  "page": css("body", "backgroundColor"),
+  "navigation": css("nav", "backgroundColor"),
+  "table text": css("#summary td", "color"),
+  "chart text": css("#curves svg text", "fill"),
+  "first curve": css('#curves svg [id$="-of-0.line"] path', "stroke"),
+};
+"""
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    root = tmp_path_factory.mktemp("made")
+def page_file(tmp_path_factory):
+    """Write the page of an experiment with eight systems and two test sets; return its path."""
+    root = tmp_path_factory.mktemp("experiment")
     corpora = {"news-en-de": ("first", "second")}
     settings = trees.settings_in(root, SYSTEMS, corpora, attention=True)
     trees.write_all(root, settings)
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
-        context = ReportData(settings, collect(settings, root), root)
-    (root / "index.html").write_text(html_page(context))
-    return root / "index.html"
+        report_data = ReportData(settings, collect(settings, root), root)
+    path = root / "index.html"
+    path.write_text(html_page(report_data))
+    return path
 
 
 @pytest.fixture
-def page(browser, file):
+def page(browser, page_file):
     """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
-    browser.open(file.as_uri())
+    browser.open(page_file.as_uri())
     yield browser
     assert browser.complaints() == []
     assert browser.requests() == []
 
 
-def column(page, head):
-    """A column of the scores of the first test set: the first line of each cell."""
-    body = page.driver.find_element("css selector", "#summary table tbody")
-    cells = body.find_elements("css selector", f"tr:not(.group) td:nth-child({head + 1})")
-    return [found.text.split("\n")[0] for found in cells]
-
-
-def test_a_head_sorts(page):
-    before = column(page, 0)
-    assert before[0] == "Baseline: tiny"
-    heads = page.driver.find_element("css selector", "#summary thead")
-    buttons = heads.find_elements("css selector", "th button")
-    buttons[1].click()
-    bleu = [float(text.split()[0]) for text in column(page, 1)]
-    assert bleu == sorted(bleu, reverse=True) and column(page, 0) != before
-    heads = heads.find_elements("css selector", "th")
-    assert [head.get_attribute("aria-sort") for head in heads[:3]] == [None, "descending", None]
-    buttons[1].click()
-    assert [float(text.split()[0]) for text in column(page, 1)] == bleu[::-1]
-    assert heads[1].get_attribute("aria-sort") == "ascending"
-    # the baseline has no difference, and comes last whichever way the others go
-    for order in (True, False):
-        buttons[3].click()
-        *found, last = column(page, 3)
-        values = [float(text.split()[0].rstrip("†‡")) for text in found]
-        assert last == "–" and values == sorted(values, reverse=order)
-    buttons[0].click()
-    assert column(page, 0) == sorted(before)
-    # rows stay below the name of their test set
-    groups = page.driver.find_elements("css selector", "#summary > .wide tr.group")
-    assert ["set first" in group.text for group in groups] == [True, False]
-
-
-def shown(page, system):
-    lines = page.driver.find_elements("css selector", f'#curves svg [id*="-of-{system}."]')
-    assert len(lines) == 3
-    return {line.is_displayed() for line in lines}
-
-
-def test_a_box_hides_the_lines_of_a_system(page):
-    assert [shown(page, number) for number in (0, 5, 6, 7)] == [{True}, {True}, {False}, {False}]
-    (legend,) = page.driver.find_elements("css selector", ".legend")
-    boxes = legend.find_elements("css selector", "input")
-    assert len(boxes) == len(SYSTEMS)
-    boxes[0].click()
-    boxes[7].click()
-    assert [shown(page, number) for number in (0, 1, 7)] == [{False}, {True}, {True}]
-    assert not boxes[0].is_selected() and boxes[7].is_selected()
-    every, none = legend.find_elements("css selector", "button")
-    every.click()
-    assert {True} == set.union(*(shown(page, number) for number in range(8)))
-    none.click()
-    assert {False} == set.union(*(shown(page, number) for number in range(8)))
-
-
-def test_paper_has_what_is_open(page):
-    """All lines of charts; nothing that is folded, no switches, and no number in two lines."""
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+@contextmanager
+def emulated_media(page, medium="", **features):
+    """Show a page as on another medium, such as `print`, or to a reader with other preferences."""
+    names = {name: name.replace("_", "-") for name in features}
+    settings = {
+        "media": medium,
+        "features": [{"name": names[name], "value": value} for name, value in features.items()],
+    }
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", settings)
     try:
-        assert {True} == set.union(*(shown(page, number) for number in range(8)))
-        css = page.driver.find_elements
-        hidden = ".legend button, details:not([open]), #attention, nav"
-        assert not any(one.is_displayed() for one in css("css selector", hidden))
-        assert css("css selector", "#sentences article")[0].is_displayed()
-        times = css("css selector", "#summary > .wide tr:not(.group) td:last-child")
-        assert {page.script(_LINES, time) for time in times} == {1}
-        page.resize(703)  # A4 between its margins
-        assert page.script(_WIDER) == []
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-# What of the page, but for maps, is beside the window: tables that scroll.
-_WIDER = """return [...document.querySelectorAll(".wide")].filter((box) =>
-box.checkVisibility() && !box.querySelector(".map") && box.scrollWidth > box.clientWidth)
-.map((box) => box.ariaLabel)"""
-# How many lines the text of a cell takes.
-_LINES = """const range = document.createRange(); range.selectNodeContents(arguments[0]);
-return new Set([...range.getClientRects()].map((one) => one.top)).size"""
-
-
-def test_the_theme_is_the_readers(page):
-    """Ground, text, lines and text of charts; printed in the colors of paper."""
-    colors = """const css = (one, name) => getComputedStyle(document.querySelector(one))[name];
-        return [css("body", "backgroundColor"), css("#summary td", "color"),
-          css('#curves svg [id$="-of-0.line"] path', "stroke"), css("#curves svg text", "fill"),
-          css("nav", "backgroundColor")]"""
-    light = page.script(colors)
-    assert light[:3] == ["rgb(255, 255, 255)", "rgb(22, 24, 29)", "rgb(0, 114, 178)"]
-    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    try:
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-        found = page.script(colors)
-        assert found[0] == found[4] == "rgb(21, 24, 29)"
-        assert found[1] == found[3] == "rgb(232, 234, 237)"
-        assert found[2] == "rgb(86, 180, 240)"
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {**dark, "media": "print"})
-        assert page.script(colors) == light
+        yield
     finally:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
-def test_without_scripts_all_is_there(page, file):
+def find_all(page, selector):
+    """Return the elements of a page that a CSS selector selects."""
+    return page.driver.find_elements("css selector", selector)
+
+
+def column_texts(page, column):
+    """Return the first line of each cell in a column of the first test set's scores."""
+    first_body = find_all(page, "#summary table tbody")[0]
+    cells = first_body.find_elements("css selector", f"tr:not(.group) td:nth-child({column + 1})")
+    return [cell.text.split("\n")[0] for cell in cells]
+
+
+def column_numbers(page, column):
+    """Return the first number of each cell in a column of the first test set's scores."""
+    numbers = []
+    for text in column_texts(page, column):
+        first_word = text.split()[0]
+        numbers.append(float(first_word.rstrip("†‡")))
+    return numbers
+
+
+def click_head(page, column):
+    """Click the head of a column of scores, which sorts the table by it."""
+    find_all(page, "#summary thead th button")[column].click()
+
+
+def head_orders(page):
+    """Return how the table is sorted by each of the first three columns, by `aria-sort`."""
+    heads = find_all(page, "#summary thead th")
+    return [head.get_attribute("aria-sort") for head in heads[:3]]
+
+
+def are_curves_shown(page, system):
+    """Return whether the curves of a system are visible: all three of them, or none.
+
+    Args:
+        page: The page.
+        system: The number of the system, from 0.
+    """
+    curves = find_all(page, f'#curves svg [id*="-of-{system}."]')
+    assert len(curves) == 3
+    (is_shown,) = {curve.is_displayed() for curve in curves}
+    return is_shown
+
+
+def systems_with_curves(page):
+    """Return the names of the systems whose curves are visible."""
+    return [name for number, name in enumerate(SYSTEMS) if are_curves_shown(page, number)]
+
+
+def test_the_baseline_stands_first_until_the_table_is_sorted(page):
+    first_cell = column_texts(page, 0)[0]
+
+    assert first_cell == "Baseline: tiny"
+
+
+def test_the_first_click_on_a_head_sorts_the_highest_score_first(page):
+    systems_before = column_texts(page, 0)
+
+    click_head(page, 1)  # BLEU
+
+    bleu = column_numbers(page, 1)
+    assert bleu == sorted(bleu, reverse=True)
+    assert column_texts(page, 0) != systems_before
+    assert head_orders(page) == [None, "descending", None]
+
+
+def test_the_second_click_on_a_head_sorts_the_lowest_score_first(page):
+    click_head(page, 1)
+    highest_first = column_numbers(page, 1)
+
+    click_head(page, 1)
+
+    assert column_numbers(page, 1) == highest_first[::-1]
+    assert head_orders(page)[1] == "ascending"
+
+
+@pytest.mark.parametrize(
+    ("clicks", "is_highest_first"),
+    [pytest.param(1, True, id="highest first"), pytest.param(2, False, id="lowest first")],
+)
+def test_the_baseline_comes_last_when_sorted_by_difference(page, clicks, is_highest_first):
+    """The column has differences from the baseline, which itself has a dash there."""
+    for _ in range(clicks):
+        click_head(page, 3)
+
+    *differences, baseline = column_texts(page, 3)
+    values = [float(text.split()[0].rstrip("†‡")) for text in differences]
+    assert baseline == "–"
+    assert values == sorted(values, reverse=is_highest_first)
+
+
+def test_a_click_on_the_head_of_systems_sorts_by_name(page):
+    systems_before = column_texts(page, 0)
+
+    click_head(page, 0)
+
+    assert column_texts(page, 0) == sorted(systems_before)
+
+
+def test_sorted_rows_stay_below_the_name_of_their_test_set(page):
+    click_head(page, 0)
+
+    test_set_rows = find_all(page, "#summary > .wide tr.group")
+    assert len(test_set_rows) == 2
+    assert "set first" in test_set_rows[0].text
+    assert "set first" not in test_set_rows[1].text
+
+
+def test_charts_show_the_curves_of_the_first_six_systems(page):
+    assert systems_with_curves(page) == ["tiny", "small", "c", "d", "e", "f"]
+
+
+def test_a_box_of_the_legend_hides_or_shows_the_curves_of_its_system(page):
+    boxes = find_all(page, ".legend input")
+    assert len(boxes) == len(SYSTEMS)
+
+    boxes[0].click()
+    boxes[7].click()
+
+    assert systems_with_curves(page) == ["small", "c", "d", "e", "f", "h"]
+    assert not boxes[0].is_selected()
+    assert boxes[7].is_selected()
+
+
+def test_buttons_of_the_legend_show_the_curves_of_all_systems_or_of_none(page):
+    (legend,) = find_all(page, ".legend")
+    all_button, none_button = legend.find_elements("css selector", "button")
+
+    all_button.click()
+    assert systems_with_curves(page) == list(SYSTEMS)
+
+    none_button.click()
+    assert systems_with_curves(page) == []
+
+
+def test_all_curves_are_printed(page):
+    with emulated_media(page, "print"):
+        assert systems_with_curves(page) == list(SYSTEMS)
+
+
+def test_sentences_are_printed_but_no_buttons_and_nothing_that_is_folded(page):
+    with emulated_media(page, "print"):
+        for element in find_all(page, ".legend button, details:not([open]), #attention, nav"):
+            assert not element.is_displayed()
+        assert find_all(page, "#sentences article")[0].is_displayed()
+
+
+def test_a_printed_training_time_stands_in_one_line(page):
+    with emulated_media(page, "print"):
+        for cell in find_all(page, "#summary > .wide tr:not(.group) td:last-child"):
+            assert page.script(COUNT_LINES, cell) == 1
+
+
+def test_a_printed_table_is_not_wider_than_the_paper(page):
+    a4_width_between_margins = 703
+
+    with emulated_media(page, "print"):
+        page.resize(a4_width_between_margins)
+
+        assert page.script(SCROLLING_BOXES) == []
+
+
+def test_a_page_has_dark_text_on_white_ground_by_default(page):
+    colors = page.script(COLORS)
+
+    assert colors["page"] == "rgb(255, 255, 255)"
+    assert colors["table text"] == "rgb(22, 24, 29)"
+    assert colors["first curve"] == "rgb(0, 114, 178)"
+
+
+def test_a_page_has_light_text_on_dark_ground_for_readers_who_prefer_that(page):
+    with emulated_media(page, prefers_color_scheme="dark"):
+        colors = page.script(COLORS)
+
+    assert colors["page"] == colors["navigation"] == "rgb(21, 24, 29)"
+    assert colors["table text"] == colors["chart text"] == "rgb(232, 234, 237)"
+    assert colors["first curve"] == "rgb(86, 180, 240)"
+
+
+def test_a_page_is_printed_in_light_colors_for_readers_who_prefer_dark_ones(page):
+    light_colors = page.script(COLORS)
+
+    with emulated_media(page, "print", prefers_color_scheme="dark"):
+        assert page.script(COLORS) == light_colors
+
+
+def test_a_page_without_scripts_shows_all_curves_and_no_controls(page, page_file):
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page.open(file.as_uri())
-        css = page.driver.find_elements
-        assert css("css selector", "th button") == css("css selector", ".legend button") == []
-        assert {True} == set.union(*(shown(page, number) for number in range(8)))
-        assert not any(box.is_displayed() for box in css("css selector", ".legend input"))
+        page.open(page_file.as_uri())
+
+        assert find_all(page, "th button") == []
+        assert find_all(page, ".legend button") == []
+        assert not any(box.is_displayed() for box in find_all(page, ".legend input"))
+        assert systems_with_curves(page) == list(SYSTEMS)
     finally:
         page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_does_not_scroll_sideways(page, width, tmp_path):
+def open_all_details(page):
+    """Unfold everything on a page."""
+    page.script("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+
+
+for_window_widths = pytest.mark.parametrize(
+    "width", [pytest.param(1280, id="desktop"), pytest.param(390, id="phone")]
+)
+
+
+@for_window_widths
+def test_a_page_does_not_scroll_sideways(page, width):
     page.resize(width)
-    page.script("document.querySelectorAll('details').forEach(one => one.open = true)")
+    open_all_details(page)
+
     assert page.script("return document.documentElement.scrollWidth <= innerWidth")
-    assert page.script(_WIDER) == []
-    page.driver.save_screenshot(str(tmp_path / f"page-{width}.png"))
-    assert (tmp_path / f"page-{width}.png").stat().st_size > 10_000
-    # text of charts is still read on a phone: eight pixels and more
+    assert page.script(SCROLLING_BOXES) == []
+
+
+@for_window_widths
+def test_a_page_can_be_drawn(page, width, tmp_path):
+    page.resize(width)
+    open_all_details(page)
+
+    picture = tmp_path / "page.png"
+    page.driver.save_screenshot(str(picture))
+
+    blank_page_bytes = 10_000  # a picture of an empty window is smaller
+    assert picture.stat().st_size > blank_page_bytes
+
+
+@for_window_widths
+def test_text_of_charts_is_larger_than_eight_pixels(page, width):
+    """A chart is scaled to the window, and its text with it."""
+    page.resize(width)
+    open_all_details(page)
+
     sizes = page.script("""
-        return [...document.querySelectorAll('svg text')].filter((one) => one.checkVisibility())
-            .map((one) => [one.getScreenCTM(), parseFloat(getComputedStyle(one).fontSize)])
-            .map(([matrix, size]) => size * Math.hypot(matrix.a, matrix.b))""")
+        return [...document.querySelectorAll("svg text")]
+          .filter((text) => text.checkVisibility())
+          .map((text) => {
+            const scale = text.getScreenCTM();
+            const size = parseFloat(getComputedStyle(text).fontSize);
+            return size * Math.hypot(scale.a, scale.b);
+          });""")
+
     assert min(sizes) > 8
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_intervals_stand_in_a_line(page, width):
+@for_window_widths
+def test_a_score_and_its_interval_stand_in_one_line(page, width):
     page.resize(width)
-    cells = page.driver.find_elements("css selector", "#summary > .wide td.number span")
-    assert len(cells) == 4 * len(SYSTEMS)  # of BLEU and chrF2 on two test sets
-    assert {page.script(_LINES, cell) for cell in cells} == {1}
-    # the caption's ground hides the shadow, which is beside the table alone
-    ground = "return getComputedStyle(document.querySelector('#summary caption')).backgroundColor"
-    assert page.script(ground) == "rgb(255, 255, 255)"
+
+    cells = find_all(page, "#summary > .wide td.number span")
+
+    metrics = 2  # BLEU and chrF2
+    test_sets = 2
+    assert len(cells) == metrics * test_sets * len(SYSTEMS)
+    for cell in cells:
+        assert page.script(COUNT_LINES, cell) == 1
 
 
-def test_on_a_phone_a_number_stands_after_its_head(page):
+@for_window_widths
+def test_the_caption_of_scores_covers_the_shadow_that_marks_a_scrolling_table(page, width):
+    page.resize(width)
+
+    color = page.script(
+        "return getComputedStyle(document.querySelector('#summary caption')).backgroundColor"
+    )
+
+    assert color == "rgb(255, 255, 255)"
+
+
+def test_on_a_phone_a_number_stands_after_the_name_of_its_column(page):
     page.resize(390)
-    head = """const cell = document.querySelector("#summary tr:not(.group) td:nth-child(2)");
-    return getComputedStyle(cell, "::before").content"""
-    assert page.script(head) == '"BLEU "'
-    empty = page.driver.find_elements("css selector", "#summary td")
-    assert "–" not in {cell.text for cell in empty if cell.is_displayed()}
+
+    name = page.script("""
+        const cell = document.querySelector("#summary tr:not(.group) td:nth-child(2)");
+        return getComputedStyle(cell, "::before").content""")
+
+    assert name == '"BLEU "'
 
 
-def test_a_link_leads_to_its_section(page):
-    page.driver.find_element("css selector", 'nav a[href="#cost"]').click()
+def test_on_a_phone_cells_without_a_number_are_hidden(page):
+    page.resize(390)
+
+    shown_texts = {cell.text for cell in find_all(page, "#summary td") if cell.is_displayed()}
+
+    assert "–" not in shown_texts
+
+
+def test_a_link_of_the_navigation_scrolls_to_its_section(page):
+    (link,) = find_all(page, 'nav a[href="#cost"]')
+
+    link.click()
+
+    # The navigation, 52 pixels high, stays at the top and must not cover the section.
     page.wait("Math.abs(document.querySelector('#cost').getBoundingClientRect().top - 52) < 30")
-    assert page.driver.find_element("css selector", "nav").is_displayed()
+    assert find_all(page, "nav")[0].is_displayed()

@@ -6,6 +6,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 
+import pandas as pd
 import pytest
 
 import bleuprint
@@ -19,6 +20,7 @@ IMAGES = ROOT / "docs" / "images"
 
 @pytest.fixture(scope="module")
 def pictures():
+    """The module docs/pictures.py, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -26,15 +28,22 @@ def pictures():
     return module
 
 
-def test_the_committed_drawings_are_of_todays_stages_and_results(pictures):
-    again = "run: python docs/pictures.py"
-    assert (IMAGES / "graph.svg").read_text("utf-8") == pictures.graph_svg(), again
-    drawn = pictures.table_svg(bleuprint.results(ROOT))
-    assert (IMAGES / "table.svg").read_text("utf-8") == drawn, again
+def test_the_committed_picture_of_the_pipeline_is_that_of_todays_stages(pictures):
+    committed = (IMAGES / "graph.svg").read_text("utf-8")
+
+    assert committed == pictures.graph_svg(), "run: python docs/pictures.py"
 
 
-def test_arrows_are_those_that_no_others_imply(pictures, tmp_path):
-    # by hand: c reads b's folder and a's, and a setting that d wrote; a to c is implied
+def test_the_committed_picture_of_scores_is_that_of_todays_results(pictures):
+    committed = (IMAGES / "table.svg").read_text("utf-8")
+
+    todays_picture = pictures.table_svg(bleuprint.results(ROOT))
+
+    assert committed == todays_picture, "run: python docs/pictures.py"
+
+
+def test_arrows_lead_from_each_stage_to_those_that_need_its_output(pictures, tmp_path):
+    """An arrow that others imply is left out: here from a to c, since a leads to b and b to c."""
     graph = """\
 stages:
   a:
@@ -46,41 +55,91 @@ stages:
   e: {cmd: x, deps: [data], outs: [e]}
 """
     (tmp_path / "dvc.yaml").write_text(graph)
-    expected = {("a", "b"), ("b", "c"), ("d", "c"), ("b", "e")}
-    assert pictures.edges(load_entries(tmp_path)) == expected
+
+    arrows = pictures.edges(load_entries(tmp_path))
+
+    assert arrows == {
+        ("a", "b"),  # b reads a file in the folder of a.
+        ("b", "c"),  # c reads a part of the folder of b.
+        ("d", "c"),  # c reads a setting that d writes.
+        ("b", "e"),  # e reads data/, which contains the folder of b.
+    }
 
 
-def test_the_table_shows_the_scores_and_intervals_to_scale():
-    root = ET.fromstring((IMAGES / "table.svg").read_text("utf-8"))
-    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    metrics = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))["metrics"]
-    records = [each for each in metrics if (each["metric"], each["group"]) == ("bleu", "")]
-    assert records
-    for record in records:
-        assert f"{record['value']:.1f}" in texts
-        if record["difference"]:
-            assert f"{record['difference']:+.1f}‡" in texts
-    lines = [re.fullmatch(r"M([\d.]+) [\d.]+H([\d.]+)", path.get("d", "")) for path in root.iter()]
-    marks = [float(m[2]) - float(m[1]) for m in lines if m and float(m[2]) - float(m[1]) < 170]
-    # 170 pixels are from a multiple of five below all intervals of a corpus to one above
-    widths = []
-    for corpus in {record["corpus"] for record in records}:
-        ends = [(r["ci_low"], r["ci_high"]) for r in records if r["corpus"] == corpus]
-        span = 5 * (math.ceil(max(ends[0][1], ends[1][1]) / 5) - min(ends[0][0], ends[1][0]) // 5)
-        widths += [(high - low) * 170 / span for low, high in ends]
-    assert sorted(marks) == pytest.approx(sorted(widths), abs=0.11)
+@pytest.fixture(scope="module")
+def bleu_rows():
+    """The BLEU scores of whole test sets in the committed results, as a table."""
+    content = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))
+    rows = pd.DataFrame(content["metrics"])
+    bleu_rows = rows[(rows.metric == "bleu") & (rows.group == "")]
+    assert len(bleu_rows)
+    return bleu_rows
+
+
+@pytest.fixture(scope="module")
+def score_picture():
+    """The committed picture of scores, as an XML tree."""
+    return ET.fromstring((IMAGES / "table.svg").read_text("utf-8"))
+
+
+def test_the_picture_shows_scores_and_significant_differences(score_picture, bleu_rows):
+    """Each difference from the baseline is significant, which ‡ says."""
+    texts = [text.text for text in score_picture.iter("{http://www.w3.org/2000/svg}text")]
+
+    for row in bleu_rows.itertuples():
+        assert f"{row.value:.1f}" in texts
+        has_difference = row.difference is not None and not math.isnan(row.difference)
+        if has_difference:
+            assert f"{row.difference:+.1f}‡" in texts
+
+
+def horizontal_lines(svg, shorter_than):
+    """Return the lengths of the horizontal lines in a picture, in pixels."""
+    lengths = []
+    for element in svg.iter():
+        line = re.fullmatch(r"M([\d.]+) [\d.]+H([\d.]+)", element.get("d", ""))
+        if line is None:
+            continue
+        length = float(line[2]) - float(line[1])
+        if length < shorter_than:
+            lengths.append(length)
+    return lengths
+
+
+def test_the_picture_draws_confidence_intervals_to_scale(score_picture, bleu_rows):
+    """The scale of a corpus goes from a multiple of 5 BLEU below its intervals to one above."""
+    scale_pixels = 170
+
+    expected_lengths = []
+    for _, rows in bleu_rows.groupby("corpus"):
+        scale_start = 5 * math.floor(rows.ci_low.min() / 5)
+        scale_end = 5 * math.ceil(rows.ci_high.max() / 5)
+        pixels_per_point = scale_pixels / (scale_end - scale_start)
+        expected_lengths.extend((rows.ci_high - rows.ci_low) * pixels_per_point)
+
+    drawn_lengths = horizontal_lines(score_picture, shorter_than=scale_pixels)
+    assert sorted(drawn_lengths) == pytest.approx(sorted(expected_lengths), abs=0.11)
 
 
 @pytest.mark.parametrize("name", ["graph.svg", "table.svg"])
-def test_drawings_follow_the_theme_and_request_nothing(name):
-    text = (IMAGES / name).read_text("utf-8")
-    assert "@media (prefers-color-scheme: dark)" in text
-    assert not re.findall(r"(?:href|src|url)\W+https?:", text) and "<script" not in text
+def test_a_picture_has_dark_colors_for_readers_who_prefer_them(name):
+    picture = (IMAGES / name).read_text("utf-8")
+
+    assert "@media (prefers-color-scheme: dark)" in picture
 
 
-def test_pictures_are_small():
-    """Every clone has all their versions."""
+@pytest.mark.parametrize("name", ["graph.svg", "table.svg"])
+def test_a_picture_contains_no_script_and_requests_nothing(name):
+    picture = (IMAGES / name).read_text("utf-8")
+
+    assert not re.findall(r"(?:href|src|url)\W+https?:", picture)
+    assert "<script" not in picture
+
+
+def test_a_picture_has_less_than_150_kilobytes():
+    """Every clone downloads all versions of all pictures."""
     images = list(IMAGES.iterdir())
     assert images
+
     for path in images:
         assert path.stat().st_size < 150_000, path

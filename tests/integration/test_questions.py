@@ -1,7 +1,7 @@
 """Commands that ask change no file of the project, neither its content nor its time.
 
-Left out are the caches of the tools, which Git ignores: work/, .snakemake/, .dvc/tmp/, compiled
-Python, and Git's own index.
+Not compared are the caches of the tools, which Git ignores: work/, .snakemake/, .dvc/tmp/, compiled
+Python, and Git's index.
 """
 
 import shutil
@@ -13,9 +13,8 @@ import pytest
 import micro
 from bleuprint.runtime.files import sha256_of
 
-CACHES = (".git", "work", ".snakemake", "tmp", "__pycache__")
+CACHES = {".git", "work", ".snakemake", "tmp", "__pycache__"}
 PAGE = "reports/index.html"
-EDIT = "lr: 0.015", "lr: 0.011"
 QUESTIONS = [
     ("bleuprint", "plan"),
     ("bleuprint", "check"),
@@ -30,17 +29,23 @@ QUESTIONS = [
 ]
 
 
-def files(project):
-    """The SHA-256 and the modification time of each file that is in no cache."""
-    return {
-        str(path.relative_to(project.root)): (sha256_of(path), path.stat().st_mtime_ns)
-        for path in project.root.rglob("*")
-        if path.is_file() and not {*path.relative_to(project.root).parts} & {*CACHES}
-    }
+def read_files(project):
+    """Return the SHA-256 and the modification time of each file of a project, except caches."""
+    files = {}
+    for path in project.root.rglob("*"):
+        relative_path = path.relative_to(project.root)
+        if path.is_file() and not CACHES.intersection(relative_path.parts):
+            files[str(relative_path)] = (sha256_of(path), path.stat().st_mtime_ns)
+    return files
+
+
+def git_status(project):
+    """Return what Git says about changed and new files: nothing in a fresh clone."""
+    return project.run("git", "status", "--porcelain")
 
 
 def clone_with_results(by_dvc, root):
-    """A clone after `dvc pull`, here from a copy of the first project's cache."""
+    """Clone a project to a folder and run `dvc pull`, here from a copy of the project's cache."""
     by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(root))
     clone = micro.Project(root)
     shutil.copytree(by_dvc.root / "inputs", root / "inputs", dirs_exist_ok=True)
@@ -49,64 +54,92 @@ def clone_with_results(by_dvc, root):
     return clone
 
 
-def stop_in_a_training(project, how):
-    """Edit a setting, and kill `make reproduce` while it trains."""
-    project.edit("params.yaml", *EDIT)
+def edit_learning_rate(project):
+    """Change the learning rate of the system wide in params.yaml."""
+    project.edit("params.yaml", "lr: 0.015", "lr: 0.011")
+
+
+def kill_during_a_training(project):
+    """Start `bleuprint reproduce`, and kill it when a new training has begun."""
+    trainings_before = set(project.root.glob("work/trainings/*"))
     process = project.start("bleuprint", "reproduce")
-    before = {path.name for path in project.root.glob("work/trainings/*")}
-    while {path.name for path in project.root.glob("work/trainings/*")} == before:
+    while set(project.root.glob("work/trainings/*")) == trainings_before:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.02)
-    micro.kill(process, how)
+    micro.kill(process, signal.SIGKILL)
     process.communicate(timeout=60)
 
 
 @pytest.fixture(params=["a clone with results", "an edit of params.yaml", "a run that was killed"])
 def project(request, by_dvc, tmp_path):
+    """A project in a state in which users ask."""
     project = clone_with_results(by_dvc, tmp_path / "clone")
     assert project.changed() == set()
     if request.param == "an edit of params.yaml":
-        project.edit("params.yaml", *EDIT)
+        edit_learning_rate(project)
     elif request.param == "a run that was killed":
-        stop_in_a_training(project, signal.SIGKILL)
+        edit_learning_rate(project)
+        kill_during_a_training(project)
     return project
 
 
-def test_questions_change_nothing(project):
-    before, status = files(project), project.run("git", "status", "--porcelain")
-    assert "reports/resolved.json" in before and PAGE not in before
+def test_commands_that_ask_change_no_file(project):
+    """All commands run in one project, since it takes long to make."""
+    files_before = read_files(project)
+    status_before = git_status(project)
+    assert "reports/resolved.json" in files_before
+    assert PAGE not in files_before
+
     for question in QUESTIONS:
         project.run(*question, status=None)
-        now = files(project)
-        if question[1] == "table":  # its page, which Git ignores, is documented
-            now.pop(PAGE, None)
+
+        files = read_files(project)
+        if question == ("bleuprint", "table"):
+            # It writes the page, as its documentation says. Git ignores the page.
+            files.pop(PAGE, None)
             (project.root / PAGE).unlink(missing_ok=True)
-        assert now == before, question
-        assert project.run("git", "status", "--porcelain") == status, question
+        assert files == files_before, question
+        assert git_status(project) == status_before, question
 
 
-def test_a_pulled_clone_has_nothing_to_run_for_snakemake(by_dvc, tmp_path):
-    """By modification times, all jobs of a clone would run."""
+def test_snakemake_has_nothing_to_run_in_a_clone_with_results(by_dvc, tmp_path):
+    """By modification times alone, Snakemake would run all jobs of a clone."""
     clone = clone_with_results(by_dvc, tmp_path / "clone")
     assert clone.changed() == set()
+
     assert "Nothing to be done" in clone.snakemake("--dry-run")
     assert not (clone.root / PAGE).exists()
+
     assert "Nothing to be done" in clone.snakemake()
+    # Git ignores the page, so a clone lacks it until a command writes it.
     assert (clone.root / PAGE).exists()
-    assert clone.run("git", "status", "--porcelain") == ""
-    clone.edit("params.yaml", *EDIT)
-    planned = clone.run("bleuprint", "plan")
+    assert git_status(clone) == ""
+
+
+def test_snakemake_and_plan_name_the_stages_that_an_edit_changes(by_dvc, tmp_path):
+    clone = clone_with_results(by_dvc, tmp_path / "clone")
+    clone.snakemake()
+    edit_learning_rate(clone)
+
+    plan = clone.run("bleuprint", "plan")
     jobs = clone.snakemake("--dry-run")
-    for kind in ("resolve", "train@wide", "average@wide", "translate@wide", "score@wide", "report"):
-        assert f": {kind}" in jobs and kind in planned
-    assert "@tiny" not in jobs and ": binarize@" not in jobs
+
+    changed = ["resolve", "train@wide", "average@wide", "translate@wide", "score@wide", "report"]
+    for stage in changed:
+        assert stage in plan
+        assert f": {stage}" in jobs
+    assert "@tiny" not in jobs
+    assert ": binarize@" not in jobs
 
 
-def test_a_trial_by_dvc_changes_no_time_in_a_dry_run(reproduced):
-    """Outputs of other settings, with filtering statistics that Snakemake would have removed."""
+def test_a_dry_run_of_snakemake_after_a_trial_with_dvc_changes_no_file(reproduced):
+    """The trial leaves outputs of other settings, which a run of Snakemake would remove first."""
     reproduced.edit("params.yaml", "length: {min: 1, max: 100}", "length: {min: 1, max: 5}")
     reproduced.run("dvc", "repro", "filter@own")
     reproduced.edit("params.yaml", "length: {min: 1, max: 5}", "length: {min: 1, max: 100}")
-    before = files(reproduced)
-    assert ": filter@own" in reproduced.snakemake("--dry-run")
-    assert files(reproduced) == before
+    files_before = read_files(reproduced)
+
+    jobs = reproduced.snakemake("--dry-run")
+
+    assert ": filter@own" in jobs
+    assert read_files(reproduced) == files_before

@@ -2,12 +2,11 @@
 
 import signal
 
+import numpy as np
 import pytest
 from test_server import serving
 
 pytestmark = pytest.mark.slow
-
-MARKUP = '<img src="http://evil.example/x" onerror="document.title=1"> be'
 
 
 @pytest.fixture(scope="module")
@@ -22,102 +21,160 @@ def page(browser, server):
     browser.resize(1280)
     browser.open(server.url)
     yield browser
-    assert [said for said in browser.complaints() if "status of 4" not in said] == []
+    # The console mentions requests that the server refuses (4xx), as two tests make it do.
+    errors = [message for message in browser.complaints() if "status of 4" not in message]
+    assert errors == []
     assert all(address.startswith(f"{server.url}/") for address in browser.requests())
 
 
-def write(page, text):
-    page.script("arguments[0].value = arguments[1]", one(page, "textarea"), text)
-
-
-def one(page, selector):
+def find(page, selector):
+    """Return the first element of a page that a CSS selector selects."""
     return page.driver.find_element("css selector", selector)
 
 
-def texts(page, selector):
-    return [found.text for found in page.driver.find_elements("css selector", selector)]
+def find_texts(page, selector):
+    """Return the visible texts of the elements that a CSS selector selects."""
+    elements = page.driver.find_elements("css selector", selector)
+    return [element.text for element in elements]
 
 
-def go(page, text):
-    """Press the button to translate, and wait for the result."""
-    write(page, text)
-    one(page, "#go").click()
+def translate(page, text):
+    """Write a text into the page, press the button to translate, and wait for the result."""
+    page.script("arguments[0].value = arguments[1]", find(page, "textarea"), text)
+    find(page, "#go").click()
     page.wait("!isTranslating")
 
 
-def test_a_sentence_is_translated(page, server):
-    go(page, "be ba")
-    _, expected = server.translate(text="be ba", n_best=2, attention=True)
-    (line,) = expected["lines"]
-    assert texts(page, ".translation") == [line["translations"][0]["text"]]
-    rows = [row.split(" ", 2) for row in texts(page, ".list tbody tr")]
-    assert rows == [
-        [str(rank), f"{found['score']:.3f}", found["text"]]
-        for rank, found in enumerate(line["translations"], 1)
-    ]
-    (attention,) = line["attention"]
-    assert texts(page, ".map thead th") == attention["columns"]
-    assert texts(page, ".map tbody th") == attention["rows"]
-    heads = attention["weights"][0]
-    for chosen in (0, 3):
-        page.script("arguments[0].value = arguments[1]", one(page, "#head-0-0"), chosen)
-        page.script("arguments[0].dispatchEvent(new Event('change'))", one(page, "#head-0-0"))
-        kept = heads[chosen - 1 : chosen] if chosen else heads
-        for i, cells in enumerate(_by_row(texts(page, ".map td")[1:], len(attention["columns"]))):
-            means = [sum(head[i][j] for head in kept) / len(kept) for j in range(len(cells))]
-            assert list(map(float, cells)) == pytest.approx([100 * m for m in means], abs=0.51)
+def choose_head(page, head):
+    """Choose an attention head of the first map by its number; 0 chooses the mean of all heads."""
+    menu = find(page, "#head-0-0")
+    page.script("arguments[0].value = arguments[1]", menu, head)
+    page.script("arguments[0].dispatchEvent(new Event('change'))", menu)
 
 
-def _by_row(cells, width):
-    return [cells[at : at + width] for at in range(0, len(cells), width)]
+def expected_line(server, sentence):
+    """Return what the server answers, in JSON, for one sentence: translations and attention."""
+    _, answer = server.translate(text=sentence, n_best=2, attention=True)
+    (line,) = answer["lines"]
+    return line
 
 
-def test_lines_come_one_by_one_and_text_is_no_markup(page):
+def test_the_page_shows_the_translation_of_the_server(page, server):
+    translate(page, "be ba")
+
+    best = expected_line(server, "be ba")["translations"][0]
+    assert find_texts(page, ".translation") == [best["text"]]
+
+
+def test_the_page_lists_the_best_translations_by_rank_with_scores(page, server):
+    translate(page, "be ba")
+
+    expected_rows = []
+    translations = expected_line(server, "be ba")["translations"]
+    for rank, translation in enumerate(translations, start=1):
+        expected_rows.append(f"{rank} {translation['score']:.3f} {translation['text']}")
+    assert find_texts(page, ".list tbody tr") == expected_rows
+
+
+def test_the_attention_map_has_the_tokens_of_both_sentences_at_its_margins(page, server):
+    translate(page, "be ba")
+
+    (attention,) = expected_line(server, "be ba")["attention"]
+    assert find_texts(page, ".map thead th") == attention["columns"]
+    assert find_texts(page, ".map tbody th") == attention["rows"]
+
+
+@pytest.mark.parametrize(
+    "head", [pytest.param(0, id="mean of heads"), pytest.param(3, id="head 3")]
+)
+def test_the_attention_map_shows_the_percentages_of_the_chosen_head(page, server, head):
+    translate(page, "be ba")
+
+    choose_head(page, head)
+
+    (attention,) = expected_line(server, "be ba")["attention"]
+    first_layer = np.array(attention["weights"][0])
+    weights = first_layer.mean(axis=0) if head == 0 else first_layer[head - 1]
+    # The first cell is the empty corner of the map.
+    shown_percentages = [float(text) for text in find_texts(page, ".map td")[1:]]
+    rounding = 0.51
+    assert shown_percentages == pytest.approx(100 * weights.flatten(), abs=rounding)
+
+
+def test_each_line_that_is_not_empty_has_a_heading_a_source_and_a_map(page):
+    translate(page, "be ba\n\nbe di")
+
+    assert find_texts(page, "h2") == ["Line 1", "Line 3"]
+    assert find_texts(page, ".source") == ["be ba", "be di"]
+    assert len(find_texts(page, ".map")) == 2
+
+
+def test_markup_in_a_sentence_is_shown_as_text(page):
     title = page.driver.title
-    go(page, f"be ba\n\n{MARKUP}")
-    assert texts(page, "h2") == ["Line 1", "Line 3"]
-    assert texts(page, ".source") == ["be ba", MARKUP]
-    assert page.driver.title == title
+    markup = '<img src="http://evil.example/x" onerror="document.title=1"> be'
+
+    translate(page, f"be ba\n\n{markup}")
+
+    assert find_texts(page, ".source") == ["be ba", markup]
     assert page.driver.find_elements("css selector", "img") == []
-    assert len(texts(page, ".map")) == 2  # none of the empty line
+    assert page.driver.title == title
 
 
-def test_unknown_words_are_named(page):
-    assert "Trained on" in texts(page, "header .hint")[0]
-    go(page, "be zzz ba, Zzz\nbe")
-    assert texts(page, ".source") == ["be zzz ba, Zzz", "be"]
-    assert "Not in the training text: zzz, Zzz." in texts(page, ".hint")
+def test_a_hint_says_on_what_the_system_was_trained(page):
+    assert "Trained on" in find_texts(page, "header .hint")[0]
 
 
-def test_text_that_was_probably_lost_is_named(page):
-    go(page, "ga " * 300)
-    warning = texts(page, ".warning")[0]
+def test_a_hint_names_the_words_that_the_training_text_lacks(page):
+    translate(page, "be zzz ba, Zzz\nbe")
+
+    assert find_texts(page, ".source") == ["be zzz ba, Zzz", "be"]
+    assert "Not in the training text: zzz, Zzz." in find_texts(page, ".hint")
+
+
+def test_a_warning_says_that_a_long_sentence_was_split(page):
+    translate(page, "ga " * 300)
+
+    warning = find_texts(page, ".warning")[0]
     assert "tokens too long for the model: split into pieces." in warning
 
 
-def test_the_keyboard_is_enough(page):
+def test_control_and_enter_translate(page):
+    """The text field has the focus when the page opens; Enter alone begins a line."""
     from selenium.webdriver.common.keys import Keys
 
-    box = page.driver.switch_to.active_element
-    assert box.get_attribute("id") == "text"
-    box.send_keys("be", Keys.ENTER, "ba")
-    box.send_keys(Keys.CONTROL, Keys.ENTER)
+    text_field = page.driver.switch_to.active_element
+    assert text_field.get_attribute("id") == "text"
+
+    text_field.send_keys("be", Keys.ENTER, "ba")
+    text_field.send_keys(Keys.CONTROL, Keys.ENTER)
+
     page.wait("document.querySelectorAll('.translation').length === 2")
-    assert "Translated in" in one(page, "[role=status]").text
-    order = []
+    assert "Translated in" in find(page, "[role=status]").text
+
+
+def test_tab_moves_the_focus_through_the_controls_to_the_button(page):
+    from selenium.webdriver.common.keys import Keys
+
+    ids = []
     for _ in range(3):
         page.driver.switch_to.active_element.send_keys(Keys.TAB)
-        order.append(page.driver.switch_to.active_element.get_attribute("id"))
-    assert order == ["best", "attention", "go"]
+        ids.append(page.driver.switch_to.active_element.get_attribute("id"))
+
+    assert ids == ["best", "attention", "go"]
 
 
-def test_controls_have_names(page):
-    go(page, "be ba")
-    names = page.script(
-        """return [...document.querySelectorAll("input, select, textarea, button, [tabindex]")].map(
-        (each) => each.labels?.[0]?.textContent || each.textContent && each.id == "go"
-          && each.textContent || each.getAttribute("aria-label"))"""
-    )
+def test_controls_have_names_for_screen_readers(page):
+    translate(page, "be ba")
+
+    names = page.script("""
+        const nameOf = (control) => {
+          if (control.labels?.[0]) return control.labels[0].textContent;
+          if (control.id === "go") return control.textContent;
+          return control.getAttribute("aria-label");
+        };
+        const controls = "input, select, textarea, button, [tabindex]";
+        return [...document.querySelectorAll(controls)].map(nameOf);""")
+
     assert names == [
         "Text to translate, one sentence per line",
         "Translations per line",
@@ -129,36 +186,67 @@ def test_controls_have_names(page):
     ]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_window(page, width):
+@pytest.mark.parametrize(
+    ("width", "does_map_scroll"),
+    [pytest.param(390, True, id="phone"), pytest.param(1280, False, id="desktop")],
+)
+def test_a_map_wider_than_the_window_scrolls_in_its_own_box(page, width, does_map_scroll):
     page.resize(width)
-    go(page, "be ba di gu fi lo " * 2 + "\n" + "b" * 300)
-    assert page.script("return document.documentElement.scrollWidth") <= width
-    box = page.script(
-        "const box = document.querySelector('.wide'); return [box.scrollWidth, box.clientWidth]"
-    )
-    assert box[1] <= width and (box[0] > box[1]) == (width == 390)
+    long_word = "b" * 300
+
+    translate(page, f"{'be ba di gu fi lo ' * 2}\n{long_word}")
+
+    map_width, box_width = page.script("""
+        const box = document.querySelector(".wide");
+        return [box.scrollWidth, box.clientWidth];""")
+    page_width = page.script("return document.documentElement.scrollWidth")
+    assert page_width <= width
+    assert box_width <= width
+    assert (map_width > box_width) == does_map_scroll
 
 
-def test_what_is_wrong_is_said_in_words(page):
-    go(page, " \n ")
-    assert one(page, "[role=alert]").text == "There is nothing to translate: write something first."
-    go(page, "be " * 30_000)
-    said = "The request was refused (413): the body has more than 65,536 bytes."
-    assert one(page, "[role=alert]").text == said
-    assert texts(page, "section section, .translation") == []
-    go(page, "be")
-    assert not one(page, "[role=alert]").is_displayed()
-    assert len(texts(page, ".translation")) == 1
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            " \n ",
+            "There is nothing to translate: write something first.",
+            id="only spaces",
+        ),
+        pytest.param(
+            "be " * 30_000,
+            "The request was refused (413): the body has more than 65,536 bytes.",
+            id="too long",
+        ),
+    ],
+)
+def test_a_text_that_cannot_be_translated_gets_a_message_instead(page, text, message):
+    translate(page, text)
+
+    assert find(page, "[role=alert]").text == message
+    assert find_texts(page, "section section, .translation") == []
 
 
-def test_a_server_that_is_gone(browser, toy):
+def test_the_next_translation_removes_the_message(page):
+    translate(page, " \n ")
+    translate(page, "be " * 30_000)
+
+    translate(page, "be")
+
+    assert not find(page, "[role=alert]").is_displayed()
+    assert len(find_texts(page, ".translation")) == 1
+
+
+def test_a_message_asks_whether_a_server_that_does_not_answer_is_running(browser, toy):
     with serving(toy) as server:
         browser.open(server.url)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(timeout=60)
-        go(browser, "be")
-        said = "No answer from the server. Is bleuprint serve still running?"
-        assert one(browser, "[role=alert]").text == said
+
+        translate(browser, "be")
+
+        message = find(browser, "[role=alert]").text
+        assert message == "No answer from the server. Is bleuprint serve still running?"
     assert all("ERR_CONNECTION_REFUSED" in complaint for complaint in browser.complaints())
-    assert {address.rpartition("/")[0] for address in browser.requests()} >= {server.url}
+    hosts = {address.rpartition("/")[0] for address in browser.requests()}
+    assert server.url in hosts
