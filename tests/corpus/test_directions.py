@@ -473,7 +473,7 @@ def test_a_zero_shot_direction_cannot_be_inspected(root, tmp_path):
 
 def test_inspections_of_all_directions_count_what_the_stages_count(root, tmp_path, stats_by_stage):
     settings = load_resolved_settings(root)
-    sample_of_all = Sample(1000, 1)
+    sample_of_all = Sample(pairs=1000, seed=1)
     source = Downloads(None, tmp_path / "store", None)
 
     sums = {"clean": SetCounts(), "dedup": SetCounts(), "filter": SetCounts()}

@@ -45,7 +45,7 @@ def inspect(settings, tmp_path, pairs, seed=1):
         seed: The sampling seed.
     """
     source = Downloads(None, tmp_path / "store", None)
-    sample = Sample(pairs, seed)
+    sample = Sample(pairs=pairs, seed=seed)
     return inspect_corpus("own", settings, sample, source, tmp_path / "work" / "x", 1)
 
 

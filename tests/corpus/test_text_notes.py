@@ -166,7 +166,7 @@ def test_inspect_writes_notes_on_all_lines_of_a_text_of_which_it_draws_some(proj
     write_input(project, "a.de", GERMAN_SUBWORDS)
     write_input(project, "news.de", GERMAN_SUBWORDS)
     source = Downloads(None, project / "store", None)
-    sample = Sample(20, 1)  # 20 pairs, by seed 1.
+    sample = Sample(pairs=20, seed=1)  # 20 pairs, by seed 1.
 
     inspection = inspect_corpus("own", load_settings(), sample, source, project / "work", 1)
 

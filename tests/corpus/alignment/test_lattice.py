@@ -66,6 +66,7 @@ def length_scorer(source_lengths, target_lengths, ratio=1.0):
 @given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS, ratio=LENGTH_RATIOS)
 @settings(max_examples=50)
 def test_the_best_path_has_the_highest_score_of_all_paths(source_lengths, target_lengths, ratio):
+    """A path is a sequence of beads, which are groups of sentences that translate each other."""
     scorer = length_scorer(source_lengths, target_lengths, ratio)
     all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
 
@@ -116,6 +117,7 @@ def scorer_with_lost_sentence():
 
 
 def test_the_best_path_is_the_same_in_a_narrow_band_that_contains_it(scorer_with_lost_sentence):
+    """A band limits the search to cells near the diagonal of all pairs of sentences."""
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
@@ -124,6 +126,7 @@ def test_the_best_path_is_the_same_in_a_narrow_band_that_contains_it(scorer_with
 
 
 def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_with_lost_sentence):
+    """A band limits the search to cells near the diagonal of all pairs of sentences."""
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
@@ -139,6 +142,7 @@ def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_w
 def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
     scorer_with_lost_sentence,
 ):
+    """`forward_backward` returns a narrower band, in which a second search is faster."""
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
@@ -151,6 +155,7 @@ def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
 
 
 def test_a_probable_path_along_the_edge_of_a_band_is_reported():
+    """The right path may then lie outside of the band, so that the band must be widened."""
     equal_lengths = [30] * 60
     scorer = length_scorer(equal_lengths, equal_lengths)
     # The diagonal, which is the most probable path, is the first column of each row.

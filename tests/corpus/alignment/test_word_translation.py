@@ -73,6 +73,7 @@ def assert_equals_nltk(ratios, linked, conditions, words, pairs):
 
 
 def test_probabilities_of_target_words_equal_those_of_nltk(translations):
+    """NLTK implements IBM Model 1, too."""
     source_vocabulary, target_vocabulary = translations.vocabularies
 
     assert_equals_nltk(
@@ -85,6 +86,7 @@ def test_probabilities_of_target_words_equal_those_of_nltk(translations):
 
 
 def test_probabilities_of_source_words_equal_those_of_nltk(translations):
+    """NLTK implements IBM Model 1, too."""
     source_vocabulary, target_vocabulary = translations.vocabularies
 
     assert_equals_nltk(
@@ -128,6 +130,7 @@ def generated_pairs(count=400):
 
 @pytest.mark.parametrize("length", range(3, 13))
 def test_translations_score_above_1_and_unrelated_sentences_below_0(length):
+    """Each sentence is compared with its own translation, and with the next sentence's."""
     pairs = generated_pairs()
     translations = learn_word_translations(pairs)
     pairs_of_length = [pair for pair in pairs if len(pair[0]) == length]
@@ -156,6 +159,7 @@ def test_a_pair_has_the_same_score_if_both_sides_are_swapped():
 
 
 def test_letter_case_does_not_change_the_score():
+    """The text has the words w0, w1 and so on, whose translations are v0, v1 and so on."""
     translations = learn_word_translations(generated_pairs())
 
     score = translations.score(["w1", "w2"], ["v1", "v2"])
@@ -164,6 +168,7 @@ def test_letter_case_does_not_change_the_score():
 
 
 def test_a_word_that_occurs_once_scores_like_an_unknown_word():
+    """Translations that are learned from one pair are too uncertain."""
     rare_pair = (["Once"], ["Einmal"])
     translations = learn_word_translations([*generated_pairs(), rare_pair])
 

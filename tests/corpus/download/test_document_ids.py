@@ -109,6 +109,7 @@ def test_a_test_set_with_sentences_of_no_document_is_reported(tmp_path, monkeypa
 
 
 def test_files_of_ids_are_no_sets(raw):
+    """Files such as test.single.documents are in the folder, too: the document of each line."""
     assert TextFolder(raw, "en", "de").set_names() == [
         "train",
         "valid",

@@ -128,6 +128,7 @@ def test_without_pairs_seed_the_first_pairs_of_a_text_are_taken(tmp_path, host, 
 
 
 def test_pairs_that_are_not_taken_count_as_dropped(tmp_path, host):
+    """Of 2,500 pairs, the setting `pairs` takes 1,200."""
     _, counts = download_numbers(tmp_path, host, 2500, pairs=1200)
 
     assert counts["pairs_in"] == 2500
@@ -286,9 +287,10 @@ def numbers_text(host):
 
 
 def test_only_the_training_text_is_sampled(tmp_path, host):
+    """Training and validation text have ten pairs each."""
     text = numbers_text(host)
 
-    raw, sets = download(tmp_path, Files({"a": text}, {"a": text}, {}), Sample(4, 1))
+    raw, sets = download(tmp_path, Files({"a": text}, {"a": text}, {}), Sample(pairs=4, seed=1))
 
     assert raw.count("train") == 4
     assert raw.count("valid") == 10
@@ -297,11 +299,12 @@ def test_only_the_training_text_is_sampled(tmp_path, host):
 
 
 def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_path, host):
+    """Each pair of the text is a number from 0 to 9, on both sides."""
     text = numbers_text(host)
     counts = Counter()
     first_counts = Counter()
     for seed in range(200):
-        raw, _ = download(tmp_path, training_files(a=text), Sample(4, seed))
+        raw, _ = download(tmp_path, training_files(a=text), Sample(pairs=4, seed=seed))
         pairs = list(raw.pairs("train"))
         for source, target in pairs:
             assert source == target
@@ -317,17 +320,19 @@ def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_
 
 
 def test_a_sample_as_large_as_three_texts_contains_all_their_pairs(tmp_path, host):
+    """Each of the texts has ten pairs, the numbers from 0 to 9."""
     text = numbers_text(host)
 
-    raw, _ = download(tmp_path, training_files(a=text, b=text, c=text), Sample(30, 1))
+    raw, _ = download(tmp_path, training_files(a=text, b=text, c=text), Sample(pairs=30, seed=1))
 
     counts = Counter(int(source) for source, _ in raw.pairs("train"))
     assert counts == dict.fromkeys(range(10), 3)
 
 
 def test_a_sample_is_drawn_from_all_training_texts_together(tmp_path, host):
+    """Each of the texts has ten pairs."""
     text = numbers_text(host)
 
-    raw, _ = download(tmp_path, training_files(a=text, b=text), Sample(15, 1))
+    raw, _ = download(tmp_path, training_files(a=text, b=text), Sample(pairs=15, seed=1))
 
     assert raw.count("train") == 15

@@ -68,6 +68,7 @@ def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, mo
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", CONTENT)
+    # The first response ends after half of the file.
     host.script["/x"] = [cut(HALF_SIZE)]
     file = File(url=first_url, mirrors=(second_url,), sha256=sha256_of(CONTENT))
 
@@ -81,6 +82,7 @@ def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monke
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", NEW_CONTENT)
+    # The first response ends after half of the file.
     host.script["/x"] = [cut(HALF_SIZE)]
 
     assert download(tmp_path, File(url=first_url, mirrors=(second_url,))) == NEW_CONTENT

@@ -58,6 +58,7 @@ def test_a_file_is_requested_without_compression(tmp_path, host, file):
 
 def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, file):
     host.script["/old"] = [status(302, Location=file.url), status(302, Location=file.url)]
+    # The first response ends after half of the file.
     host.script["/x"] = [cut(HALF_SIZE)]
 
     content = download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT)))
@@ -334,6 +335,7 @@ def test_only_a_file_with_a_sum_is_resumed(
     tmp_path, host, sha256, accepts_ranges, requested_range, sent_bytes
 ):
     url = host.put("/x", CONTENT, ranges=accepts_ranges, ETag='"one"')
+    # The first response ends after half of the file.
     host.script["/x"] = [cut(HALF_SIZE)]
 
     assert download(tmp_path, File(url=url, sha256=sha256)) == CONTENT
@@ -360,6 +362,7 @@ def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
 @pytest.fixture
 def partial_file(tmp_path, host, file, monkeypatch):
     """The first half of `file`, which an earlier process downloaded."""
+    # The first response ends after half of the file.
     host.script["/x"] = [cut(HALF_SIZE)]
     with monkeypatch.context() as patch:
         patch.setattr(http, "ATTEMPTS", 1)

@@ -42,12 +42,22 @@ def files_with_joined_and_lost_sentences():
 
 
 def test_two_sentences_that_one_sentence_translates_are_joined():
+    """Sentences are aligned within documents; an empty line ends a document.
+
+    The files have four documents: one in which a target translates two sources, one with a source
+    only, one with a target only, and an empty one.
+    """
     pairs = read_pairs("documents", *files_with_joined_and_lost_sentences())
 
     assert pairs == [(f"{SOURCES[0]} {SOURCES[1]}", JOINED_TARGET), *PAIRS[2:]]
 
 
 def test_the_counts_contain_joined_and_dropped_sentences():
+    """Sentences are aligned within documents; an empty line ends a document.
+
+    The files have four documents: one in which a target translates two sources, one with a source
+    only, one with a target only, and an empty one.
+    """
     counts = SetCounts()
 
     read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
@@ -60,6 +70,11 @@ def test_the_counts_contain_joined_and_dropped_sentences():
 
 
 def test_the_counts_contain_samples_of_joined_and_dropped_sentences():
+    """Sentences are aligned within documents; an empty line ends a document.
+
+    The files have four documents: one in which a target translates two sources, one with a source
+    only, one with a target only, and an empty one.
+    """
     counts = SetCounts()
 
     read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
@@ -81,6 +96,7 @@ def test_a_line_of_white_space_ends_a_document(blank_line):
 
 @pytest.mark.parametrize("character", TORTURE, ids=ascii)
 def test_a_control_character_in_a_line_does_not_end_a_document(character):
+    """An empty line ends a document. The pairs of the second document are PAIRS."""
     lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
 
     pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
@@ -95,6 +111,7 @@ def test_a_control_character_in_a_line_does_not_end_a_document(character):
     "character", [char for char in TORTURE if char not in ("\r", "\ufeff")], ids=ascii
 )
 def test_no_control_character_in_a_line_is_lost(character):
+    """The sentences of the second document are SOURCES and their translations TARGETS."""
     lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
 
     pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))

@@ -75,6 +75,7 @@ def test_units_are_read_without_codes():
 
 
 def test_units_with_one_language_are_dropped():
+    """Of the five units of the TMX file, three lack a German or an English text."""
     counts = SetCounts()
 
     read_pairs("tmx", TMX.encode(), counts=counts)
@@ -163,6 +164,7 @@ def test_a_file_in_an_encoding_that_cannot_be_read_is_an_error(encoding):
 
 
 def test_a_file_without_one_of_the_languages_is_an_error_that_lists_its_languages():
+    """The published file has four units in German and English."""
     content = published_files("tmx")[0].replace(b'"en"', b'"fr"')
 
     assert read_error("tmx", content) == (
