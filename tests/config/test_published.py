@@ -1,65 +1,97 @@
-"""Published numbers of params.yaml: one of each kind, in printing characters."""
+"""Published scores in params.yaml, which the report shows beside the experiment's own scores."""
+
+import re
 
 import pytest
 
-from bleuprint.runtime.errors import UserError
-from params import PARAMS, read
+from params import PARAMS, line_number, params_error, read_params, replace_once
 
-NUMBER = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, metric: intl}"
-
-
-def published(*numbers):
-    return PARAMS.replace("published: []", f"published: [{', '.join(numbers)}]")
+SCORE = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, metric: intl}"
 
 
-@pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
-def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
-    number = NUMBER.replace("name: A", f'name: "{name}"')
-    with pytest.raises(UserError, match=r"published\.0\.name: .* contains a non-printing char"):
-        read(tmp_path, published(number))
+def params_with_published(*scores):
+    """Return a params.yaml with these published scores."""
+    return replace_once(PARAMS, "published: []", f"published: [{', '.join(scores)}]")
 
 
 @pytest.mark.parametrize(
-    ("bibtex", "rest"),
+    "name",
     [
-        ("Doe 2020", "Doe 2020"),
-        ("@misc{doe, title = {A}", "@misc{doe, title = {A}"),
-        ("@misc{doe, title = {A}} and B", "and B"),
+        pytest.param(r"A\vB", id="vertical tab"),
+        pytest.param(r"A\nB", id="newline"),
+        pytest.param(r"\u202eA", id="right-to-left override"),
     ],
 )
-def test_a_citation_that_is_not_bibtex_is_refused(tmp_path, bibtex, rest):
-    number = NUMBER.replace("metric: intl}", f'metric: intl, bibtex: "{bibtex}"}}')
-    with pytest.raises(UserError) as error:
-        read(tmp_path, published(number))
-    assert f"published.0.bibtex: {rest!r} is not a BibTeX entry" in str(error.value)
+def test_a_name_with_a_non_printing_character_is_refused(tmp_path, name):
+    """The character could garble the table in a terminal."""
+    score = replace_once(SCORE, "name: A", f'name: "{name}"')
+
+    message = params_error(tmp_path, params_with_published(score))
+
+    assert re.search(r"published\.0\.name: .* contains a non-printing char", message)
 
 
-def test_two_numbers_of_one_kind_are_refused(tmp_path):
-    """They would be one run of the table, which shows the second alone."""
-    other = NUMBER.replace("bleu: 3", "bleu: 4")
-    with pytest.raises(UserError, match=r"published\.1: a second number of A, x, own, held-"):
-        read(tmp_path, published(NUMBER, other))
-    for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
-        assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2
+@pytest.mark.parametrize(
+    ("bibtex", "shown_text"),
+    [
+        pytest.param("Doe 2020", "Doe 2020", id="plain text"),
+        pytest.param("@misc{doe, title = {A}", "@misc{doe, title = {A}", id="open brace"),
+        pytest.param("@misc{doe, title = {A}} and B", "and B", id="text after the entry"),
+    ],
+)
+def test_the_message_about_invalid_bibtex_shows_the_invalid_text(tmp_path, bibtex, shown_text):
+    score = replace_once(SCORE, "metric: intl", f'metric: intl, bibtex: "{bibtex}"')
+
+    message = params_error(tmp_path, params_with_published(score))
+
+    assert f"published.0.bibtex: {shown_text!r} is not a BibTeX entry" in message
 
 
-@pytest.mark.parametrize("key", ["name: A", "source: x"])
-def test_a_blank_name_is_refused(tmp_path, key):
-    name = key.partition(":")[0]
-    number = NUMBER.replace(key, f'{name}: " "')
-    with pytest.raises(UserError, match=rf"yaml:\d+: published\.0\.{name}: ' ' is blank: write"):
-        read(tmp_path, published(number))
+def test_a_second_score_of_the_same_system_on_the_same_test_set_is_refused(tmp_path):
+    """Both would be one cell of the table, which would show only the second."""
+    second_score = replace_once(SCORE, "bleu: 3", "bleu: 4")
+
+    message = params_error(tmp_path, params_with_published(SCORE, second_score))
+
+    assert "published.1: a second number of A, x, own, held-" in message
 
 
-def test_the_system_of_a_number_is_trained_here(tmp_path):
-    files = f"{{held-out: {{path: inputs/external/a, sha256: {64 * 'a'}}}}}"
-    online = f"  online: {{about: A, translations: {files}}}\n"
-    number = NUMBER.replace("metric: intl}", "metric: intl, system: online}")
-    text = PARAMS.replace("published: []", f"{online}published: [{number}]")
-    with pytest.raises(UserError) as error:
-        read(tmp_path, text)
-    line = text[: text.index("published:")].count("\n") + 1
-    assert str(error.value).endswith(
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("name: A", "name: B", id="name"),
+        pytest.param("source: x", "source: y", id="source"),
+        pytest.param("metric: intl", "metric: sacrebleu", id="metric"),
+    ],
+)
+def test_two_scores_may_differ_in_name_source_or_metric(tmp_path, old, new):
+    second_score = replace_once(SCORE, old, new)
+
+    settings = read_params(tmp_path, params_with_published(SCORE, second_score))
+
+    assert len(settings.published) == 2
+
+
+@pytest.mark.parametrize("key", ["name", "source"])
+def test_a_blank_name_or_source_is_refused(tmp_path, key):
+    score = re.sub(rf"{key}: \w+", f'{key}: " "', SCORE)
+
+    message = params_error(tmp_path, params_with_published(score))
+
+    assert re.search(rf"yaml:\d+: published\.0\.{key}: ' ' is blank: write", message)
+
+
+def test_a_published_score_cannot_be_compared_with_an_external_system(tmp_path):
+    """With `system`, the report shows the difference to a system that is trained here."""
+    translations = f"{{held-out: {{path: inputs/external/a, sha256: {64 * 'a'}}}}}"
+    external_system = f"  online: {{about: A, translations: {translations}}}\n"
+    score = replace_once(SCORE, "metric: intl", "metric: intl, system: online")
+    text = replace_once(PARAMS, "published: []", f"{external_system}published: [{score}]")
+
+    message = params_error(tmp_path, text)
+
+    line = line_number(text, "published:")
+    assert message.endswith(
         f"params.yaml:{line}: published.0.system: online is an external system; name a system "
         "that is trained here"
     )

@@ -1,11 +1,13 @@
-"""Where params.yaml has a setting, for messages."""
+"""Messages about a setting name the line of params.yaml that sets it."""
 
 import pytest
 
 from bleuprint.config.setting_place import place_of_setting
-from params import PARAMS
+from params import PARAMS, line_number, replace_once
 
-TEXT = PARAMS.replace(
+# PARAMS has the corpus `own` and the system `base`; each of these systems inherits from another.
+TEXT = replace_once(
+    PARAMS,
     "published: []\n",
     """\
   wide:
@@ -16,39 +18,91 @@ TEXT = PARAMS.replace(
     corpora: {own: {train: {max_updates: 20}}}
 """,
 )
-SYSTEMS = TEXT[: TEXT.index("  wide:\n")].count("\n") + 1
 
 
-def line_of(text):
-    return TEXT[: TEXT.index(text)].count("\n") + 1
+def place_in_text(folder, dotted_key):
+    """Write TEXT to params.yaml, and return LINE: KEY, the place of a resolved setting."""
+    path = folder / "params.yaml"
+    path.write_text(TEXT)
+    place = place_of_setting(dotted_key.split("."), folder)
+    return str(place).removeprefix(f"{path}:")
 
 
 @pytest.mark.parametrize(
-    ("keys", "place"),
+    ("dotted_key", "line_start", "key_in_params"),
     [
-        ("runs.base.own.model.d_model", f":{line_of('d_model: 8')}: systems.base.model.d_model"),
-        ("runs.wide.own.model.d_model", f":{SYSTEMS + 2}: systems.wide.model.d_model"),
-        ("runs.wide.own.model.heads", f":{line_of('heads: 2')}: systems.base.model.heads"),
-        (
-            "runs.wider.own.train.max_updates",
-            f":{SYSTEMS + 5}: systems.wider.corpora.own.train.max_updates",
+        pytest.param(
+            "runs.base.own.model.d_model",
+            "d_model: 8",
+            "systems.base.model.d_model",
+            id="set by the system",
         ),
-        ("corpora.own.files.train.a.source.path", ":9: corpora.own.files.train.a.source.path"),
-        # a default, a corpus that has left params.yaml, and a system that has
-        ("runs.wide.own.arithmetic", f":{SYSTEMS}: systems.wide"),
-        ("runs.wide.other.model", f":{SYSTEMS}: systems.wide"),
-        ("runs.narrow.own.model", f":{line_of('systems:')}: systems"),
+        pytest.param(
+            "runs.wide.own.model.d_model",
+            "model: {d_model: 16}",
+            "systems.wide.model.d_model",
+            id="changed by a system that inherits",
+        ),
+        pytest.param(
+            "runs.wide.own.model.heads",
+            "heads: 2",
+            "systems.base.model.heads",
+            id="inherited from another system",
+        ),
+        pytest.param(
+            "runs.wider.own.train.max_updates",
+            "corpora: {own: {train: {max_updates: 20}}}",
+            "systems.wider.corpora.own.train.max_updates",
+            id="changed on one corpus",
+        ),
+        pytest.param(
+            "corpora.own.files.train.a.source.path",
+            "train: {a: ",
+            "corpora.own.files.train.a.source.path",
+            id="file of a corpus",
+        ),
     ],
 )
-def test_a_setting_is_where_it_is_written(tmp_path, keys, place):
-    (tmp_path / "params.yaml").write_text(TEXT)
-    found = str(place_of_setting(keys.split("."), tmp_path))
-    assert found.removeprefix(f"{tmp_path}/params.yaml") == place
+def test_the_place_of_a_setting_is_the_line_that_sets_it(
+    tmp_path, dotted_key, line_start, key_in_params
+):
+    line = line_number(TEXT, line_start)
+
+    assert place_in_text(tmp_path, dotted_key) == f"{line}: {key_in_params}"
 
 
-@pytest.mark.parametrize("text", [None, "systems: [", "- a list"])
-def test_without_a_valid_file_it_is_known_by_its_keys(tmp_path, text):
+@pytest.mark.parametrize(
+    ("dotted_key", "line_start", "key_in_params"),
+    [
+        pytest.param(
+            "runs.wide.own.arithmetic", "  wide:\n", "systems.wide", id="setting with its default"
+        ),
+        pytest.param(
+            "runs.wide.other.model", "  wide:\n", "systems.wide", id="corpus that was removed"
+        ),
+        pytest.param("runs.narrow.own.model", "systems:", "systems", id="system that was removed"),
+    ],
+)
+def test_the_place_of_a_setting_that_params_does_not_contain_is_the_entry_around_it(
+    tmp_path, dotted_key, line_start, key_in_params
+):
+    line = line_number(TEXT, line_start)
+
+    assert place_in_text(tmp_path, dotted_key) == f"{line}: {key_in_params}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param("systems: [", id="not YAML"),
+        pytest.param("- a list", id="not a mapping"),
+    ],
+)
+def test_the_place_has_a_key_without_a_line_if_params_cannot_be_read(tmp_path, text):
     if text is not None:
         (tmp_path / "params.yaml").write_text(text)
+
     place = place_of_setting(["corpora", "own", "source"], tmp_path)
+
     assert str(place) == f"{tmp_path}/params.yaml: corpora.own.source"

@@ -1,4 +1,4 @@
-"""The key of a text in params.yaml, written out by hand."""
+"""The key in params.yaml of a text that a stage calls SET.TEXT."""
 
 import pytest
 
@@ -6,15 +6,30 @@ from bleuprint.config.corpus_files import settings_key
 
 
 @pytest.mark.parametrize(
-    ("corpus", "text", "key"),
+    ("corpus", "text", "expected_key"),
     [
-        ("own", "train.a", "corpora.own.files.train.a"),
-        ("own", "test.news.v", "corpora.own.files.tests.news.v"),
-        ("own", "test.test.test.source", "corpora.own.files.tests.test.test.source"),
-        ("own", "valid", "corpora.own.files.valid"),
-        ("own/de-en", "valid.talks", "corpora.own.files.valid.de-en-talks"),
-        ("own/de-en", "test.news.v", "corpora.own.files.tests.de-en-news.v"),
+        pytest.param("own", "train.a", "corpora.own.files.train.a", id="training text"),
+        pytest.param("own", "test.news.v", "corpora.own.files.tests.news.v", id="test set"),
+        pytest.param(
+            "own",
+            "test.test.test.source",
+            "corpora.own.files.tests.test.test.source",
+            id="test set called test",
+        ),
+        pytest.param("own", "valid", "corpora.own.files.valid", id="all validation texts"),
+        pytest.param(
+            "own/de-en",
+            "valid.talks",
+            "corpora.own.files.valid.de-en-talks",
+            id="validation text of a direction",
+        ),
+        pytest.param(
+            "own/de-en",
+            "test.news.v",
+            "corpora.own.files.tests.de-en-news.v",
+            id="test set of a direction",
+        ),
     ],
 )
-def test_settings_key(corpus, text, key):
-    assert settings_key(corpus, text) == key
+def test_a_text_has_its_key_in_params(corpus, text, expected_key):
+    assert settings_key(corpus, text) == expected_key
