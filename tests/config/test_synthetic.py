@@ -1,16 +1,21 @@
-"""Training texts that a system translates: what params.yaml may say of them."""
+"""Training texts of which a trained system translates one side: their settings in params.yaml."""
 
 import dataclasses
+import re
 
 import pytest
 
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
 from bleuprint.config.synthetic import Noise
-from bleuprint.runtime.errors import UserError
-from params import PARAMS, read
+from params import PARAMS, params_error, read_params, replace_once
 
-FORWARD = """\
+# PARAMS trains the system `base` on the corpus `own`. Here it translates the German text of the
+# corpus `more` to Norwegian, so that `more` has sentence pairs to train on.
+TEXT = replace_once(
+    PARAMS,
+    "systems:\n",
+    """\
   more:
     source: "de"
     target: "no"
@@ -29,104 +34,222 @@ FORWARD = """\
 synthetic:
   german: {part_of: more, system: base, corpus: own}
 systems:
-"""
-TEXT = PARAMS.replace("systems:\n", FORWARD)
+""",
+)
 
 
-def test_a_text_with_one_side(tmp_path):
-    settings = read(tmp_path, TEXT)
-    made = settings.synthetic_text("german")
-    assert (made.part_of, made.system, made.corpus) == ("more", "base", "own")
-    (part, text), *more = settings.corpus("more").files.synthetic_texts().items()
-    assert (part, text.synthetic_side, text.tag, text.repeat, more) == (
-        "german",
-        "target",
-        "☀",
-        2,
-        [],
-    )
-    assert read(tmp_path).synthetic is None
-    # other sampling is another text, and so another result
-    other = read(tmp_path, TEXT.replace("corpus: own}", "corpus: own, sampling: {}}"))
-    assert len({settings_sha256(each, Run("base", "more", 1)) for each in (settings, other)}) == 2
+def test_an_entry_of_synthetic_names_a_text_and_the_system_that_translates_it(tmp_path):
+    synthetic_text = read_params(tmp_path, TEXT).synthetic_text("german")
+
+    assert synthetic_text.part_of == "more"
+    assert synthetic_text.system == "base"
+    assert synthetic_text.corpus == "own"
+
+
+def test_the_side_without_a_file_is_synthetic(tmp_path):
+    texts = read_params(tmp_path, TEXT).corpus("more").files.synthetic_texts()
+
+    assert list(texts) == ["german"]
+    text = texts["german"]
+    assert text.synthetic_side == "target"
+    assert text.tag == "☀"
+    assert text.repeat == 2
+
+
+def test_params_without_the_section_have_no_synthetic_text(tmp_path):
+    assert read_params(tmp_path, PARAMS).synthetic is None
+
+
+def test_sampled_translations_are_another_text_and_give_another_fingerprint(tmp_path):
+    """A fingerprint decides which results are out of date."""
+    settings = read_params(tmp_path, TEXT)
+    text = replace_once(TEXT, "corpus: own}", "corpus: own, sampling: {}}")
+    settings_with_sampling = read_params(tmp_path, text)
+
+    run = Run("base", "more", 1)
+    assert settings_sha256(settings, run) != settings_sha256(settings_with_sampling, run)
+
+
+def error_after_change(folder, old, new):
+    """Change one place of TEXT, and return the message of one line that reading it ends with."""
+    message = params_error(folder, replace_once(TEXT, old, new))
+    assert "\n" not in message
+    return message
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("{pairs: false", "{pairs: true", "german.repeat: 2: dedup.pairs would drop the copies"),
-        ('tag: "☀"', 'tag: "B,T"', "tag: clean and tokenize turn 'B,T' into ['B', ',', 'T']"),
-        (", tag: ", ", target: {path: inputs/a.no}, tag: ", "tag '☀' is for a text that a system"),
-        ("source: {path: inputs/a.de}, tag", "tag", "format plain needs two files"),
-        (
+        pytest.param(
+            "{pairs: false",
+            "{pairs: true",
+            "german.repeat: 2: dedup.pairs would drop the copies",
+            id="copies of a deduplicated text",
+        ),
+        pytest.param(
+            'tag: "☀"',
+            'tag: "B,T"',
+            "tag: clean and tokenize turn 'B,T' into ['B', ',', 'T']",
+            id="tag of several words",
+        ),
+        pytest.param(
+            ", tag: ",
+            ", target: {path: inputs/a.no}, tag: ",
+            "tag '☀' is for a text that a system",
+            id="tag of a parallel text",
+        ),
+        pytest.param(
+            "source: {path: inputs/a.de}, tag",
+            "tag",
+            "format plain needs two files",
+            id="text without files",
+        ),
+        pytest.param(
             'tag: "☀", repeat: 2}\n      valid: {}',
             "}\n      valid: {a: {license_and_citation: own, source: {path: inputs/a.de}}}",
             "corpora.more.files: valid.a: needs two files, source and target: add ",
+            id="validation text with one side",
         ),
-        ("  german: {part_of", "  norse: {part_of", "norse.part_of: no more.files.train.norse"),
-        (
+    ],
+)
+def test_a_text_that_cannot_have_a_synthetic_side_is_reported(tmp_path, old, new, message):
+    assert message in error_after_change(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param(
+            "  german: {part_of",
+            "  norse: {part_of",
+            "norse.part_of: no more.files.train.norse",
+            id="unknown text",
+        ),
+        pytest.param(
+            "part_of: more",
+            "part_of: mere",
+            "german.part_of: no mere.files.train.german with",
+            id="unknown corpus",
+        ),
+        pytest.param(
             "synthetic:\n  german: {part_of: more, system: base, corpus: own}\n",
             "",
             "corpora.more.files.train.german: has no target, and no entry of synthetic",
+            id="no entry for a text with one side",
         ),
-        ("system: base, ", "system: bass, ", "german.system: no system 'bass'; there are: base"),
-        ("corpus: own}", "corpus: won}", "corpus: base is not trained on 'won'; there are: own"),
-        ("part_of: more", "part_of: mere", "german.part_of: no mere.files.train.german with"),
-        ("published:", "    corpora: {more: {}}\npublished:", "corpora.own: no system is trained"),
-        (
-            *("source: {path: inputs/a.de}, tag", "target: {path: inputs/a.no}, tag"),
+        pytest.param(
+            "system: base, ",
+            "system: bass, ",
+            "german.system: no system 'bass'; there are: base",
+            id="unknown system",
+        ),
+        pytest.param(
+            "corpus: own}",
+            "corpus: won}",
+            "corpus: base is not trained on 'won'; there are: own",
+            id="unknown training corpus of the system",
+        ),
+        pytest.param(
+            "published:",
+            "    corpora: {more: {}}\npublished:",
+            "corpora.own: no system is trained",
+            id="system that is not trained on the corpus",
+        ),
+        pytest.param(
+            "source: {path: inputs/a.de}, tag",
+            "target: {path: inputs/a.no}, tag",
             "synthetic.german.corpus: own is de to no, and german of more needs no to de",
+            id="system for the other direction",
         ),
-        ("corpus: own}", "corpus: own, sampling: {}, noise: {}}", "noise is for outputs of beam"),
-        ("corpus: own}", "corpus: own, noise: {drop: 1.0}}", "1.0 is out of range: below 1"),
-        ("corpus: own}", "corpus: own, noise: {}}", "german.noise: is for synthetic sources, but "),
-        ("corpus: own}", "corpus: more}", "each needs the next: more -> base on more -> more"),
+        pytest.param(
+            "corpus: own}",
+            "corpus: more}",
+            "each needs the next: more -> base on more -> more",
+            id="system that is trained on the text",
+        ),
     ],
 )
-def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
-    text = TEXT.replace(old, new)
-    assert TEXT.count(old) == 1
-    with pytest.raises(UserError) as error:
-        read(tmp_path, text)
-    assert message in str(error.value) and "\n" not in str(error.value)
+def test_a_translating_system_or_text_that_does_not_fit_is_reported(tmp_path, old, new, message):
+    assert message in error_after_change(tmp_path, old, new)
 
 
-def test_an_empty_section_is_refused(tmp_path):
-    text = PARAMS.replace("systems:\n", "synthetic:\nsystems:\n")
-    with pytest.raises(UserError, match=r"yaml:\d+: synthetic: is empty: remove the key"):
-        read(tmp_path, text)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param(
+            "sampling: {}, noise: {}", "noise is for outputs of beam", id="noise and sampling"
+        ),
+        pytest.param("noise: {drop: 1.0}", "1.0 is out of range: below 1", id="dropping all words"),
+        pytest.param(
+            "noise: {}", "german.noise: is for synthetic sources, but ", id="noise in a target"
+        ),
+    ],
+)
+def test_noise_that_does_not_fit_the_text_is_reported(tmp_path, settings, message):
+    new = f"corpus: own, {settings}}}"
+
+    assert message in error_after_change(tmp_path, "corpus: own}", new)
 
 
-def test_what_is_done_besides_beam_search_is_described(tmp_path):
-    text = TEXT.replace("corpus: own}\n", "corpus: own, sampling: {top_k: 3}}\n")
-    made = read(tmp_path, text).synthetic_text("german")
-    assert (made.sampling.top_k, made.method) == (3, "drawn from the 3 most probable tokens")
-    noisy = dataclasses.replace(made, sampling=None, noise=Noise(drop=0.25))
-    assert noisy.method == "drop 0.25, blank 0.1, shuffle 3"
+def test_an_empty_synthetic_section_is_reported(tmp_path):
+    text = replace_once(PARAMS, "systems:\n", "synthetic:\nsystems:\n")
+
+    message = params_error(tmp_path, text)
+
+    assert re.search(r"yaml:\d+: synthetic: is empty: remove the key", message)
 
 
-def test_a_run_that_is_left_out_translates_nothing(tmp_path):
-    other = "  other:\n    <<: *base\n    corpora: {more: {}}\npublished:"
-    text = TEXT.replace("  base:\n", "  base: &base\n").replace("published:", other)
-    with pytest.raises(UserError, match="corpus: other is not trained on 'own'"):
-        read(tmp_path, text.replace("system: base, corpus", "system: other, corpus"))
+def test_sampling_from_the_most_probable_tokens_is_described(tmp_path):
+    text = replace_once(TEXT, "corpus: own}", "corpus: own, sampling: {top_k: 3}}")
+
+    synthetic_text = read_params(tmp_path, text).synthetic_text("german")
+
+    assert synthetic_text.sampling.top_k == 3
+    assert synthetic_text.method == "drawn from the 3 most probable tokens"
 
 
-def test_a_cycle_of_two_corpora_is_named(tmp_path):
-    part = "back: {license_and_citation: own, source: {path: inputs/a.de}}"
-    text = TEXT.replace("      train: {a: ", f"      train:\n        {part}\n        a: ").replace(
-        "{path: inputs/a.no}}}", "{path: inputs/a.no}}"
+def test_noise_is_described(tmp_path):
+    synthetic_text = read_params(tmp_path, TEXT).synthetic_text("german")
+
+    noisy_text = dataclasses.replace(synthetic_text, noise=Noise(drop=0.25))
+
+    assert noisy_text.method == "drop 0.25, blank 0.1, shuffle 3"
+
+
+def test_a_system_that_is_not_trained_on_the_named_corpus_cannot_translate(tmp_path):
+    """`other` is trained only on the corpus `more`."""
+    other = "  other:\n    <<: *base\n    corpora: {more: {}}\n"
+    text = replace_once(TEXT, "  base:\n", "  base: &base\n")
+    text = replace_once(text, "published:", f"{other}published:")
+    text = replace_once(text, "system: base, corpus", "system: other, corpus")
+
+    message = params_error(tmp_path, text)
+
+    assert "corpus: other is not trained on 'own'" in message
+
+
+def test_two_corpora_whose_systems_translate_for_each_other_are_reported_as_a_cycle(tmp_path):
+    """`base` on `own` translates a text of `more`, and `base` on `more` a text of `own`."""
+    text_of_own = "back: {license_and_citation: own, source: {path: inputs/a.de}}"
+    text = replace_once(TEXT, "      train: {a: ", f"      train: {{{text_of_own}, a: ")
+    text = replace_once(
+        text, "systems:\n", "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
     )
-    made = "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
+
+    message = params_error(tmp_path, text)
+
     cycle = "more -> base on own -> own -> base on more -> more"
-    with pytest.raises(UserError, match=rf"yaml:\d+: synthetic.german: a cycle, .*: {cycle}$"):
-        read(tmp_path, text.replace("systems:\n", made))
+    assert re.search(rf"yaml:\d+: synthetic.german: a cycle, .*: {cycle}$", message)
 
 
-def test_a_tag_with_sentencepiece_is_refused(tmp_path):
-    old = "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nsynthetic"
+def test_a_tag_is_refused_with_sentencepiece(tmp_path):
+    """A tag must be one token, and SentencePiece would split it."""
     settings = "model_type: bpe, vocab_size: 90, joint: true, byte_fallback: true"
-    new = f"{{sentencepiece: {{{settings}}}}}\nsynthetic"
-    assert TEXT.count(old) == 1
-    with pytest.raises(UserError, match=r"german\.tag: '☀': SentencePiece splits tags"):
-        read(tmp_path, TEXT.replace(old, new))
+
+    message = error_after_change(
+        tmp_path,
+        "{bpe: {num_merges: 10, joint: true, threshold: 0}}\nsynthetic",
+        f"{{sentencepiece: {{{settings}}}}}\nsynthetic",
+    )
+
+    assert re.search(r"german\.tag: '☀': SentencePiece splits tags", message)
