@@ -1,4 +1,4 @@
-"""Every stage keeps pairs aligned, whatever characters the sentences contain."""
+"""Every data stage keeps pairs aligned, whatever characters the sentences contain."""
 
 import json
 from functools import cache
@@ -15,138 +15,207 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from corpora import EDITS, TOKENIZE, TORTURE
 from prepared import prepare
 
-STAGES = ("clean", "dedup", "filter", "split", "tokenize", "binarize")
+# Subwords of one character, so that every word of the training text can be written.
+CHARACTER_UNITS = Units(bpe=Bpe(num_merges=0, joint=True, threshold=0))
+WORD_UNITS = Units(words=Words(joint=True, max_size=99_999, min_count=1))
+
+cached_tokenizer = cache(tokenizer_for)
 
 
-SPELT = Units(bpe=Bpe(num_merges=0, joint=True, threshold=0))
-EVERY_EDIT = tuple(
-    kind(form="NFC") if name == "unicode" else kind() for name, kind in KNOWN_EDITS.items()
-)
-
-
-def decoded(made, name):
-    """The pairs of a binarized set as tokens."""
-    corpus = made.binary
-    sides = [
-        [
-            " ".join(corpus.segmentation(language).decode(ids.tolist()))
-            for ids in corpus.side(name, language)
-        ]
-        for language in ("de", "en")
-    ]
+def decode_pairs(corpus, set_name):
+    """Return the pairs of a set of a binarized corpus, as text of tokens between spaces."""
+    sides = []
+    for language in ("de", "en"):
+        segmentation = corpus.segmentation(language)
+        lines = []
+        for ids in corpus.side(set_name, language):
+            lines.append(" ".join(segmentation.decode(ids.tolist())))
+        sides.append(lines)
     return list(zip(*sides, strict=True))
 
 
-tokenizer = cache(tokenizer_for)
+def tokenize_pair(pair, edits=EDITS, tokenize=TOKENIZE):
+    """Return a pair after the edits of the stage clean and the tokenizer, without the stages."""
+    sides = []
+    for language, sentence in zip(("de", "en"), pair, strict=True):
+        edited = apply_edits(sentence, language, edits)
+        sides.append(" ".join(cached_tokenizer(language, tokenize).tokenize(edited)))
+    return tuple(sides)
 
 
-def tokens(source, target, edits=EDITS, tokenize=TOKENIZE):
-    sides = [
-        " ".join(tokenizer(language, tokenize).tokenize(apply_edits(side, language, edits)))
-        for language, side in (("de", source), ("en", target))
-    ]
-    return sides[0], sides[1]
+def pairs_with_odd_characters(set_number):
+    """Return pairs with each character of TORTURE before, inside and after words.
 
+    The digits of both sides of a pair are the same number, and every pair of all sets has another
+    number, so that one can tell which sentences belong together.
 
-def torture(number):
-    """Pairs with each odd character before, inside and after words; both sides hold a number."""
+    Args:
+        set_number: The first digit of all numbers.
+    """
     shapes = ["{0}wort {1} mit", "wort{0}{1} mit", "wort {1}{0}", "{0}{0}a {1}{0}b{0}"]
+    characters = [*TORTURE, "".join(TORTURE)]
     pairs = []
-    for i, character in enumerate([*TORTURE, "".join(TORTURE)]):
-        for j, shape in enumerate(shapes):
-            n = f"{number}{i:02}{j}"
-            pairs.append((shape.format(character, f"de{n}"), f"en{n} plain"))
-            pairs.append((f"de{n}9 schlicht", shape.format(character, f"en{n}9")))
-    # For every unit to be known: each digit within a word, and at its end.
-    digits = f"{number}0 01 12 23 34 45 56 67 78 89 9{number}"
-    return [*pairs, (digits, digits)]
+    for character_number, character in enumerate(characters):
+        for shape_number, shape in enumerate(shapes):
+            number = f"{set_number}{character_number:02}{shape_number}"
+            pairs.append((shape.format(character, f"de{number}"), f"en{number} plain"))
+            pairs.append((f"de{number}9 schlicht", shape.format(character, f"en{number}9")))
+    # A subword at the end of a word is another one than within a word. Each digit stands at both
+    # places, so that no subword of the numbers above is unknown.
+    all_digits = f"{set_number}0 01 12 23 34 45 56 67 78 89 9{set_number}"
+    pairs.append((all_digits, all_digits))
+    return pairs
 
 
-def numbers(text):
+def digits_of(text):
+    """Return the digits of a text, without what stands between them."""
     return "".join(character for character in text if character.isdigit())
 
 
-@pytest.mark.parametrize(("workers", "shards"), [(2, 1), (1, 3)])
-def test_torture_characters_pass_through_every_stage(tmp_path, workers, shards):
-    sets = ("train", "valid", "test.x")
-    raw = {name: torture(n) for n, name in enumerate(sets, 1)}
-    made = prepare(tmp_path, raw, units=SPELT, workers=workers, shards=shards)
-    for name, pairs in zip(("train", "valid", "test.x"), raw.values(), strict=True):
-        found = decoded(made, name)
-        assert len(found) == len(pairs)
-        for (source, target), pair in zip(found, pairs, strict=True):
-            assert numbers(source) == numbers(target) == numbers(pair[0]) != ""
-    for stage in STAGES:
-        sets = json.loads(made.filter_stats(stage).read_text())["sets"]
-        assert [account["pairs_out"] for account in sets.values()] == [len(torture(1))] * 3
-    assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x"]]
+ODD_SETS = {
+    "train": pairs_with_odd_characters(1),
+    "valid": pairs_with_odd_characters(2),
+    "test.x": pairs_with_odd_characters(3),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[{"workers": 2, "shards": 1}, {"workers": 1, "shards": 3}],
+    ids=["2 workers", "3 shards"],
+)
+def prepared_odd_sets(request, tmp_path_factory):
+    """Return the folder of the data stages that have prepared ODD_SETS."""
+    root = tmp_path_factory.mktemp("odd")
+    return prepare(root, ODD_SETS, units=CHARACTER_UNITS, **request.param)
+
+
+@pytest.mark.parametrize("set_name", ODD_SETS)
+def test_pairs_with_odd_characters_stay_aligned_and_in_order(prepared_odd_sets, set_name):
+    decoded_pairs = decode_pairs(prepared_odd_sets.binary, set_name)
+
+    assert len(decoded_pairs) == len(ODD_SETS[set_name])
+    for decoded_pair, raw_pair in zip(decoded_pairs, ODD_SETS[set_name], strict=True):
+        number = digits_of(raw_pair[0])
+        assert number
+        assert [digits_of(side) for side in decoded_pair] == [number, number]
+
+
+@pytest.mark.parametrize("stage", ["clean", "dedup", "filter", "split", "tokenize", "binarize"])
+def test_no_stage_drops_a_pair_for_its_odd_characters(prepared_odd_sets, stage):
+    filter_stats = json.loads(prepared_odd_sets.filter_stats(stage).read_text())
+
+    pair_counts = {}
+    for set_name, counts in filter_stats["sets"].items():
+        pair_counts[set_name] = counts["pairs_out"]
+    assert pair_counts == {set_name: len(pairs) for set_name, pairs in ODD_SETS.items()}
+
+
+def test_the_token_ids_of_pairs_with_odd_characters_are_decoded_to_their_tokens(prepared_odd_sets):
+    expected_pairs = [tokenize_pair(pair) for pair in ODD_SETS["test.x"]]
+
+    assert decode_pairs(prepared_odd_sets.binary, "test.x") == expected_pairs
 
 
 # Surrogates cannot be written as UTF-8, and \n is where a line ends.
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=12)
-ODD = st.lists(st.sampled_from([*TORTURE, "a", "@@", "<s>", "e\u0301", " "]), max_size=6).map(
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=12)
+ODD_TEXT = st.lists(st.sampled_from([*TORTURE, "a", "@@", "<s>", "e\u0301", " "]), max_size=6).map(
     "".join
 )
-SENTENCE = st.one_of(TEXT, ODD)
-SET = st.lists(st.tuples(SENTENCE, SENTENCE), max_size=8)
+SENTENCES = st.one_of(ANY_TEXT, ODD_TEXT)
+SETS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=8)
 
 
-def own_checks():
-    """Every check that needs no more than bounds, with lenient ones."""
-    bounds = {
-        "length": {"min": 1, "max": 30},
-        "length_ratio": {"max": 3.0},
-        "long_word": {"max": 9},
-    }
-    plain = ("identical", "numerals")
+def every_edit():
+    """Return all edits that bleuprint has, for the stage clean."""
+    edits = []
+    for name, edit in KNOWN_EDITS.items():
+        edits.append(edit(form="NFC") if name == "unicode" else edit())
+    return tuple(edits)
+
+
+def lenient_checks():
+    """Return the checks that need no model, with bounds that most sentences meet."""
     return (
-        *(CHECKS[name](**of) for name, of in bounds.items()),
-        *(CHECKS[name]() for name in plain),
+        CHECKS["length"](min=1, max=30),
+        CHECKS["length_ratio"](max=3.0),
+        CHECKS["long_word"](max=9),
+        CHECKS["identical"](),
+        CHECKS["numerals"](),
     )
 
 
-CHOICES = [
-    (TOKENIZE, SPELT, EDITS, ()),
-    (Tokenize("moses", True, True, True), SPELT, EVERY_EDIT, ()),
-    (Tokenize("spacy", True, False, False), SPELT, EDITS, ()),
-    (Tokenize("characters", False, False, False), SPELT, EDITS, own_checks()),
-    (Tokenize("none", False, False, False), Units(words=Words(True, 99999, 1)), (), own_checks()),
-]
+def assert_is_subsequence(pairs, all_pairs):
+    """Fail unless `pairs` are some of `all_pairs`, in their order."""
+    remaining = iter(all_pairs)
+    for pair in pairs:
+        # `in` takes pairs from the iterator up to the first equal one.
+        assert pair in remaining
 
 
 @pytest.mark.parametrize(
     ("tokenize", "units", "edits", "checks"),
-    CHOICES,
-    ids=["moses", "all", "spacy", "characters", "none"],
+    [
+        pytest.param(TOKENIZE, CHARACTER_UNITS, EDITS, (), id="moses"),
+        pytest.param(
+            Tokenize("moses", lowercase=True, hyphens=True, escape=True),
+            CHARACTER_UNITS,
+            every_edit(),
+            (),
+            id="all edits",
+        ),
+        pytest.param(
+            Tokenize("spacy", lowercase=True, hyphens=False, escape=False),
+            CHARACTER_UNITS,
+            EDITS,
+            (),
+            id="spacy",
+        ),
+        pytest.param(
+            Tokenize("characters", lowercase=False, hyphens=False, escape=False),
+            CHARACTER_UNITS,
+            EDITS,
+            lenient_checks(),
+            id="characters",
+        ),
+        pytest.param(
+            Tokenize("none", lowercase=False, hyphens=False, escape=False),
+            WORD_UNITS,
+            (),
+            lenient_checks(),
+            id="none",
+        ),
+    ],
 )
-@given(train=SET, valid=SET, test=SET)
+@given(train=SETS, valid=SETS, test=SETS)
 @settings(
     max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_what_comes_out_is_a_part_of_what_went_in(
+def test_the_stages_drop_pairs_of_the_training_text_only_and_change_the_order_of_none(
     tmp_path_factory, tokenize, units, edits, checks, train, valid, test
 ):
-    folder = tmp_path_factory.mktemp("any")
+    # Without a training sentence there would be no vocabulary.
     train = [*train, ("Ein Anker liegt hier.", "An anchor is lying here.")]
-    raw = {"train": train, "valid": valid, "test.x": test}
-    made = prepare(folder, raw, edits, checks, tokenize, units)
+    sets = {"train": train, "valid": valid, "test.x": test}
 
-    kept = iter([tokens(*pair, edits, tokenize) for pair in train])
-    # "in" takes from the iterator: in order, pair by pair.
-    assert all(pair in kept for pair in made.text("tokens").pairs("train"))
-    if not made.binary.sets["train"].unknown:  # no word of its own for "<s>"
-        assert decoded(made, "train") == list(made.text("tokens").pairs("train"))
-    for name, pairs in (("valid", valid), ("test.x", test)):
-        found = decoded(made, name)
-        corpus = made.binary
-        assert len(found) == len(pairs) == corpus.sets[name].pairs
-        as_tokens = [tokens(*pair, edits, tokenize) for pair in pairs]
-        assert list(made.text("tokens").pairs(name)) == as_tokens
-        if not corpus.sets[name].unknown:
-            assert found == as_tokens
-        assert made.text("split").files(name)[0].read_bytes() == (
-            "".join(f"{source}\n" for source, _ in pairs).encode()
-        )
+    root = tmp_path_factory.mktemp("any")
+    prepared = prepare(root, sets, edits, checks, tokenize, units)
+
+    train_tokens = [tokenize_pair(pair, edits, tokenize) for pair in train]
+    assert_is_subsequence(prepared.text("tokens").pairs("train"), train_tokens)
+    for name in ("valid", "test.x"):
+        set_tokens = [tokenize_pair(pair, edits, tokenize) for pair in sets[name]]
+        assert list(prepared.text("tokens").pairs(name)) == set_tokens
+        # Up to the tokenizer, these sets are as they were given.
+        source_file = prepared.text("split").files(name)[0]
+        assert source_file.read_bytes() == "".join(f"{pair[0]}\n" for pair in sets[name]).encode()
+    for name in sets:
+        tokens = list(prepared.text("tokens").pairs(name))
+        decoded_pairs = decode_pairs(prepared.binary, name)
+        # Token ids keep all pairs. Where words are unknown, such as "<s>", decoding has others.
+        assert len(decoded_pairs) == prepared.binary.sets[name].pairs == len(tokens)
+        if not prepared.binary.sets[name].unknown:
+            assert decoded_pairs == tokens

@@ -1,4 +1,8 @@
-"""The examples of docs/contributing.md, followed in a copy of a project."""
+"""The examples of docs/contributing.md, followed in a copy of a small project.
+
+Each section of this page adds something to bleuprint: a rule, a format, a stage. The tests do what
+a section says, and use what it has added.
+"""
 
 import json
 import os
@@ -6,6 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 import sacrebleu
@@ -17,187 +23,436 @@ from root import ROOT
 
 pytestmark = pytest.mark.slow
 
-PAGE = (ROOT / "docs" / "contributing.md").read_text("utf-8")
-SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-RULE = (ROOT / "docs" / "preparation.md").read_text("utf-8")
+
+def sections():
+    """Return the sections of docs/contributing.md by their headings."""
+    page = (ROOT / "docs" / "contributing.md").read_text("utf-8")
+    pattern = r"^## (.*?)\n(.*?)(?=^## |\Z)"
+    return dict(re.findall(pattern, page, re.MULTILINE | re.DOTALL))
 
 
-def blocks(section, language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+def code_blocks(text, language):
+    """Return the code blocks of a language in a Markdown text."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def follow(project, name):
-    """Write the files of a section, each named before its block, and apply its differences."""
-    section = SECTIONS[name]
-    named = re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", section, re.M | re.S)
-    assert len(named) == len(blocks(section, "python"))
-    for path, text in named:
-        project.write(path, text)
-    for patch in blocks(section, "diff"):
+def follow_section(project, heading):
+    """Write the files that a section of docs/contributing.md shows, and apply its differences.
+
+    Args:
+        project: The project, a micro.Project.
+        heading: The heading of the section, such as "A metric".
+    """
+    section = sections()[heading]
+    # The path of a file stands before the block with its content.
+    pattern = r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```$"
+    files = re.findall(pattern, section, re.MULTILINE | re.DOTALL)
+    assert len(files) == len(code_blocks(section, "python"))
+    for path, content in files:
+        project.write(path, content)
+    for difference in code_blocks(section, "diff"):
         command = ["git", "apply", "-"]
-        subprocess.run(command, cwd=project.root, input=patch, text=True, check=True)
+        subprocess.run(command, cwd=project.root, input=difference, text=True, check=True)
 
 
-def write_schema(project, name):
-    """Run the commands of a section, which write the schema for editors."""
+def write_questions_rule(project):
+    """Write the file of the rule `questions`, which docs/preparation.md shows."""
+    page = (ROOT / "docs" / "preparation.md").read_text("utf-8")
+    (content,) = [block for block in code_blocks(page, "python") if "class Questions" in block]
+    project.write("src/bleuprint/rules/questions.py", content)
+
+
+def append_to_params(project, lines):
+    """Append lines to params.yaml, such as those of a system, which stand at its end."""
+    project.write("params.yaml", project.read("params.yaml") + lines)
+
+
+def metric_rows(project, **values):
+    """Return the rows of the metrics in reports/results.json that have these values."""
+    rows = []
+    for row in json.loads(project.read("reports/results.json"))["metrics"]:
+        if all(row[key] == value for key, value in values.items()):
+            rows.append(row)
+    return rows
+
+
+@dataclass(frozen=True)
+class Example:
+    """A project in which a section was followed and DVC has run. Not to be changed.
+
+    Attributes:
+        project: The project, a micro.Project.
+        stages: The stages that DVC ran, in order.
+    """
+
+    project: micro.Project
+    stages: list[str]
+
+
+@pytest.mark.parametrize(
+    ("heading", "addition"),
+    [
+        ("A cleaning rule", '"questions"'),
+        ("A file format", "fast-align"),
+        ("A setting of a system", "clip_value"),
+        ("A model variation", "squared_relu"),
+        ("A kind of system", '"command"'),
+    ],
+)
+def test_the_commands_of_a_section_write_its_addition_to_the_schema(
+    clean, tmp_path, heading, addition
+):
+    """Editors complete and check params.yaml by docs/params.schema.json."""
+    project = clean.copy(tmp_path / "project")
+    follow_section(project, heading)
+    if heading == "A cleaning rule":
+        write_questions_rule(project)
     (project.root / "docs").mkdir()
-    commands = blocks(SECTIONS[name], "bash")
+
+    commands = code_blocks(sections()[heading], "bash")
     assert commands
     for command in commands:
         project.run("bash", "-ec", command)
 
+    assert addition in project.read("docs/params.schema.json")
 
-def test_a_rule_drops_and_counts_pairs_before_anything_is_run(clean, tmp_path):
+
+def test_the_section_about_rules_names_the_file_of_its_example():
+    assert "`questions.py`" in sections()["A cleaning rule"]
+
+
+def test_inspect_counts_what_a_new_rule_drops_before_any_stage_is_run(clean, tmp_path):
+    """The rule drops a pair if one side has more question marks than the other."""
     project = clean.copy(tmp_path / "project")
-    (text,) = [block for block in blocks(RULE, "python") if "class Questions" in block]
-    assert "`questions.py`" in SECTIONS["A cleaning rule"]
-    project.write("src/bleuprint/rules/questions.py", text)
+    write_questions_rule(project)
     project.edit("params.yaml", "filter: {length", "filter: {questions: {apart: 0}, length")
-    lines = project.read("inputs/a.en").splitlines()
-    lines[:3] = [f"{line} ?" for line in lines[:3]]
-    project.write("inputs/a.en", "".join(f"{line}\n" for line in lines))
+    lines = project.read("inputs/a.en").splitlines(keepends=True)
+    for number in range(3):
+        lines[number] = f"{lines[number].rstrip()} ?\n"
+    project.write("inputs/a.en", "".join(lines))
+
     assert "questions: 3 dropped" in project.run("bleuprint", "inspect", "own")
-    write_schema(project, "A cleaning rule")
-    assert '"questions"' in project.read("docs/params.schema.json")
 
 
-def test_a_file_format_is_downloaded_and_cleaned_like_the_plain_text(clean, tmp_path):
-    project = clean.copy(tmp_path / "project")
-    two_files = "source: {path: inputs/a.en}, target: {path: inputs/a.de}"
+# The input of the aligner fast_align has both sides of a pair in a line: source ||| target.
+
+
+def read_cleaned_text(project):
+    """Return both sides of the training text that the stage clean has written."""
+    return [project.read(f"data/clean/own/train.{language}") for language in ("en", "de")]
+
+
+@pytest.fixture(scope="module")
+def fast_align(clean, tmp_path_factory):
+    """Return a project whose text was cleaned as two plain files, then as one of fast-align.
+
+    Attributes of the result: `project`, `stages` that DVC ran the second time, and `plain_text`,
+    which is the text that the first time has written.
+    """
+    project = clean.copy(tmp_path_factory.mktemp("format") / "project")
     project.run("dvc", "repro", "clean@own")
-    expected = {side: project.read(f"data/clean/own/train.{side}") for side in ("en", "de")}
-    follow(project, "A file format")
-    sides = [project.read(f"inputs/a.{side}").splitlines() for side in ("en", "de")]
-    lines = [f"{source} ||| {target}\n" for source, target in zip(*sides, strict=True)]
+    plain_text = read_cleaned_text(project)
+
+    follow_section(project, "A file format")
+    sources = project.read("inputs/a.en").splitlines()
+    targets = project.read("inputs/a.de").splitlines()
+    lines = []
+    for source, target in zip(sources, targets, strict=True):
+        lines.append(f"{source} ||| {target}\n")
     project.write("inputs/a.txt", "".join(lines))
+    two_files = "source: {path: inputs/a.en}, target: {path: inputs/a.de}"
     project.edit("params.yaml", two_files, "format: fast-align, both: {path: inputs/a.txt}")
-    ran = micro.ran(project.run("dvc", "repro", "clean@own"))
-    assert ran == ["resolve", "download@own", "clean@own"]
-    assert {side: project.read(f"data/clean/own/train.{side}") for side in expected} == expected
-    assert expected["en"].count("\n") == 300
-
-    project.write("inputs/a.txt", "".join([*lines[:7], "ba deo\n", *lines[8:]]))
-    said = project.run("dvc", "repro", "clean@own", status=None)
-    assert "inputs/a.txt:8: not of the form source ||| target" in said
-
-    write_schema(project, "A file format")
-    assert "fast-align" in project.read("docs/params.schema.json")
+    stages = micro.ran(project.run("dvc", "repro", "clean@own"))
+    return SimpleNamespace(project=project, stages=stages, plain_text=plain_text)
 
 
-def test_a_stage_runs_in_both_graphs(reproduced):
-    follow(reproduced, "A stage")
-    output = reproduced.run("dvc", "repro", "longest@own")
-    assert micro.ran(output) == ["resolve", "longest@own"]
-    text = reproduced.read("data/split/own/train.en").splitlines()
-    found = reproduced.read("data/longest/own.txt").splitlines()
-    assert found == sorted(text, key=lambda line: -len(line))[:10]
-    assert "longest" in reproduced.run("snakemake", "--list-rules").split()
-    assert "longest@own" not in reproduced.run("snakemake", "-n", "data/longest/own.txt")
+def test_a_text_in_another_format_is_downloaded_and_cleaned_again(fast_align):
+    assert fast_align.stages == ["resolve", "download@own", "clean@own"]
 
 
-def test_a_setting_changes_a_training_and_is_checked(reproduced):
-    facts = "results/wide/own/1/training.json"
-    before = json.loads(reproduced.read(facts))
-    follow(reproduced, "A setting of a system")
-    reproduced.run("dvc", "repro", "train@wide-own-1")
-    unset = json.loads(reproduced.read(facts))
-    assert (unset["valid_loss"], unset["settings"]) == (before["valid_loss"], before["settings"])
-    reproduced.edit("params.yaml", "{lr_schedule: {inv", "{clip_value: 0.001, lr_schedule: {inv")
-    reproduced.run("dvc", "repro", "train@wide-own-1")
-    assert json.loads(reproduced.read(facts))["valid_loss"] != before["valid_loss"]
-    reproduced.edit("params.yaml", "clip_value: 0.001", "clip_value: -1")
-    said = reproduced.run("bleuprint", "check", status=1)
-    assert re.search(r"params.yaml:\d+: systems\.wide\.train\.clip_value: -1 ", said)
-    write_schema(reproduced, "A setting of a system")
-    assert "clip_value" in reproduced.read("docs/params.schema.json")
+def test_a_text_in_a_new_format_is_read_as_in_plain_files(fast_align):
+    cleaned_text = read_cleaned_text(fast_align.project)
+
+    assert cleaned_text == fast_align.plain_text
+    for side in cleaned_text:
+        assert side.count("\n") == 300  # all pairs of the micro project
 
 
-def test_a_model_variation_is_trained_and_shown_and_changes_no_other_row(reproduced):
-    follow(reproduced, "A model variation")
-    before = {system: weights(reproduced, system) for system in ("tiny", "wide")}
+def test_a_line_that_breaks_a_new_format_is_named(fast_align, tmp_path):
+    project = fast_align.project.copy(tmp_path / "project")
+    lines = project.read("inputs/a.txt").splitlines(keepends=True)
+    lines[7] = "ba deo\n"  # Line 8 has no " ||| ".
+    project.write("inputs/a.txt", "".join(lines))
+
+    output = project.run("dvc", "repro", "clean@own", status=None)
+
+    assert "inputs/a.txt:8: not of the form source ||| target" in output
+
+
+# The stage `longest` writes the ten longest lines of a training text.
+
+
+@pytest.fixture(scope="module")
+def longest_stage(by_dvc, tmp_path_factory):
+    """Return the Example in which DVC has run the stage `longest`."""
+    project = by_dvc.copy(tmp_path_factory.mktemp("stage") / "project")
+    follow_section(project, "A stage")
+    stages = micro.ran(project.run("dvc", "repro", "longest@own"))
+    return Example(project, stages)
+
+
+def test_dvc_runs_a_new_stage_and_none_that_was_there(longest_stage):
+    assert longest_stage.stages == ["resolve", "longest@own"]
+
+
+def test_a_new_stage_writes_its_output(longest_stage):
+    training_lines = longest_stage.project.read("data/split/own/train.en").splitlines()
+    longest_lines = sorted(training_lines, key=len, reverse=True)[:10]
+
+    assert longest_stage.project.read("data/longest/own.txt").splitlines() == longest_lines
+
+
+def test_snakemake_has_a_rule_for_a_new_stage(longest_stage):
+    rules = longest_stage.project.run("snakemake", "--list-rules").split()
+
+    assert "longest" in rules
+
+
+def test_snakemake_does_not_repeat_a_new_stage_that_dvc_has_run(longest_stage):
+    plan = longest_stage.project.run("snakemake", "-n", "data/longest/own.txt")
+
+    assert "longest@own" not in plan
+
+
+# The setting `clip_value` limits each component of a gradient.
+
+
+def train_wide(project):
+    """Train the system wide as DVC does, and return the record of its training."""
+    project.run("dvc", "repro", "train@wide-own-1")
+    return json.loads(project.read("results/wide/own/1/training.json"))
+
+
+def set_clip_value(project, value):
+    """Set the training setting `clip_value` of the system wide."""
+    project.edit("params.yaml", "{lr_schedule: {inv", f"{{clip_value: {value}, lr_schedule: {{inv")
+
+
+def test_a_new_setting_that_is_not_set_leaves_a_training_as_it_was(reproduced):
+    record_before = json.loads(reproduced.read("results/wide/own/1/training.json"))
+    follow_section(reproduced, "A setting of a system")
+
+    record = train_wide(reproduced)
+
+    assert record["valid_loss"] == record_before["valid_loss"]
+    assert record["settings"] == record_before["settings"]
+
+
+def test_a_new_setting_changes_the_training_of_a_system_that_sets_it(reproduced):
+    record_before = json.loads(reproduced.read("results/wide/own/1/training.json"))
+    follow_section(reproduced, "A setting of a system")
+    set_clip_value(reproduced, 0.001)
+
+    record = train_wide(reproduced)
+
+    assert record["valid_loss"] != record_before["valid_loss"]
+
+
+def test_check_names_the_line_of_a_new_setting_outside_its_range(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    follow_section(project, "A setting of a system")
+    set_clip_value(project, -1)
+
+    output = project.run("bleuprint", "check", status=1)
+
+    assert re.search(r"params.yaml:\d+: systems\.wide\.train\.clip_value: -1 ", output)
+
+
+# A new activation of the model, squared_relu.
+
+
+@pytest.fixture(scope="module")
+def squared_relu(by_dvc, tmp_path_factory):
+    """Return the Example in which a system `squared` with the activation squared_relu was trained.
+
+    The systems tiny and wide were there before.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("variation") / "project")
+    follow_section(project, "A model variation")
     row = "  squared:\n    like: tiny\n    model: {activation: squared_relu}\n"
-    reproduced.write("params.yaml", reproduced.read("params.yaml") + row)
-    ran = reproduced.repro()
-    assert {"train@tiny-own-1", "train@squared-own-1", "score@squared-own-1", "report"} <= {*ran}
-    assert {system: weights(reproduced, system) for system in before} == before
-    assert weights(reproduced, "squared") not in before.values()
-    description = json.loads(reproduced.read("models/squared/own/1/averaged/model.json"))
-    assert description["model"]["activation"] == "squared_relu"
-    assert reproduced.rows() == ["tiny", "wide", "squared"]
-    assert "squared" in reproduced.read("reports/table.md")
-    reproduced.edit("params.yaml", "squared_relu", "squared")
-    said = reproduced.run("bleuprint", "check", status=1)
-    assert re.search(r"params.yaml:\d+: systems.squared.model.activation: 'squared' ", said)
-    write_schema(reproduced, "A model variation")
-    assert "squared_relu" in reproduced.read("docs/params.schema.json")
+    append_to_params(project, row)
+    return Example(project, project.repro())
 
 
-def weights(project, system):
-    """The bytes of a system's averaged weights, by name."""
+def averaged_weights(project, system):
+    """Return the bytes of a system's averaged weights, by the names of the parameters."""
     tensors = load_file(project.root / f"models/{system}/own/1/averaged/model.safetensors")
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-def test_a_kind_of_system_has_a_scored_row(reproduced):
-    follow(reproduced, "A kind of system")
-    (row,) = blocks(SECTIONS["A kind of system"], "yaml")
-    reproduced.write("params.yaml", reproduced.read("params.yaml") + row)
-    trained = [stage for stage in reproduced.repro() if stage.startswith("train@")]
-    assert trained == ["train@capitals-own-1"]  # which writes empty outputs
-    sources = reproduced.read("data/split/own/test.held-out.en").splitlines()
-    references = reproduced.read("data/split/own/test.held-out.de").splitlines()
-    expected = [source.upper() for source in sources]
-    hypotheses = reproduced.read("results/capitals/own/1/hypotheses/test.held-out.de")
-    assert hypotheses.splitlines() == expected
-    (bleu,) = (
-        each
-        for each in json.loads(reproduced.read("reports/results.json"))["metrics"]
-        if (each["system"], each["metric"], each["group"]) == ("capitals", "bleu", "")
-    )
-    assert bleu["value"] == pytest.approx(sacrebleu.corpus_bleu(expected, [references]).score)
-    assert 0 < bleu["ci_low"] < bleu["value"] < bleu["ci_high"]
-    table = reproduced.read("reports/table.md")
-    assert "capitals" in table and "tr: each letter as a capital" in table
-    assert reproduced.repro() == []
+def test_a_new_activation_trains_its_system_and_repeats_the_other_trainings(squared_relu):
+    """The code of the model has changed, so every training that uses it is run again."""
+    expected_stages = {"train@tiny-own-1", "train@squared-own-1", "score@squared-own-1", "report"}
 
-    reproduced.edit("params.yaml", "tr a-z A-Z", "head -1")
-    said = reproduced.run("dvc", "repro", status=None)
-    assert re.search(r"params.yaml:\d+: .*head -1 has 1 line, but the test set held-out", said)
-    reproduced.edit("params.yaml", "{command: ", "{path: inputs/external/a.de, command: ")
-    said = reproduced.run("bleuprint", "check", status=1)
-    assert re.search(r"params.yaml:\d+: .*held-out: needs path and sha256, or a command", said)
-    write_schema(reproduced, "A kind of system")
-    assert '"command"' in reproduced.read("docs/params.schema.json")
+    assert expected_stages <= set(squared_relu.stages)
 
 
-def test_a_metric_is_scored_and_shown(reproduced):
-    follow(reproduced, "A metric")
-    ran = reproduced.repro()
-    assert {name.partition("@")[0] for name in ran} <= {
-        "resolve",
-        "score",
-        "report",
-    }
-    reference, hypothesis = "data/split/own/test.held-out.de", "hypotheses/test.held-out.de"
-    for system in ("tiny", "wide"):
-        sides = [
-            reproduced.read(path).splitlines()
-            for path in (reference, f"results/{system}/own/1/{hypothesis}")
-        ]
-        expected = 100 * sum(map(str.__eq__, *sides)) / len(sides[0])
-        (row,) = (
-            each
-            for each in json.loads(reproduced.read("reports/results.json"))["metrics"]
-            if (each["system"], each["metric"]) == (system, "exact")
-        )
-        assert row["value"] == round(expected, 6) and row["ci_low"] <= expected <= row["ci_high"]
-        assert row["p"] is None  # the test set has too few sentences to compare the systems
-    for name in ("table.md", "index.html"):
-        assert "Exact match" in reproduced.read(f"reports/{name}")
+@pytest.mark.parametrize("system", ["tiny", "wide"])
+def test_a_new_activation_leaves_the_weights_of_other_systems_as_they_were(
+    squared_relu, by_dvc, system
+):
+    weights_before = averaged_weights(by_dvc, system)
+
+    assert averaged_weights(squared_relu.project, system) == weights_before
 
 
-# Prints the metrics of the example in the records of two systems on a test set of 100 lines.
-MEASURED = """
+@pytest.mark.parametrize("system", ["tiny", "wide"])
+def test_a_system_with_a_new_activation_has_other_weights(squared_relu, system):
+    other_weights = averaged_weights(squared_relu.project, system)
+
+    assert averaged_weights(squared_relu.project, "squared") != other_weights
+
+
+def test_the_description_of_a_model_names_a_new_activation(squared_relu):
+    path = "models/squared/own/1/averaged/model.json"
+    description = json.loads(squared_relu.project.read(path))
+
+    assert description["model"]["activation"] == "squared_relu"
+
+
+def test_a_system_with_a_new_activation_is_the_last_row_of_the_results(squared_relu):
+    assert squared_relu.project.rows() == ["tiny", "wide", "squared"]
+    assert "squared" in squared_relu.project.read("reports/table.md")
+
+
+def test_check_names_the_line_of_an_activation_that_does_not_exist(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    follow_section(project, "A model variation")
+    append_to_params(project, "  squared:\n    like: tiny\n    model: {activation: squared}\n")
+
+    output = project.run("bleuprint", "check", status=1)
+
+    assert re.search(r"params.yaml:\d+: systems.squared.model.activation: 'squared' ", output)
+
+
+# A new kind of system, whose translations a program writes: `tr a-z A-Z` as the system capitals.
+
+
+@pytest.fixture(scope="module")
+def capitals(by_dvc, tmp_path_factory):
+    """Return the Example with the system capitals, which translates by writing in capitals."""
+    project = by_dvc.copy(tmp_path_factory.mktemp("kind") / "project")
+    follow_section(project, "A kind of system")
+    (row,) = code_blocks(sections()["A kind of system"], "yaml")
+    append_to_params(project, row)
+    return Example(project, project.repro())
+
+
+def test_a_system_that_a_program_translates_for_trains_nothing_else(capitals):
+    """Its own stage train runs, too, and writes empty outputs."""
+    training_stages = [stage for stage in capitals.stages if stage.startswith("train@")]
+
+    assert training_stages == ["train@capitals-own-1"]
+
+
+def test_the_translations_of_a_program_are_what_it_prints(capitals):
+    sources = capitals.project.read("data/split/own/test.held-out.en").splitlines()
+    translations = capitals.project.read("results/capitals/own/1/hypotheses/test.held-out.de")
+
+    assert translations.splitlines() == [source.upper() for source in sources]
+
+
+def test_the_bleu_of_a_program_is_that_of_sacrebleu_with_an_interval(capitals):
+    sources = capitals.project.read("data/split/own/test.held-out.en").splitlines()
+    translations = [source.upper() for source in sources]
+    references = capitals.project.read("data/split/own/test.held-out.de").splitlines()
+    expected_bleu = sacrebleu.corpus_bleu(translations, [references]).score
+
+    (row,) = metric_rows(capitals.project, system="capitals", metric="bleu", group="")
+
+    assert row["value"] == pytest.approx(expected_bleu)
+    assert 0 < row["ci_low"] < row["value"] < row["ci_high"]
+
+
+def test_the_table_describes_a_system_that_a_program_translates_for(capitals):
+    table = capitals.project.read("reports/table.md")
+
+    assert "capitals" in table
+    assert "tr: each letter as a capital" in table
+
+
+def test_a_project_with_a_program_as_a_system_is_up_to_date_once_it_was_run(capitals):
+    assert capitals.project.repro() == []
+
+
+def test_a_program_that_prints_too_few_translations_is_named(capitals, tmp_path):
+    project = capitals.project.copy(tmp_path / "project")
+    project.edit("params.yaml", "tr a-z A-Z", "head -1")
+
+    output = project.run("dvc", "repro", status=None)
+
+    message = r"params.yaml:\d+: .*head -1 has 1 line, but the test set held-out"
+    assert re.search(message, output)
+
+
+def test_check_refuses_a_program_and_a_file_for_the_same_translations(capitals, tmp_path):
+    project = capitals.project.copy(tmp_path / "project")
+    project.edit("params.yaml", "{command: ", "{path: inputs/external/a.de, command: ")
+
+    output = project.run("bleuprint", "check", status=1)
+
+    assert re.search(r"params.yaml:\d+: .*held-out: needs path and sha256, or a command", output)
+
+
+# The metric "exact match": the percentage of translations that equal their reference.
+
+
+@pytest.fixture(scope="module")
+def exact_match(by_dvc, tmp_path_factory):
+    """Return the Example in which DVC has scored all translations with exact match as well."""
+    project = by_dvc.copy(tmp_path_factory.mktemp("metric") / "project")
+    follow_section(project, "A metric")
+    return Example(project, project.repro())
+
+
+def test_a_new_metric_scores_again_and_trains_and_translates_nothing(exact_match):
+    kinds_of_stages = {stage.partition("@")[0] for stage in exact_match.stages}
+
+    assert kinds_of_stages <= {"resolve", "score", "report"}
+
+
+@pytest.mark.parametrize("system", ["tiny", "wide"])
+def test_a_new_metric_has_the_value_that_its_definition_says(exact_match, system):
+    project = exact_match.project
+    translations = project.read(f"results/{system}/own/1/hypotheses/test.held-out.de").splitlines()
+    references = project.read("data/split/own/test.held-out.de").splitlines()
+    equal_count = 0
+    for translation, reference in zip(translations, references, strict=True):
+        if translation == reference:
+            equal_count += 1
+    percentage = 100 * equal_count / len(references)
+
+    (row,) = metric_rows(project, system=system, metric="exact")
+
+    assert row["value"] == round(percentage, 6)
+    assert row["ci_low"] <= percentage <= row["ci_high"]
+
+
+@pytest.mark.parametrize("system", ["tiny", "wide"])
+def test_a_new_metric_has_no_p_value_on_a_test_set_that_is_too_small(exact_match, system):
+    """The test set has 15 sentences."""
+    (row,) = metric_rows(exact_match.project, system=system, metric="exact")
+
+    assert row["p"] is None
+
+
+@pytest.mark.parametrize("file_name", ["table.md", "index.html"])
+def test_the_reports_show_a_new_metric(exact_match, file_name):
+    assert "Exact match" in exact_match.project.read(f"reports/{file_name}")
+
+
+# The code of the example is not the code of this process, so another process measures with it.
+MEASURE = """
 import json, sys
 from pathlib import Path
 import result_trees as trees
@@ -210,59 +465,111 @@ trees.write_all(root, settings)
 records = collect(settings, root)
 scores = score_frame(records)
 (table,) = tables_by_test_set(scores, measured_scores(scores)).values()
-of_example = records.metrics[records.metrics.metric == "exact"]
+rows = records.metrics[records.metrics.metric == "exact"]
 heads = [column.label for column in table.columns]
-print(json.dumps({"metrics": json.loads(of_example.to_json(orient="records")), "heads": heads}))
+print(json.dumps({"rows": json.loads(rows.to_json(orient="records")), "heads": heads}))
 """
 
 
-def test_a_metric_has_an_interval_and_a_test(tmp_path):
-    checkout = tmp_path / "checkout"
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Return the exact match of the systems tiny and small on a test set of 100 sentences.
+
+    Attributes of the result: `rows`, the rows of the metric by system; `heads`, those of the
+    columns of the table; `is_equal`, for each system whether its translations equal the references.
+    """
+    folder = tmp_path_factory.mktemp("measured")
+    checkout = folder / "checkout"
     shutil.copytree(ROOT / "src", checkout / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    follow(micro.Project(checkout), "A metric")
-    project = tmp_path / "project"
+    follow_section(micro.Project(checkout), "A metric")
+    project = folder / "project"
     path = os.pathsep.join([str(checkout / "src"), str(ROOT / "tests" / "support")])
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(project)],
-        cwd=tmp_path,
+    process = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(project)],
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    printed = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    printed = json.loads(process.stdout)
+
     references = (project / "data/split/news-en-de/test.first.de").read_text("utf-8").splitlines()
-    is_right = {}
+    is_equal = {}
     for system in ("tiny", "small"):
-        hypotheses = project / f"results/{system}/news-en-de/1/hypotheses/test.first.de"
-        translations = hypotheses.read_text("utf-8").splitlines()
-        is_right[system] = [a == b for a, b in zip(translations, references, strict=True)]
-    tiny, small = printed["metrics"]
-    assert (tiny["system"], small["system"]) == ("tiny", "small")
-    for row in (tiny, small):
-        expected = binomtest(sum(is_right[row["system"]]), 100).proportion_ci(method="wilson")
-        assert row["value"] == sum(is_right[row["system"]])
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx(
-            (100 * expected.low, 100 * expected.high), abs=1e-3
-        )
-    # McNemar's exact test of the lines on which they differ
-    pairs = list(zip(is_right["tiny"], is_right["small"], strict=True))
-    better = pairs.count((False, True))
-    worse = pairs.count((True, False))
-    assert better + worse > 5
-    expected_p = binomtest(better, better + worse).pvalue
-    assert small["p"] == pytest.approx(expected_p, abs=0.02)
-    assert tiny["p"] is None
-    assert {"Exact match", "Δ Exact match"} <= set(printed["heads"])
+        path = project / f"results/{system}/news-en-de/1/hypotheses/test.first.de"
+        translations = path.read_text("utf-8").splitlines()
+        pairs = zip(translations, references, strict=True)
+        is_equal[system] = [translation == reference for translation, reference in pairs]
+    return SimpleNamespace(
+        rows={row["system"]: row for row in printed["rows"]},
+        heads=printed["heads"],
+        is_equal=is_equal,
+    )
 
 
-def test_a_column_of_the_table_is_in_all_its_forms(reproduced):
-    follow(reproduced, "A column of the table")
-    ran = micro.ran(reproduced.run("dvc", "repro"))
-    assert set(ran) <= {"resolve", "report"}
-    runs = json.loads(reproduced.read("reports/results.json"))["runs"]
-    shown = f"{runs[0]['source_tokens'] / 1e6:,.2f}M"
-    for name in ("table.md", "table.tex", "index.html"):
-        text = reproduced.read(f"reports/{name}")
-        assert "Source tokens" in text
-        assert shown in text
+def test_a_new_metric_is_measured_once_for_each_system(measured):
+    assert list(measured.rows) == ["tiny", "small"]
+
+
+@pytest.mark.parametrize("system", ["tiny", "small"])
+def test_a_new_metric_of_a_share_has_a_wilson_interval(measured, system):
+    sentence_count = 100
+    equal_count = sum(measured.is_equal[system])
+    interval = binomtest(equal_count, sentence_count).proportion_ci(method="wilson")
+
+    row = measured.rows[system]
+
+    # With 100 sentences, the percentage is the count.
+    assert row["value"] == equal_count
+    assert row["ci_low"] == pytest.approx(100 * interval.low, abs=1e-3)
+    assert row["ci_high"] == pytest.approx(100 * interval.high, abs=1e-3)
+
+
+def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured):
+    """This is a binomial test of the sentences that exactly one of both systems has right."""
+    pairs = list(zip(measured.is_equal["tiny"], measured.is_equal["small"], strict=True))
+    only_small_count = pairs.count((False, True))
+    only_tiny_count = pairs.count((True, False))
+    different_count = only_small_count + only_tiny_count
+    assert different_count > 5, "the test needs sentences that differ"
+
+    expected_p = binomtest(only_small_count, different_count).pvalue
+    assert measured.rows["small"]["p"] == pytest.approx(expected_p, abs=0.02)
+
+
+def test_the_baseline_has_no_p_value_of_a_new_metric(measured):
+    """The first system, tiny, is the baseline with which others are compared."""
+    assert measured.rows["tiny"]["p"] is None
+
+
+def test_the_table_has_columns_of_a_new_metric_and_of_its_differences(measured):
+    assert {"Exact match", "Δ Exact match"} <= set(measured.heads)
+
+
+# The column "Source tokens" shows the millions of source tokens of a training text.
+
+
+@pytest.fixture(scope="module")
+def source_tokens_column(by_dvc, tmp_path_factory):
+    """Return the Example whose tables have the column "Source tokens"."""
+    project = by_dvc.copy(tmp_path_factory.mktemp("column") / "project")
+    follow_section(project, "A column of the table")
+    stages = micro.ran(project.run("dvc", "repro"))
+    return Example(project, stages)
+
+
+def test_a_new_column_runs_only_the_report_again(source_tokens_column):
+    assert set(source_tokens_column.stages) <= {"resolve", "report"}
+
+
+@pytest.mark.parametrize("file_name", ["table.md", "table.tex", "index.html"])
+def test_each_form_of_the_table_has_a_new_column(source_tokens_column, file_name):
+    project = source_tokens_column.project
+    runs = json.loads(project.read("reports/results.json"))["runs"]
+    millions = runs[0]["source_tokens"] / 1e6
+
+    text = project.read(f"reports/{file_name}")
+
+    assert "Source tokens" in text
+    assert f"{millions:,.2f}M" in text

@@ -1,8 +1,12 @@
-"""The pipeline as users run it with DVC, on a small project (see also tests/pipeline)."""
+"""The pipeline as users run it with DVC, on a small project (see also tests/pipeline).
+
+The project has the corpus own and the systems tiny and wide (tests/support/micro.py).
+"""
 
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,163 +15,434 @@ from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.files import sha256_of
 
-CELL = ("train", "average", "translate", "score")
-WIDE = {f"{stage}@wide-own-1" for stage in CELL}
-# What every other setting runs.
-ALWAYS = {"resolve", "report"}
 UP_TO_DATE = "Data and pipelines are up to date."
 
 
-def test_repro_writes_the_reports_and_the_scores(by_dvc):
+def run_stages(system):
+    """Return the names of the stages of a system's run, from its training to its scores."""
+    return {f"{stage}@{system}-own-1" for stage in ("train", "average", "translate", "score")}
+
+
+def read_results(project):
+    """Return reports/results.json of a project."""
+    return json.loads(project.read("reports/results.json"))
+
+
+# What `dvc repro` writes.
+
+
+def test_repro_writes_a_record_of_each_system(by_dvc):
     assert by_dvc.rows() == ["tiny", "wide"]
-    records = json.loads(by_dvc.read("reports/results.json"))
-    assert [record["lines"] for record in records["runs"]] == [15, 15]
-    bleu = [each["value"] for each in records["metrics"] if each["metric"] == "bleu"]
-    assert bleu
-    assert min(bleu) > 0
-    for name in ("table.md", "table.csv", "table.tex"):
-        text = by_dvc.read(f"reports/{name}")
-        assert "tiny" in text and "wide" in text
-    for name in ("results.json", "metrics.json", "table.csv"):
-        assert str(by_dvc.root) not in by_dvc.read(f"reports/{name}")
 
 
-def test_outputs_without_a_suffix_are_the_folders(by_dvc):
-    found = list(make_rules(graph.load_stages(by_dvc.root), shards=1, root=by_dvc.root))
-    assert found
-    for rule in found:
+def test_the_record_of_a_run_has_the_number_of_translated_lines(by_dvc):
+    """A test set is drawn with 15 of the 300 pairs."""
+    line_counts = [record["lines"] for record in read_results(by_dvc)["runs"]]
+
+    assert line_counts == [15, 15]
+
+
+def test_every_bleu_is_above_zero(by_dvc):
+    values = [row["value"] for row in read_results(by_dvc)["metrics"] if row["metric"] == "bleu"]
+
+    assert values
+    assert min(values) > 0
+
+
+@pytest.mark.parametrize("file_name", ["table.md", "table.csv", "table.tex"])
+def test_each_form_of_the_table_names_all_systems(by_dvc, file_name):
+    table = by_dvc.read(f"reports/{file_name}")
+
+    assert "tiny" in table
+    assert "wide" in table
+
+
+@pytest.mark.parametrize("file_name", ["results.json", "metrics.json", "table.csv"])
+def test_reports_do_not_contain_the_path_of_the_project(by_dvc, file_name):
+    """They are committed, and equal wherever they were computed."""
+    assert str(by_dvc.root) not in by_dvc.read(f"reports/{file_name}")
+
+
+@pytest.fixture(scope="module")
+def snakemake_rules(by_dvc):
+    """Return the rules that Snakemake gets for the stages of the project."""
+    return list(make_rules(graph.load_stages(by_dvc.root), shards=1, root=by_dvc.root))
+
+
+def test_every_rule_of_snakemake_is_for_some_stages(snakemake_rules):
+    assert snakemake_rules
+    for rule in snakemake_rules:
         assert rule.stages
+
+
+def test_every_output_of_a_rule_was_written(by_dvc, snakemake_rules):
+    for rule in snakemake_rules:
         for stage in rule.stages.values():
-            made = [by_dvc.root / path for path in stage.outputs]
-            assert all(path.exists() for path in made)
-            pairs = zip(rule.outputs, made, strict=True)
-            assert rule.folders == [path for path, there in pairs if there.is_dir()]
+            for path in stage.outputs:
+                assert (by_dvc.root / path).exists()
 
 
-def test_a_clone_translates_with_the_outputs_of_two_stages(by_dvc, tmp_path):
-    """As docs/cache.md says of `dvc pull`; here they come from a copy of the cache."""
-    by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(tmp_path / "clone"))
-    clone, whole = micro.Project(tmp_path / "clone"), by_dvc.copy(tmp_path / "whole")
+def test_a_rule_declares_exactly_those_outputs_as_folders_that_are_folders(by_dvc, snakemake_rules):
+    """Snakemake has to know which outputs are folders before it runs a rule."""
+    for rule in snakemake_rules:
+        for stage in rule.stages.values():
+            folders = []
+            for output, path in zip(rule.outputs, stage.outputs, strict=True):
+                if (by_dvc.root / path).is_dir():
+                    folders.append(output)
+            assert rule.folders == folders
+
+
+# What a clone of a finished project can do.
+
+
+def clone_without_data(project, folder):
+    """Return a Git clone of a project: it has the reports and no data."""
+    project.run("git", "clone", "--quiet", str(project.root), str(folder))
+    return micro.Project(folder)
+
+
+def translate_two_sentences(project, status=0):
+    """Translate two sentences with the system wide, and return what was printed."""
+    project.write("text.txt", "ba deo fi\nnu min\n")
+    system = ("--system", "wide", "--corpus", "own")
+    return project.run("bleuprint", "translate", *system, "text.txt", status=status)
+
+
+@pytest.fixture
+def clone_with_cache(by_dvc, tmp_path):
+    """Return a clone that has DVC's cache, from which `dvc checkout` takes outputs."""
+    clone = clone_without_data(by_dvc, tmp_path / "clone")
     shutil.copytree(by_dvc.root / ".dvc" / "cache", clone.root / ".dvc" / "cache")
-    command = ("bleuprint", "translate", "--system", "wide", "--corpus", "own", "text.txt")
-    for project in (clone, whole):
-        project.write("text.txt", "ba deo fi\nnu min\n")
-    assert "Traceback" not in clone.run(*command, status=1)
-    clone.run("dvc", "checkout", "average@wide-own-1", "binarize@own")
-    assert not (clone.root / "results" / "wide").exists()
-    assert clone.run(*command) == whole.run(*command) != ""
+    return clone
+
+
+def test_translate_without_a_model_ends_in_a_message(clone_with_cache):
+    output = translate_two_sentences(clone_with_cache, status=1)
+
+    assert "Traceback" not in output
+
+
+def test_a_clone_translates_with_the_outputs_of_two_stages(clone_with_cache, reproduced):
+    """docs/cache.md says so of `dvc pull`; here they come from a copy of the cache."""
+    expected_translations = translate_two_sentences(reproduced)
+    assert expected_translations
+
+    clone_with_cache.run("dvc", "checkout", "average@wide-own-1", "binarize@own")
+
+    assert not (clone_with_cache.root / "results" / "wide").exists()
+    assert translate_two_sentences(clone_with_cache) == expected_translations
 
 
 def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
-    by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(tmp_path / "clone"))
-    clone = micro.Project(tmp_path / "clone")
+    clone = clone_without_data(by_dvc, tmp_path / "clone")
     assert not (clone.root / "data").exists()
     shutil.copytree(by_dvc.root / "inputs", clone.root / "inputs", dirs_exist_ok=True)
-    assert clone.run("dvc", "repro", "--allow-missing", "--dry").rstrip().endswith(UP_TO_DATE)
+
+    output = clone.run("dvc", "repro", "--allow-missing", "--dry")
+
+    assert output.rstrip().endswith(UP_TO_DATE)
 
 
-def test_a_decoding_setting_trains_nothing_and_is_taken_back_from_the_cache(reproduced):
-    before = reproduced.read("reports/results.json")
+# What runs again after a change of params.yaml.
+
+
+def test_a_decoding_setting_repeats_only_translations_and_scores(reproduced):
+    results_before = reproduced.read("reports/results.json")
+
     reproduced.edit("params.yaml", "{beam: 2,", "{beam: 1,")
-    decoded = {f"{stage}@{row}-own-1" for stage in CELL[2:] for row in ("tiny", "wide")}
-    assert set(reproduced.repro()) == decoded | ALWAYS
-    assert reproduced.read("reports/results.json") != before
+    stages = reproduced.repro()
+
+    assert set(stages) == {
+        "resolve",
+        "translate@tiny-own-1",
+        "translate@wide-own-1",
+        "score@tiny-own-1",
+        "score@wide-own-1",
+        "report",
+    }
+    assert reproduced.read("reports/results.json") != results_before
+
+
+def test_results_of_earlier_settings_come_from_the_cache(reproduced):
+    results_before = reproduced.read("reports/results.json")
+    reproduced.edit("params.yaml", "{beam: 2,", "{beam: 1,")
+    reproduced.repro()
+
     reproduced.run("git", "checkout", "--quiet", "params.yaml")
     output = reproduced.run("dvc", "repro")
+
     assert "translate@tiny-own-1' is cached - skipping run" in output
-    assert reproduced.read("reports/results.json") == before
+    assert reproduced.read("reports/results.json") == results_before
     assert reproduced.changed() == set()
 
 
-@pytest.mark.slow
-def test_an_experiment_is_compared_by_dvcs_commands(reproduced):
+# A DVC experiment: a run with another setting, which Git's branch does not contain.
+
+
+@pytest.fixture(scope="module")
+def experiment(by_dvc, tmp_path_factory):
+    """Return a project with the DVC experiment "other": the system wide without label smoothing.
+
+    Attributes of the result: `project`, and `stages`, which DVC ran for the experiment.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("experiment") / "project")
     setting = "++systems.wide.train.label_smoothing=0"
-    output = reproduced.run("dvc", "exp", "run", "--temp", "-n", "other", "-S", setting)
-    assert set(micro.ran(output)) == WIDE | ALWAYS
-    assert reproduced.run("git", "status", "--porcelain") == ""
-    for command in (("show",), ("diff", "--all", "HEAD", "other")):
-        shown = reproduced.run("dvc", "metrics", *command)
-        assert re.findall(r"BLEU\S+", shown) == ["BLEU.tiny.own", "BLEU.wide.own"]
-    table = reproduced.run(
-        *("dvc", "exp", "show", "--only-changed", "--csv"),
-        *("--drop", "^(data|models|results|src|reports)"),
-    )
-    heads = table.partition("\n")[0].split(",")
-    assert "runs.wide.own.train.label_smoothing" in heads and len(heads) < 12, heads
-    reproduced.run("dvc", "plots", "diff", "HEAD", "other", "--out", "plots")
-    page = reproduced.read("plots/index.html")
-    specs = [json.loads(text) for text in re.findall(r"var spec = (\{.*\});\n", page)]
-    titles = ["Validation BLEU", "Validation loss", "Training loss", "Test BLEU"]
-    assert [spec["title"] for spec in specs] == titles
-    for spec in specs:
-        points = spec["data"]["values"]
+    output = project.run("dvc", "exp", "run", "--temp", "-n", "other", "-S", setting)
+    return SimpleNamespace(project=project, stages=micro.ran(output))
+
+
+@pytest.mark.slow
+def test_an_experiment_runs_the_stages_that_its_setting_changes(experiment):
+    assert set(experiment.stages) == run_stages("wide") | {"resolve", "report"}
+
+
+@pytest.mark.slow
+def test_an_experiment_in_a_temporary_folder_changes_no_file_of_the_project(experiment):
+    assert experiment.project.run("git", "status", "--porcelain") == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["diff", "--all", "HEAD", "other"]], ids=["show", "diff"]
+)
+def test_dvc_metrics_has_the_bleu_of_each_system(experiment, arguments):
+    output = experiment.project.run("dvc", "metrics", *arguments)
+
+    assert re.findall(r"BLEU\S+", output) == ["BLEU.tiny.own", "BLEU.wide.own"]
+
+
+@pytest.mark.slow
+def test_dvc_exp_show_has_a_column_of_the_setting_that_an_experiment_changes(experiment):
+    show = ("dvc", "exp", "show", "--only-changed", "--csv")
+    drop = ("--drop", "^(data|models|results|src|reports)")
+
+    table = experiment.project.run(*show, *drop)
+
+    heads = table.splitlines()[0].split(",")
+    assert "runs.wide.own.train.label_smoothing" in heads
+    assert len(heads) < 12, "the table has columns that did not change"
+
+
+@pytest.fixture(scope="module")
+def plots(experiment, tmp_path_factory):
+    """Return what Vega draws on the page on which `dvc plots diff` compares an experiment."""
+    folder = tmp_path_factory.mktemp("plots")
+    experiment.project.run("dvc", "plots", "diff", "HEAD", "other", "--out", str(folder))
+    page = (folder / "index.html").read_text("utf-8")
+    return [json.loads(text) for text in re.findall(r"var spec = (\{.*\});\n", page)]
+
+
+@pytest.mark.slow
+def test_dvc_plots_has_the_curves_of_trainings_and_the_test_scores(plots):
+    titles = [plot["title"] for plot in plots]
+
+    assert titles == ["Validation BLEU", "Validation loss", "Training loss", "Test BLEU"]
+
+
+@pytest.mark.slow
+def test_each_plot_shows_all_systems_of_both_revisions(plots):
+    for plot in plots:
+        points = plot["data"]["values"]
         assert {point["rev"] for point in points} == {"HEAD", "other"}
         assert {point["system"] for point in points} == {"tiny", "wide"}
-        assert "DVC_METRIC" not in json.dumps(spec)
 
 
 @pytest.mark.slow
-def test_a_system_is_a_row_while_it_is_in_params(reproduced):
-    """Taken back, by hand or by Git, it leaves everything as it was."""
-    params, lock = reproduced.read("params.yaml"), reproduced.read("dvc.lock")
-    before = reproduced.read("reports/results.json")
-    reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)
-    assert (
-        set(reproduced.repro())
-        == {"fresh@deep-1"} | {f"{stage}@deep-own-1" for stage in CELL} | ALWAYS
-    )
-    assert reproduced.rows() == ["tiny", "wide", "deep"]
-
-    reproduced.write("params.yaml", params)
-    assert set(reproduced.repro()) == ALWAYS
-    assert reproduced.read("reports/results.json") == before
-    assert _without_deep(reproduced.read("dvc.lock")) == _without_deep(lock)
-
-    reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)
-    assert set(reproduced.repro()) == ALWAYS
-    reproduced.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
-    reproduced.run("dvc", "checkout")
-    assert reproduced.repro() == []
+def test_dvc_fills_all_placeholders_of_the_plots(plots):
+    for plot in plots:
+        assert "DVC_METRIC" not in json.dumps(plot)
 
 
-@pytest.mark.slow
-def test_an_external_system_is_a_row_with_the_scores_of_its_file(reproduced):
-    """Its file has the translations of a system that was trained here."""
-    file = reproduced.root / "inputs/external/a.de"
-    file.parent.mkdir()
-    shutil.copy(reproduced.root / "results/wide/own/1/hypotheses/test.held-out.de", file)
-    entry = micro.EXTERNAL.replace(64 * "a", sha256_of(file))
-    reproduced.write("params.yaml", reproduced.read("params.yaml") + entry)
-    stages = {"fresh@online-a-1", *(f"{stage}@online-a-own-1" for stage in CELL)}
-    assert set(reproduced.repro()) == stages | ALWAYS
-    assert reproduced.repro() == []
-    records = json.loads(reproduced.read("reports/results.json"))
-    scores = {(each["system"], each["metric"]): each["value"] for each in records["metrics"]}
-    assert scores["online-a", "bleu"] == scores["wide", "bleu"]
-    assert ("online-a", "loss") not in scores
-    assert "system A, with its default settings" in reproduced.read("reports/table.md")
-    # the file itself is needed no more, as in a clone that has pulled the results
-    file.unlink()
-    assert reproduced.repro() == []
+# A system that is added to params.yaml, and removed.
 
 
-def _without_deep(lock):
-    """The stages in the graph; DVC keeps the entries of others."""
+def stages_without_deep(project):
+    """Return the stages in dvc.lock but those of the system deep, which DVC keeps there."""
     from dvc.utils.serialize import loads_yaml
 
-    stages = loads_yaml(lock)["stages"]
+    stages = loads_yaml(project.read("dvc.lock"))["stages"]
     return {name: stage for name, stage in stages.items() if "@deep" not in name}
 
 
-def test_reproduce_ends_with_the_scores_and_what_to_commit(reproduced):
-    reproduced.edit("params.yaml", "experiment: micro", "experiment: renamed")
-    output = reproduced.run("env", "COLUMNS=100", "bleuprint", "reproduce")
-    before, stages, after = output.partition("[1/2] resolve")
-    assert before.startswith("renamed: params.yaml is valid\n")
-    (_, report, *table, committed, changed, page, _, _) = after.splitlines()
-    assert stages and report.startswith("[2/2] report")
-    rows = [line.split()[0] for line in table if line.startswith(("tiny", "wide"))]
-    assert set(rows) == {"tiny", "wide"} and len(table) <= 40
-    assert committed.startswith("Nothing to compare with: no results")
-    assert changed.startswith("Changed: ") and "To keep it: git add params.yaml" in changed
+@pytest.fixture(scope="module")
+def project_with_deep(by_dvc, tmp_path_factory):
+    """Return a project to which the system deep was added, and the stages that DVC then ran.
+
+    Attributes of the result: `project` and `stages`.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("deep") / "project")
+    project.write("params.yaml", project.read("params.yaml") + micro.THIRD_SYSTEM)
+    return SimpleNamespace(project=project, stages=project.repro())
+
+
+@pytest.mark.slow
+def test_a_new_system_runs_its_own_stages_and_the_report(project_with_deep):
+    expected_stages = run_stages("deep") | {"fresh@deep-1", "resolve", "report"}
+
+    assert set(project_with_deep.stages) == expected_stages
+
+
+@pytest.mark.slow
+def test_a_new_system_is_the_last_row_of_the_results(project_with_deep):
+    assert project_with_deep.project.rows() == ["tiny", "wide", "deep"]
+
+
+@pytest.mark.slow
+def test_a_removed_system_leaves_the_results_as_they_were_before_it(
+    project_with_deep, by_dvc, tmp_path
+):
+    project = project_with_deep.project.copy(tmp_path / "project")
+    project.write("params.yaml", by_dvc.read("params.yaml"))
+
+    stages = project.repro()
+
+    assert set(stages) == {"resolve", "report"}
+    assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
+    assert stages_without_deep(project) == stages_without_deep(by_dvc)
+
+
+@pytest.mark.slow
+def test_a_system_that_was_removed_and_is_added_again_is_not_trained_again(
+    project_with_deep, by_dvc, tmp_path
+):
+    project = project_with_deep.project.copy(tmp_path / "project")
+    params_with_deep = project.read("params.yaml")
+    project.write("params.yaml", by_dvc.read("params.yaml"))
+    project.repro()
+
+    project.write("params.yaml", params_with_deep)
+
+    assert set(project.repro()) == {"resolve", "report"}
+
+
+@pytest.mark.slow
+def test_a_project_is_up_to_date_after_a_new_system_is_undone_with_git(project_with_deep, tmp_path):
+    project = project_with_deep.project.copy(tmp_path / "project")
+
+    project.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
+    project.run("dvc", "checkout")
+
+    assert project.repro() == []
+
+
+# An external system: its translations are a file, here those of the system wide.
+
+
+@pytest.fixture(scope="module")
+def project_with_external_system(by_dvc, tmp_path_factory):
+    """Return a project with the external system online-a, and the stages that DVC ran for it.
+
+    Attributes of the result: `project`, `stages` and `file`, the path of the translations.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("external") / "project")
+    file = project.root / "inputs/external/a.de"
+    file.parent.mkdir()
+    shutil.copy(project.root / "results/wide/own/1/hypotheses/test.held-out.de", file)
+    placeholder = 64 * "a"
+    entry = micro.EXTERNAL.replace(placeholder, sha256_of(file))
+    project.write("params.yaml", project.read("params.yaml") + entry)
+    return SimpleNamespace(project=project, stages=project.repro(), file=file)
+
+
+@pytest.mark.slow
+def test_an_external_system_runs_its_own_stages_and_the_report(project_with_external_system):
+    expected_stages = run_stages("online-a") | {"fresh@online-a-1", "resolve", "report"}
+
+    assert set(project_with_external_system.stages) == expected_stages
+
+
+@pytest.mark.slow
+def test_a_project_with_an_external_system_is_up_to_date_once_it_was_run(
+    project_with_external_system,
+):
+    assert project_with_external_system.project.repro() == []
+
+
+@pytest.mark.slow
+def test_an_external_system_gets_the_bleu_of_a_system_with_the_same_translations(
+    project_with_external_system,
+):
+    values = {}
+    for row in read_results(project_with_external_system.project)["metrics"]:
+        if row["metric"] == "bleu":
+            values[row["system"]] = row["value"]
+
+    assert values["online-a"] == values["wide"]
+
+
+@pytest.mark.slow
+def test_an_external_system_has_no_loss(project_with_external_system):
+    """The loss needs a model; of an external system there are only translations."""
+    rows = read_results(project_with_external_system.project)["metrics"]
+    metrics = {row["metric"] for row in rows if row["system"] == "online-a"}
+
+    assert "loss" not in metrics
+
+
+@pytest.mark.slow
+def test_the_table_describes_an_external_system(project_with_external_system):
+    table = project_with_external_system.project.read("reports/table.md")
+
+    assert "system A, with its default settings" in table
+
+
+@pytest.mark.slow
+def test_a_scored_external_system_does_not_need_its_file_any_more(
+    project_with_external_system, tmp_path
+):
+    """A clone that has pulled the results does not have the file."""
+    project = project_with_external_system.project.copy(tmp_path / "project")
+    (project.root / "inputs/external/a.de").unlink()
+
+    assert project.repro() == []
+
+
+# What `bleuprint reproduce` prints.
+
+
+@pytest.fixture(scope="module")
+def reproduce_output(by_dvc, tmp_path_factory):
+    """Return the output of `bleuprint reproduce` after the experiment was renamed.
+
+    Only the first and the last stage run.
+
+    Attributes of the result: the lines `before` the first stage, the lines of the two `stages`, and
+    the lines `after` them: the table, then five lines.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("reproduce") / "project")
+    project.edit("params.yaml", "experiment: micro", "experiment: renamed")
+    output = project.run("env", "COLUMNS=100", "bleuprint", "reproduce")
+    lines = output.splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("[1/2] resolve")]
+    return SimpleNamespace(
+        before=lines[:first], stages=lines[first : first + 2], after=lines[first + 2 :]
+    )
+
+
+def test_reproduce_begins_with_the_name_of_the_valid_experiment(reproduce_output):
+    assert reproduce_output.before[0] == "renamed: params.yaml is valid"
+
+
+def test_reproduce_numbers_the_stages_that_it_runs(reproduce_output):
+    first_stage, last_stage = reproduce_output.stages
+
+    assert first_stage.startswith("[1/2] resolve")
+    assert last_stage.startswith("[2/2] report")
+
+
+def test_reproduce_prints_a_short_table_of_all_systems(reproduce_output):
+    table = reproduce_output.after[:-5]
+    systems = {line.split()[0] for line in table if line.startswith(("tiny", "wide"))}
+
+    assert systems == {"tiny", "wide"}
+    assert len(table) <= 40
+
+
+def test_reproduce_says_what_to_commit_and_where_the_report_is(reproduce_output):
+    comparison, changes, page, *_ = reproduce_output.after[-5:]
+
+    assert comparison.startswith("Nothing to compare with: no results")
+    assert changes.startswith("Changed: ")
+    assert "To keep it: git add params.yaml" in changes
     assert page.startswith("Next: open reports/index.html")
