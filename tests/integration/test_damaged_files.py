@@ -8,12 +8,9 @@ import damage
 from bleuprint.runtime import machine_errors, reexec
 from bleuprint.runtime.errors import UserError
 
-CELL = ("--system", "tiny", "--corpus", "own")
-RESULTS = "results/tiny/own/1"
-BINARY = "data/binary/own"
 # Commands that change nothing, and files that each reads.
-COMMANDS = {
-    ("table", "--all"): [
+FILES_BY_COMMAND = {
+    "table --all": [
         "params.yaml",
         "dvc.lock",
         "reports/results.json",
@@ -21,65 +18,66 @@ COMMANDS = {
         "data/corpus_stats/own/bleu_ceiling.json",
         "timings/tiny/own/1/train-*.json",
     ],
-    ("verify", "theirs"): ["theirs/reports/results.json", "theirs/dvc.lock", "reports/costs.csv"],
-    ("compare", "tiny", "wide"): [
-        f"{RESULTS}/scores.json",
-        f"{RESULTS}/translation.json",
-        f"{RESULTS}/training.json",
+    "verify theirs": ["theirs/reports/results.json", "theirs/dvc.lock", "reports/costs.csv"],
+    "compare tiny wide": [
+        "results/tiny/own/1/scores.json",
+        "results/tiny/own/1/translation.json",
+        "results/tiny/own/1/training.json",
     ],
-    ("translate", *CELL, "inputs/a.en"): [
-        f"{BINARY}/corpus.json",
-        f"{BINARY}/segmentation/segmentation.json",
-        f"{BINARY}/segmentation/codes.en",
-        f"{BINARY}/segmentation/vocabulary.de",
-        f"{RESULTS}/training.json",
+    "translate --system tiny --corpus own inputs/a.en": [
+        "data/binary/own/corpus.json",
+        "data/binary/own/segmentation/segmentation.json",
+        "data/binary/own/segmentation/codes.en",
+        "data/binary/own/segmentation/vocabulary.de",
+        "results/tiny/own/1/training.json",
         "models/tiny/own/1/averaged/model.json",
         "models/tiny/own/1/averaged/model.safetensors",
     ],
-    ("check",): ["params.yaml"],
-    ("cite",): ["params.yaml"],
+    "check": ["params.yaml"],
+    "cite": ["params.yaml"],
 }
-STAGES = {
-    ("average", "tiny", "own", "1"): [
+# Stages, and files that each reads.
+FILES_BY_STAGE = {
+    "average tiny own 1": [
         "dvc.yaml",
         "work/code.json",
         "models/tiny/own/1/checkpoints/checkpoints.json",
         "models/tiny/own/1/checkpoints/0000060.safetensors",
     ],
-    ("score", "tiny", "own", "1"): ["data/test_stats/own/held-out.json", "reports/resolved.json"],
-    ("binarize", "own"): ["data/bpe/own/own/segmentation.json", "reports/resolved.json"],
-    ("corpus_stats", "own"): [f"{BINARY}/train.de.ids.npy", f"{BINARY}/valid.en.ends.npy"],
+    "score tiny own 1": ["data/test_stats/own/held-out.json", "reports/resolved.json"],
+    "binarize own": ["data/bpe/own/own/segmentation.json", "reports/resolved.json"],
+    "corpus_stats own": ["data/binary/own/train.de.ids.npy", "data/binary/own/valid.en.ends.npy"],
 }
-CASES = [
-    (kind, command, name)
-    for kind, commands in (("command", COMMANDS), ("stage", STAGES))
-    for command, names in commands.items()
-    for name in names
-]
 
 
-@pytest.fixture(scope="module")
-def finished(by_dvc, tmp_path_factory):
-    """A finished project with the results of another person in `theirs`."""
-    project = by_dvc.copy(tmp_path_factory.mktemp("damaged") / "project")
-    (project.root / "theirs").mkdir()
-    shutil.copytree(project.root / "reports", project.root / "theirs" / "reports")
-    shutil.copy(project.root / "dvc.lock", project.root / "theirs")
-    return project
+def run_command(words):
+    """Run a command of bleuprint in this process."""
+    damage.run_command(words)
 
 
-def end_of(kind, command):
-    """How a command ended: an error in lines, "" without one; a bug is raised."""
+def run_stage(words):
+    """Run a stage in this process."""
+    damage.run_stage(*words)
+
+
+def error_of(run, words):
+    """Run a command or stage, and return the message of its error; "" if there is none.
+
+    Errors that are bugs are raised: those of which a user would see a traceback.
+
+    Args:
+        run: `run_command` or `run_stage`.
+        words: The command or stage with its arguments.
+    """
     try:
-        if kind == "stage":
-            damage.run_stage(*command)
-        else:
-            damage.run_command(command)
+        run(words)
     except UserError as error:
         return str(error)
     except SystemExit as end:
-        assert end.code in (None, 0, 1, 3, 4, 5), command
+        # Such as 3 for results that differ; the status is what these commands are run for.
+        assert end.code in (None, 0, 1, 3, 4, 5), words
     except Exception as error:
+        # Errors of the machine, such as a full disk, are described to users in a line.
         line = machine_errors.describe_machine_error(error)
         if line is None:
             raise
@@ -87,27 +85,64 @@ def end_of(kind, command):
     return ""
 
 
-@pytest.mark.parametrize(("kind", "command", "name"), CASES, ids=lambda value: str(value)[:60])
-def test_a_damaged_file_ends_in_one_line(finished, monkeypatch, kind, command, name, tmp_path):
-    root = tmp_path / "copy"
-    shutil.copytree(finished.root, root, symlinks=True, ignore=shutil.ignore_patterns("cache"))
-    monkeypatch.chdir(root)
-    for variable, value in (*reexec.VARIABLES.items(), ("BLEUPRINT_WORKERS", "1")):
+@pytest.fixture(scope="module")
+def finished_project(by_dvc, tmp_path_factory):
+    """Return a finished project, with the results of another person in the folder `theirs`."""
+    project = by_dvc.copy(tmp_path_factory.mktemp("damaged") / "project")
+    (project.root / "theirs").mkdir()
+    shutil.copytree(project.root / "reports", project.root / "theirs" / "reports")
+    shutil.copy(project.root / "dvc.lock", project.root / "theirs")
+    return project
+
+
+@pytest.fixture
+def working_folder(finished_project, monkeypatch, tmp_path):
+    """Return a copy of the finished project, in which this process works."""
+    folder = tmp_path / "copy"
+    ignored = shutil.ignore_patterns("cache")
+    shutil.copytree(finished_project.root, folder, symlinks=True, ignore=ignored)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("BLEUPRINT_WORKERS", "1")
+    for variable, value in reexec.VARIABLES.items():
         monkeypatch.setenv(variable, value)
-    (path,) = root.glob(name)
-    whole = path.read_bytes()
+    return folder
+
+
+def cases():
+    """Return the parameters of the test below: each file of each command and stage above."""
+    parameters = []
+    for run, files_by_name in ((run_command, FILES_BY_COMMAND), (run_stage, FILES_BY_STAGE)):
+        for name, files in files_by_name.items():
+            for file in files:
+                parameters.append(pytest.param(run, name, file, id=f"{name[:30]}-{file}"))
+    return parameters
+
+
+@pytest.mark.parametrize(("run", "name", "file"), cases())
+def test_a_command_or_stage_that_reads_a_damaged_file_fails_in_one_line_at_most(
+    working_folder, run, name, file
+):
+    words = tuple(name.split())
+    (path,) = working_folder.glob(file)
+    content = path.read_bytes()
+
     for number in range(6):
-        draw = damage.seeded(1, command, name, number)
-        content = damage.damaged(whole, path.name, draw)
-        path.write_bytes(content)
+        draw = damage.seeded(1, words, file, number)
+        damaged_content = damage.damaged(content, path.name, draw)
+        path.write_bytes(damaged_content)
+
         try:
-            said = end_of(kind, command)
+            message = error_of(run, words)
         except Exception as error:
-            error.add_note(f"damage {number} of {name}: {content[:2000]!r}")
+            error.add_note(f"damage {number} of {file}: {damaged_content[:2000]!r}")
             raise
-        lines = said.splitlines()
-        assert len(lines) <= 1 or name == "params.yaml", (number, said)
-        assert len(said) < 1000 or name == "params.yaml", (number, said)
+
+        # Wrong settings are listed, one per line.
+        if file != "params.yaml":
+            assert len(message.splitlines()) <= 1, (number, message)
+            assert len(message) < 1000, (number, message)
+        # A command may have removed the damaged file, such as a cache.
         if path.is_file():
-            path.write_bytes(whole)
-    assert not end_of(kind, command)
+            path.write_bytes(content)
+
+    assert error_of(run, words) == "", "the command still fails after the file is restored"

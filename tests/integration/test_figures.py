@@ -12,7 +12,7 @@ import pytest
 from root import ROOT
 
 IMAGES = ROOT / "docs" / "images"
-NAMES = (
+FIGURE_NAMES = (
     "subsequent-mask",
     "sinusoids",
     "learning-rates",
@@ -21,36 +21,44 @@ NAMES = (
     "untrained-predictions",
     "worked-attention",
 )
-NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
 @pytest.fixture(scope="module")
 def figures():
-    """The script docs/figures.py as a module."""
+    """Return the script docs/figures.py as a module."""
     spec = importlib.util.spec_from_file_location("figures", ROOT / "docs" / "figures.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules["figures"] = module  # dataclasses look their module up
+    sys.modules["figures"] = module  # Dataclasses look their module up.
     spec.loader.exec_module(module)
     yield module
     del sys.modules["figures"]
 
 
-def test_the_mask_is_the_lower_triangle(figures):
-    assert np.array_equal(figures.subsequent_mask().numpy(), np.tri(20, dtype=bool))
+def test_the_mask_of_subsequent_positions_is_a_lower_triangle(figures):
+    """A position may attend to itself and to those before it."""
+    lower_triangle = np.tri(20, dtype=bool)
+
+    assert np.array_equal(figures.subsequent_mask().numpy(), lower_triangle)
 
 
-def test_sinusoids_are_the_formula_of_section_3_5(figures):
+@pytest.mark.parametrize("position", [0, 1, 57, 99])
+def test_sinusoids_follow_the_formula_of_the_transformer_paper(figures, position):
+    """Section 3.5: dimension 2i has the sine of position / 10000^(2i / d_model), 2i + 1 the cosine.
+
+    The figure has 100 positions and a d_model of 20.
+    """
     encoding = figures.sinusoids()
+
     assert encoding.shape == (100, 20)
-    for position in (0, 1, 57, 99):
-        for pair in range(10):
-            angle = position / 10000 ** (2 * pair / 20)
-            expected = pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-4)
-            assert encoding[position, 2 * pair : 2 * pair + 2].tolist() == expected
+    for i in range(10):
+        angle = position / 10000 ** (2 * i / 20)
+        sine_and_cosine = encoding[position, 2 * i : 2 * i + 2].tolist()
+        assert sine_and_cosine == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-4)
 
 
-# d_model^-0.5 * min(update^-0.5, update * warmup^-1.5), worked out with a pocket calculator
+# The rates are d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5), worked out with a
+# pocket calculator.
 @pytest.mark.parametrize(
     ("d_model", "warmup_updates", "update", "rate"),
     [
@@ -65,101 +73,170 @@ def test_sinusoids_are_the_formula_of_section_3_5(figures):
 )
 def test_learning_rates_rise_and_fall_as_published(figures, d_model, warmup_updates, update, rate):
     rates = figures.learning_rates(d_model, warmup_updates)
+
     assert len(rates) == 20_000
+    # The first rate is that of update 1.
     assert rates[update - 1] == pytest.approx(rate, rel=1e-4)
 
 
 def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figures):
+    """A target has 0.6; the smoothing of 0.4 is shared by the other tokens, except padding."""
     other = 0.4 / 3
-    assert figures.smoothed_targets().numpy() == pytest.approx(
-        np.array(
-            [
-                [0, other, 0.6, other, other],
-                [0, 0.6, other, other, other],
-                [0, 0, 0, 0, 0],
-                [0, other, other, 0.6, other],
-                [0, other, other, 0.6, other],
-            ]
-        ),
-        abs=1e-6,
+    published_targets = np.array(
+        [
+            [0, other, 0.6, other, other],
+            [0, 0.6, other, other, other],
+            [0, 0, 0, 0, 0],
+            [0, other, other, 0.6, other],
+            [0, other, other, 0.6, other],
+        ]
     )
+
+    assert figures.smoothed_targets().numpy() == pytest.approx(published_targets, abs=1e-6)
 
 
 @pytest.mark.parametrize("ratio", [1, 27, 99])
-def test_the_loss_of_a_confident_prediction_is_the_notebooks_and_a_constant(figures, ratio):
-    # the notebook: KLDivLoss of a prediction (x, 1, 1, 1) / (x + 3) and (0.9, 0.1 / 3, ...)
+def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(figures, ratio):
+    """Its notebook computes a Kullback-Leibler divergence; a cross-entropy adds the entropy.
+
+    The prediction of the right token is `ratio` times as probable as each of three others.
+    """
     prediction = np.array([ratio, 1, 1, 1]) / (ratio + 3)
-    target = np.array([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
-    divergence = (target * np.log(target / prediction)).sum()
-    entropy = 0.435  # of the target, as docs/figures.md says
-    smoothed = figures.confidence_loss(ratio, smoothing=0.1)
-    assert smoothed == pytest.approx(divergence + entropy, abs=1e-3)
-    plain = figures.confidence_loss(ratio, smoothing=0.0)
-    assert plain == pytest.approx(-math.log(ratio / (ratio + 3)), abs=1e-5)
+    smoothed_target = np.array([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
+    divergence = (smoothed_target * np.log(smoothed_target / prediction)).sum()
+    entropy_of_target = 0.435  # as docs/figures.md says
+
+    loss = figures.confidence_loss(ratio, smoothing=0.1)
+
+    assert loss == pytest.approx(divergence + entropy_of_target, abs=1e-3)
 
 
-def test_the_loss_is_lowest_where_the_page_says(figures):
-    losses = {ratio: figures.confidence_loss(ratio, 0.1) for ratio in figures.CONFIDENCE_RATIOS}
+@pytest.mark.parametrize("ratio", [1, 27, 99])
+def test_without_smoothing_the_loss_is_the_negative_log_probability(figures, ratio):
+    """The prediction of the right token is `ratio` times as probable as each of three others."""
+    probability = ratio / (ratio + 3)
+
+    loss = figures.confidence_loss(ratio, smoothing=0.0)
+
+    assert loss == pytest.approx(-math.log(probability), abs=1e-5)
+
+
+def test_the_smoothed_loss_is_lowest_where_docs_figures_says(figures):
+    losses = {}
+    for ratio in figures.CONFIDENCE_RATIOS:
+        losses[ratio] = figures.confidence_loss(ratio, smoothing=0.1)
+
     assert min(losses, key=losses.__getitem__) == 27
     assert losses[27] == pytest.approx(0.43, abs=0.005)
 
 
-def test_untrained_models_do_not_copy(figures):
-    predictions = figures.untrained_predictions()
-    source = [str(number) for number in range(1, 11)]
-    assert [len(prediction) for prediction in predictions] == [10] * 10
-    assert {token for prediction in predictions for token in prediction} <= set(source)
-    assert source not in predictions
-    # a model's seed decides what it says
-    assert len({tuple(prediction) for prediction in predictions}) > 5
+# Ten models that are to copy their source, with the seeds 1 to 10, before any training.
+SOURCE_OF_UNTRAINED_MODELS = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
 
 
-def test_self_attention_has_the_numbers_of_the_published_example(figures):
+@pytest.fixture(scope="module")
+def untrained_predictions(figures):
+    """Return the tokens that each of the ten untrained models predicts."""
+    return figures.untrained_predictions()
+
+
+def test_ten_untrained_models_predict_ten_tokens_each(untrained_predictions):
+    lengths = [len(prediction) for prediction in untrained_predictions]
+
+    assert lengths == [10] * 10
+
+
+def test_untrained_models_predict_tokens_of_their_vocabulary(untrained_predictions):
+    for prediction in untrained_predictions:
+        assert set(prediction) <= set(SOURCE_OF_UNTRAINED_MODELS)
+
+
+def test_untrained_models_do_not_copy_their_source(untrained_predictions):
+    assert SOURCE_OF_UNTRAINED_MODELS not in untrained_predictions
+
+
+def test_untrained_models_of_different_seeds_predict_different_tokens(untrained_predictions):
+    different_predictions = {tuple(tokens) for tokens in untrained_predictions}
+
+    assert len(different_predictions) > 5  # of 10
+
+
+# Self-attention worked out by hand, in an article that docs/figures.md names.
+
+
+def test_worked_attention_has_the_published_queries_keys_and_values(figures):
     worked = figures.worked_attention()
+
     assert worked.queries.tolist() == [[1, 0, 2], [2, 2, 2], [2, 1, 3]]
     assert worked.keys.tolist() == [[0, 1, 1], [4, 4, 0], [2, 3, 1]]
     assert worked.values.tolist() == [[1, 2, 3], [2, 8, 0], [2, 6, 3]]
-    assert worked.scores.numpy() == pytest.approx(
-        np.array([[2, 4, 4], [4, 16, 12], [4, 12, 10]]), abs=1e-5
+
+
+def test_worked_attention_has_the_published_scores(figures):
+    published_scores = np.array([[2, 4, 4], [4, 16, 12], [4, 12, 10]])
+
+    assert figures.worked_attention().scores.numpy() == pytest.approx(published_scores, abs=1e-5)
+
+
+def test_worked_attention_has_the_published_weights(figures):
+    published_weights = np.array(
+        [
+            [6.3379e-02, 4.6831e-01, 4.6831e-01],
+            [6.0337e-06, 9.8201e-01, 1.7986e-02],
+            [2.9539e-04, 8.8054e-01, 1.1917e-01],
+        ]
     )
-    assert worked.weights.numpy() == pytest.approx(
-        np.array(
-            [
-                [6.3379e-02, 4.6831e-01, 4.6831e-01],
-                [6.0337e-06, 9.8201e-01, 1.7986e-02],
-                [2.9539e-04, 8.8054e-01, 1.1917e-01],
-            ]
-        ),
-        abs=1e-5,
-    )
-    assert worked.outputs.numpy() == pytest.approx(
-        np.array([[1.9366, 6.6831, 1.5951], [2.0000, 7.9640, 0.0540], [1.9997, 7.7599, 0.3584]]),
-        abs=1e-4,
+
+    assert figures.worked_attention().weights.numpy() == pytest.approx(published_weights, abs=1e-5)
+
+
+def test_worked_attention_has_the_published_outputs(figures):
+    published_outputs = np.array(
+        [[1.9366, 6.6831, 1.5951], [2.0000, 7.9640, 0.0540], [1.9997, 7.7599, 0.3584]]
     )
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_committed_figures_are_what_the_code_draws(figures, name):
-    committed = (IMAGES / f"{name}.svg").read_text("utf-8")
-    drawn = figures.FIGURES[name]()
-    advice = "run: python docs/figures.py"
-    assert NUMBER.split(drawn) == NUMBER.split(committed), advice
-    # processors round the last digit of a coordinate differently
-    numbers = [float(number) for number in NUMBER.findall(committed)]
-    assert [float(number) for number in NUMBER.findall(drawn)] == pytest.approx(numbers, abs=0.02)
+    assert figures.worked_attention().outputs.numpy() == pytest.approx(published_outputs, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_figures_have_a_title_follow_the_theme_and_request_nothing(name):
-    text = (IMAGES / f"{name}.svg").read_text("utf-8")
-    root = ET.fromstring(text)
-    assert root.findtext("{http://www.w3.org/2000/svg}title")
-    assert "@media (prefers-color-scheme: dark)" in text
-    assert "<script" not in text and "<image" not in text
-    assert not re.findall(r"(?:href|src|url)\W+https?:", text)
+NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
-def test_the_page_shows_every_figure(figures):
+@pytest.mark.parametrize("name", FIGURE_NAMES)
+def test_a_committed_figure_is_what_the_code_draws(figures, name):
+    """Processors round the last digit of a coordinate differently, so numbers may differ by it."""
+    committed_svg = (IMAGES / f"{name}.svg").read_text("utf-8")
+
+    svg = figures.FIGURES[name]()
+
+    text_between_numbers = NUMBER.split(svg)
+    assert text_between_numbers == NUMBER.split(committed_svg), "run: python docs/figures.py"
+    numbers = [float(number) for number in NUMBER.findall(svg)]
+    committed_numbers = [float(number) for number in NUMBER.findall(committed_svg)]
+    assert numbers == pytest.approx(committed_numbers, abs=0.02)
+
+
+@pytest.fixture(params=FIGURE_NAMES)
+def committed_svg(request):
+    """Return the text of a committed figure, an SVG file."""
+    return (IMAGES / f"{request.param}.svg").read_text("utf-8")
+
+
+def test_a_figure_has_a_title(committed_svg):
+    assert ET.fromstring(committed_svg).findtext("{http://www.w3.org/2000/svg}title")
+
+
+def test_a_figure_has_colors_for_a_dark_theme(committed_svg):
+    assert "@media (prefers-color-scheme: dark)" in committed_svg
+
+
+def test_a_figure_runs_no_script_and_requests_nothing(committed_svg):
+    assert "<script" not in committed_svg
+    assert "<image" not in committed_svg
+    assert not re.findall(r"(?:href|src|url)\W+https?:", committed_svg)
+
+
+def test_docs_figures_shows_every_figure_that_the_code_draws(figures):
     page = (ROOT / "docs" / "figures.md").read_text("utf-8")
-    shown = re.findall(r"\]\(images/([\w-]+)\.svg\)", page)
-    assert sorted(shown) == sorted(NAMES) == sorted(figures.FIGURES)
+    shown_names = re.findall(r"\]\(images/([\w-]+)\.svg\)", page)
+
+    assert sorted(shown_names) == sorted(figures.FIGURES) == sorted(FIGURE_NAMES)
