@@ -1,4 +1,9 @@
-"""What one clone has computed, pushed to an S3 server, and pulled by another."""
+"""What one clone has computed, pushed to an S3 server, and pulled by another.
+
+The project is a micro project with the systems tiny and wide (tests/support/micro.py).
+"""
+
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -9,82 +14,155 @@ import micro
 pytestmark = pytest.mark.cluster
 
 UP_TO_DATE = "Data and pipelines are up to date."
-KEYS = {
-    **{"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything"},
-    **{"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"},
-    **{"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent"},
+ACCESS_KEY_ID = "anyone"
+SECRET_ACCESS_KEY = "anything"
+REGION = "us-east-1"
+# The variables by which DVC finds the keys, and no others of the user.
+S3_VARIABLES = {
+    "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+    "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": "/nonexistent",
+    "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
 }
 
 
 @pytest.fixture(scope="module")
-def server():
-    """The address of an S3 server on the loopback."""
+def server_address():
+    """Return the address of an S3 server on this machine, which has the bucket `lab`."""
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        aws_access_key_id=ACCESS_KEY_ID,
+        aws_secret_access_key=SECRET_ACCESS_KEY,
+        region_name=REGION,
+    )
+    client.create_bucket(Bucket="lab")
+    yield address
     server.stop()
 
 
+def use_s3_server(project, folder):
+    """Set the variables with which DVC uses the S3 server, and `folder` for its lock files."""
+    project.environment |= S3_VARIABLES
+    project.environment["DVC_SITE_CACHE_DIR"] = str(folder / "site")
+
+
+def clone_project(project, folder):
+    """Return a clone as on another machine: it has what Git has, and nothing else."""
+    project.run("git", "clone", "--quiet", str(project.root), str(folder / "clone"))
+    clone = micro.Project(folder / "clone")
+    use_s3_server(clone, folder)
+    assert not (clone.root / "data").exists()
+    return clone
+
+
+def print_table(project):
+    """Return the table that `bleuprint table` prints, which writes the HTML report as well."""
+    return project.run("bleuprint", "table")
+
+
+def translate_two_sentences(project):
+    """Return the translations of two sentences by the system wide."""
+    file = project.root / "work.txt"
+    file.write_text("ba deo fi\nnu min\n")
+    system = ("--system", "wide", "--corpus", "own")
+    output = project.run("bleuprint", "translate", *system, file.name)
+    file.unlink()
+    return output
+
+
 @pytest.fixture(scope="module")
-def first(server, tmp_path_factory):
-    """The clone that has computed everything, committed and pushed. Not to be changed."""
+def first_clone(server_address, tmp_path_factory):
+    """Return the project that has computed everything, committed and pushed. Not to be changed."""
     folder = tmp_path_factory.mktemp("first")
     project = micro.make(folder / "project")
-    project.environment |= {**KEYS, "DVC_SITE_CACHE_DIR": str(folder / "site")}
-    names = ("aws_access_key_id", "aws_secret_access_key", "region_name")
-    given = dict(zip(names, KEYS.values(), strict=False))
-    boto3.client("s3", endpoint_url=server, **given).create_bucket(Bucket="lab")
+    use_s3_server(project, folder)
     project.run("dvc", "add", "inputs/a.en", "inputs/a.de")
     project.run("dvc", "remote", "add", "--default", "store", "s3://lab/micro")
-    project.run("dvc", "remote", "modify", "store", "endpointurl", server)
+    project.run("dvc", "remote", "modify", "store", "endpointurl", server_address)
     project.repro()
     project.commit()
     project.run("dvc", "push")
     return project
 
 
-@pytest.fixture
-def clone(first, tmp_path):
-    """Another machine's clone: what is in git, and nothing else."""
-    return cloned(first, tmp_path)
-
-
-def cloned(project, folder):
-    project.run("git", "clone", "--quiet", str(project.root), str(folder / "clone"))
-    clone = micro.Project(folder / "clone")
-    clone.environment |= {**KEYS, "DVC_SITE_CACHE_DIR": str(folder / "site")}
-    assert not (clone.root / "data").exists()
+@pytest.fixture(scope="module")
+def second_clone(first_clone, tmp_path_factory):
+    """Return a clone of the first one after `dvc pull`. Not to be changed."""
+    clone = clone_project(first_clone, tmp_path_factory.mktemp("second"))
+    clone.run("dvc", "pull")
     return clone
 
 
-def table(project):
-    return project.run("bleuprint", "table")
+def test_a_clone_prints_the_table_before_it_has_pulled_anything(first_clone, tmp_path):
+    clone = clone_project(first_clone, tmp_path)
+
+    assert "Baseline: tiny" in print_table(clone)
 
 
-def translations(project):
-    project.write("work.txt", "ba deo fi\nnu min\n")
-    found = project.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", "work.txt")
-    (project.root / "work.txt").unlink()
-    return found
+def test_a_clone_that_has_pulled_is_up_to_date(second_clone):
+    assert second_clone.run("dvc", "status").strip() == UP_TO_DATE
 
 
-def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone):
-    assert "Baseline: tiny" in table(clone)  # from git alone
+def test_a_clone_that_has_pulled_prints_the_same_table(first_clone, second_clone):
+    assert print_table(second_clone) == print_table(first_clone)
+
+
+def test_a_clone_that_has_pulled_translates_in_the_same_way(first_clone, second_clone):
+    expected_translations = translate_two_sentences(first_clone)
+    assert expected_translations
+
+    assert translate_two_sentences(second_clone) == expected_translations
+
+
+def test_the_table_of_a_clone_writes_the_html_report_and_changes_no_committed_file(second_clone):
+    """Its times are those of reports/costs.csv, which is committed."""
+    print_table(second_clone)
+
+    assert "</html>" in second_clone.read("reports/index.html")
+    assert second_clone.run("git", "status", "--porcelain") == ""
+
+
+@pytest.fixture(scope="module")
+def clone_with_new_system(first_clone, tmp_path_factory):
+    """Return a clone that has pulled, run a new system, deep, pushed its results and committed.
+
+    Attributes of the result: `project`, and the `stages` that DVC ran.
+    """
+    clone = clone_project(first_clone, tmp_path_factory.mktemp("new"))
     clone.run("dvc", "pull")
-    assert clone.run("dvc", "status").strip() == UP_TO_DATE
-    assert table(clone) == table(first)
-    assert translations(clone) == translations(first) != ""
-    # its times are those of reports/costs.csv, and `bleuprint table` has written the page
-    assert "</html>" in clone.read("reports/index.html")
-    assert clone.run("git", "status", "--porcelain") == ""
-
     clone.write("params.yaml", clone.read("params.yaml") + micro.THIRD_SYSTEM)
-    row = [f"{stage}@deep-own-1" for stage in ("train", "average", "translate", "score")]
-    assert sorted(clone.repro()) == sorted([*row, "fresh@deep-1", "resolve", "report"])
-    assert clone.rows() == ["tiny", "wide", "deep"]
+    stages = clone.repro()
     clone.run("dvc", "push")
     clone.commit()
-    third = cloned(clone, clone.root.parent / "third")
-    third.run("dvc", "pull")
-    assert third.run("dvc", "status").strip() == UP_TO_DATE
-    assert table(third) == table(clone)
+    return SimpleNamespace(project=clone, stages=stages)
+
+
+def test_a_clone_that_has_pulled_runs_only_a_new_system(clone_with_new_system):
+    assert sorted(clone_with_new_system.stages) == [
+        "average@deep-own-1",
+        "fresh@deep-1",
+        "report",
+        "resolve",
+        "score@deep-own-1",
+        "train@deep-own-1",
+        "translate@deep-own-1",
+    ]
+    assert clone_with_new_system.project.rows() == ["tiny", "wide", "deep"]
+
+
+def test_a_third_clone_pulls_the_results_that_the_second_has_pushed(
+    clone_with_new_system, tmp_path
+):
+    third_clone = clone_project(clone_with_new_system.project, tmp_path)
+
+    third_clone.run("dvc", "pull")
+
+    assert third_clone.run("dvc", "status").strip() == UP_TO_DATE
+    assert print_table(third_clone) == print_table(clone_with_new_system.project)

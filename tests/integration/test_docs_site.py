@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 from html import unescape
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -15,91 +16,189 @@ from root import ROOT
 
 pytestmark = pytest.mark.slow
 
-RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-REPORTS = sorted(path.parent for path in (ROOT / "reports").glob("**/table.md"))
-PAGES = [
-    *sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")),
-    *sorted(path.stem for path in ROOT.glob("*.md")),
-    *(f"{path.relative_to(ROOT)}/table" for path in REPORTS),
-]
+REPORT_FOLDERS = sorted(path.parent for path in (ROOT / "reports").glob("**/table.md"))
+# The pages of the site, by their paths without .html.
+MANUAL_PAGES = sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md"))
+OTHER_PAGES = sorted(path.stem for path in ROOT.glob("*.md"))
+TABLE_PAGES = [f"{folder.relative_to(ROOT)}/table" for folder in REPORT_FOLDERS]
+PAGES = MANUAL_PAGES + OTHER_PAGES + TABLE_PAGES
+
+for_each_report = pytest.mark.parametrize(
+    "report_folder", REPORT_FOLDERS, ids=lambda folder: folder.name
+)
+
+
+def recipe_of(report_folder):
+    """Return the name of the recipe whose results a report shows.
+
+    The folder `reports` itself has those of the experiment in params.yaml.
+    """
+    return "phrasebook" if report_folder.name == "reports" else report_folder.name
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """Return the folder of the site that Sphinx builds; fails if it prints a warning."""
     folder = tmp_path_factory.mktemp("docs")
     options = ["-q", "--fail-on-warning", "--keep-going", "-d", str(folder / "doctrees")]
     folders = ["-c", str(ROOT / "docs"), str(ROOT), str(folder / "site")]
     command = [sys.executable, "-m", "sphinx", *options, *folders]
-    done = subprocess.run(command, text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, text=True, capture_output=True)
+    assert process.returncode == 0, process.stderr
     return folder / "site"
 
 
-def test_every_page_is_in_the_navigation(site):
-    assert {"README", "docs/settings"} < set(PAGES)
-    search = (site / "search.html").read_text(encoding="utf-8")
-    for page in set(PAGES) - {"docs/index"}:
-        assert f'<a class="reference internal" href="{page}.html">' in search
+def test_the_site_has_the_readme_and_the_manual():
+    assert "README" in PAGES
+    assert "docs/settings" in PAGES
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {"docs/index"}))
+def test_the_navigation_has_a_link_to_each_page(site, page):
+    """Every page shows the same navigation; that of the search page has plain addresses."""
+    search_page = (site / "search.html").read_text(encoding="utf-8")
+
+    assert f'<a class="reference internal" href="{page}.html">' in search_page
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_and_pictures_lead_to_what_there_is(site, page):
+def test_links_and_pictures_of_a_page_lead_to_files_and_anchors_that_exist(site, page):
     path = site / f"{page}.html"
-    text = path.read_text(encoding="utf-8")
-    targets = re.findall(r'(?:href|src|srcset)="([^"]*)"', text)
-    assert len(targets) > 50
-    for target in map(urlsplit, map(unescape, targets)):
-        if target.scheme or target.netloc:
-            continue
-        file = path.parent / unquote(target.path) if target.path else path
+    targets = re.findall(r'(?:href|src|srcset)="([^"]*)"', path.read_text(encoding="utf-8"))
+    assert len(targets) > 50, "the pattern finds too few links"
+
+    for target in targets:
+        address = urlsplit(unescape(target))
+        if address.scheme or address.netloc:
+            continue  # It leads to another site.
+        file = path.parent / unquote(address.path) if address.path else path
         assert file.is_file(), target
         assert file.suffix != ".md", target
-        if target.fragment and file.suffix == ".html":
-            anchor = f'id="{unquote(target.fragment)}"'
+        if address.fragment and file.suffix == ".html":
+            anchor = f'id="{unquote(address.fragment)}"'
             assert anchor in file.read_text(encoding="utf-8"), target
 
 
-def test_the_start_page_lists_each_recipe_with_its_first_bleu(site):
-    start = (site / "index.html").read_text(encoding="utf-8")
-    (page,) = re.findall(r"url=([\w/.]+)", start)
-    rows = re.findall(r"<tr.*?</tr>", (site / page).read_text(encoding="utf-8"), re.DOTALL)
-    text = {re.findall(r"<p>.*?>([\w-]+)<", row)[0]: row for row in rows if "<td>" in row}
-    assert sorted(text) == RECIPES
-    assert REPORTS
-    for report in REPORTS:
-        name = "phrasebook" if report.name == "reports" else report.name
-        cells = json.loads((report / "results.json").read_text("utf-8"))["metrics"]
-        bleu = [each for each in cells if each["metric"] == "bleu" and not each["group"]]
-        first = bleu[0]
-        of_first = [
-            each["value"]
-            for each in bleu
-            if all(each[key] == first[key] for key in ("system", "corpus", "test"))
-        ]
-        assert f"{first['system']}: {statistics.mean(of_first):.1f}" in text[name]
+@pytest.fixture(scope="module")
+def recipe_rows(site):
+    """Return the table rows of the start page by the name of the recipe in their first cell."""
+    start_page = (site / "index.html").read_text(encoding="utf-8")
+    # The file index.html only leads to the start page.
+    (page,) = re.findall(r"url=([\w/.]+)", start_page)
+    text = (site / page).read_text(encoding="utf-8")
+    rows = {}
+    for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL):
+        is_head = "<td>" not in row
+        if not is_head:
+            recipe = re.findall(r"<p>.*?>([\w-]+)<", row)[0]
+            rows[recipe] = row
+    return rows
 
 
-def test_pages_of_results_have_their_commands_and_quote_none_but_embedded_text(site):
-    assert REPORTS
-    for report in REPORTS:
-        name = "phrasebook" if report.name == "reports" else report.name
-        page = (site / report.relative_to(ROOT) / "table.html").read_text(encoding="utf-8")
-        assert f"make recipe NAME={name} && make reproduce" in unescape(re.sub("<.*?>", "", page))
-        assert '<figure class="curves"><svg' in page
-    pages = list((ROOT / "reports").glob("*/index.html"))
-    assert pages
-    for path in pages:
-        assert (site / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
-        for corpus in load_settings(ROOT / "recipes" / f"{path.parent.name}.yaml").corpora.values():
-            urls = re.findall(r"url='([^']*)'", repr(corpus.files))
-            assert urls and all(re.match("(phrasebook|copy|toy):", url) for url in urls)
+def test_the_start_page_lists_each_recipe_once(recipe_rows):
+    recipes = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
+
+    assert sorted(recipe_rows) == recipes
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pages_fit_and_request_nothing_from_other_hosts(site, browser, width):
-    browser.resize(width)
+def test_there_are_reports():
+    assert REPORT_FOLDERS
+
+
+@for_each_report
+def test_the_start_page_shows_the_bleu_of_the_first_system_of_a_recipe(recipe_rows, report_folder):
+    """The system is the first of the results, on its first test set; seeds are averaged."""
+    metrics = json.loads((report_folder / "results.json").read_text("utf-8"))["metrics"]
+    bleu_rows = [row for row in metrics if row["metric"] == "bleu" and not row["group"]]
+    first_row = bleu_rows[0]
+    bleu_by_seed = []
+    for row in bleu_rows:
+        if all(row[key] == first_row[key] for key in ("system", "corpus", "test")):
+            bleu_by_seed.append(row["value"])
+
+    expected_text = f"{first_row['system']}: {statistics.mean(bleu_by_seed):.1f}"
+
+    assert expected_text in recipe_rows[recipe_of(report_folder)]
+
+
+@for_each_report
+def test_a_page_of_results_has_the_commands_that_reproduce_them(site, report_folder):
+    page = site / report_folder.relative_to(ROOT) / "table.html"
+    visible_text = unescape(re.sub("<.*?>", "", page.read_text(encoding="utf-8")))
+
+    commands = f"make recipe NAME={recipe_of(report_folder)} && make reproduce"
+
+    assert commands in visible_text
+
+
+@for_each_report
+def test_a_page_of_results_shows_learning_curves(site, report_folder):
+    page = site / report_folder.relative_to(ROOT) / "table.html"
+
+    assert '<figure class="curves"><svg' in page.read_text(encoding="utf-8")
+
+
+HTML_REPORTS = sorted((ROOT / "reports").glob("*/index.html"))
+for_each_html_report = pytest.mark.parametrize(
+    "html_report", HTML_REPORTS, ids=lambda path: path.parent.name
+)
+
+
+def test_there_are_html_reports():
+    assert HTML_REPORTS
+
+
+@for_each_html_report
+def test_the_site_has_an_html_report_as_it_is_committed(site, html_report):
+    assert (site / html_report.relative_to(ROOT)).read_bytes() == html_report.read_bytes()
+
+
+@for_each_html_report
+def test_an_html_report_quotes_only_text_that_bleuprint_contains(html_report):
+    """Reports show sentences, and the licenses of other texts may not allow this.
+
+    The addresses of texts in the package begin with phrasebook:, copy: or toy:.
+    """
+    settings = load_settings(ROOT / "recipes" / f"{html_report.parent.name}.yaml")
+
+    for corpus in settings.corpora.values():
+        urls = re.findall(r"url='([^']*)'", repr(corpus.files))
+        assert urls
+        for url in urls:
+            assert re.match("(phrasebook|copy|toy):", url)
+
+
+@pytest.fixture(scope="module", params=[1280, 390], ids=["desktop", "phone"])
+def visit(site, browser, request):
+    """Return what happens when a browser opens all pages of the site in a window of a width.
+
+    Attributes of the result: `window_width`; `page_widths`, by page; the addresses of `requests` to
+    other hosts; and `complaints`, the messages in the browser's console.
+    """
+    browser.resize(request.param)
+    page_widths = {}
     for page in PAGES:
         browser.open((site / f"{page}.html").as_uri())
-        assert browser.script("return document.documentElement.scrollWidth") <= width, page
-    assert browser.requests() == []
-    assert browser.complaints() == []
+        page_widths[page] = browser.script("return document.documentElement.scrollWidth")
+    return SimpleNamespace(
+        window_width=request.param,
+        page_widths=page_widths,
+        requests=browser.requests(),
+        complaints=browser.complaints(),
+    )
+
+
+def test_no_page_is_wider_than_the_window(visit):
+    wide_pages = []
+    for page, width in visit.page_widths.items():
+        if width > visit.window_width:
+            wide_pages.append(page)
+    assert wide_pages == []
+
+
+def test_pages_request_nothing_from_other_hosts(visit):
+    assert visit.requests == []
+
+
+def test_the_browser_finds_no_error_on_a_page(visit):
+    assert visit.complaints == []

@@ -147,13 +147,19 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
 # What runs again after a change of params.yaml.
 
 
-def test_a_decoding_setting_repeats_only_translations_and_scores(reproduced):
-    results_before = reproduced.read("reports/results.json")
+@pytest.fixture(scope="module")
+def project_with_greedy_search(by_dvc, tmp_path_factory):
+    """Return a project whose beam was changed from 2 to 1, after which DVC has run.
 
-    reproduced.edit("params.yaml", "{beam: 2,", "{beam: 1,")
-    stages = reproduced.repro()
+    Attributes of the result: `project` and the `stages` that DVC ran.
+    """
+    project = by_dvc.copy(tmp_path_factory.mktemp("greedy") / "project")
+    project.edit("params.yaml", "{beam: 2,", "{beam: 1,")
+    return SimpleNamespace(project=project, stages=project.repro())
 
-    assert set(stages) == {
+
+def test_a_decoding_setting_repeats_only_translations_and_scores(project_with_greedy_search):
+    assert set(project_with_greedy_search.stages) == {
         "resolve",
         "translate@tiny-own-1",
         "translate@wide-own-1",
@@ -161,20 +167,25 @@ def test_a_decoding_setting_repeats_only_translations_and_scores(reproduced):
         "score@wide-own-1",
         "report",
     }
-    assert reproduced.read("reports/results.json") != results_before
 
 
-def test_results_of_earlier_settings_come_from_the_cache(reproduced):
-    results_before = reproduced.read("reports/results.json")
-    reproduced.edit("params.yaml", "{beam: 2,", "{beam: 1,")
-    reproduced.repro()
+def test_a_decoding_setting_changes_the_results(project_with_greedy_search, by_dvc):
+    results = project_with_greedy_search.project.read("reports/results.json")
 
-    reproduced.run("git", "checkout", "--quiet", "params.yaml")
-    output = reproduced.run("dvc", "repro")
+    assert results != by_dvc.read("reports/results.json")
+
+
+def test_results_of_earlier_settings_come_from_the_cache(
+    project_with_greedy_search, by_dvc, tmp_path
+):
+    project = project_with_greedy_search.project.copy(tmp_path / "project")
+
+    project.run("git", "checkout", "--quiet", "params.yaml")
+    output = project.run("dvc", "repro")
 
     assert "translate@tiny-own-1' is cached - skipping run" in output
-    assert reproduced.read("reports/results.json") == results_before
-    assert reproduced.changed() == set()
+    assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
+    assert project.changed() == set()
 
 
 # A DVC experiment: a run with another setting, which Git's branch does not contain.
@@ -288,37 +299,47 @@ def test_a_new_system_is_the_last_row_of_the_results(project_with_deep):
     assert project_with_deep.project.rows() == ["tiny", "wide", "deep"]
 
 
-@pytest.mark.slow
-def test_a_removed_system_leaves_the_results_as_they_were_before_it(
-    project_with_deep, by_dvc, tmp_path
-):
-    project = project_with_deep.project.copy(tmp_path / "project")
+@pytest.fixture(scope="module")
+def project_without_deep(project_with_deep, by_dvc, tmp_path_factory):
+    """Return a project from which deep was removed after its results were there.
+
+    Attributes of the result: `project`, and `stages`, which DVC ran after deep was removed.
+    """
+    project = project_with_deep.project.copy(tmp_path_factory.mktemp("removed") / "project")
     project.write("params.yaml", by_dvc.read("params.yaml"))
+    return SimpleNamespace(project=project, stages=project.repro())
 
-    stages = project.repro()
 
-    assert set(stages) == {"resolve", "report"}
+@pytest.mark.slow
+def test_a_removed_system_leaves_the_results_as_they_were_before_it(project_without_deep, by_dvc):
+    project = project_without_deep.project
+
+    assert set(project_without_deep.stages) == {"resolve", "report"}
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
     assert stages_without_deep(project) == stages_without_deep(by_dvc)
 
 
+@pytest.fixture(scope="module")
+def project_with_deep_again(project_without_deep, tmp_path_factory):
+    """Return a project to which deep was added, from which it was removed, and added again.
+
+    Attributes of the result: `project`, and `stages`, which DVC ran the last time.
+    """
+    project = project_without_deep.project.copy(tmp_path_factory.mktemp("again") / "project")
+    project.write("params.yaml", project.read("params.yaml") + micro.THIRD_SYSTEM)
+    return SimpleNamespace(project=project, stages=project.repro())
+
+
 @pytest.mark.slow
-def test_a_system_that_was_removed_and_is_added_again_is_not_trained_again(
-    project_with_deep, by_dvc, tmp_path
+def test_a_removed_system_that_is_added_again_is_not_trained_again(project_with_deep_again):
+    assert set(project_with_deep_again.stages) == {"resolve", "report"}
+
+
+@pytest.mark.slow
+def test_a_project_is_up_to_date_after_a_new_system_is_undone_with_git(
+    project_with_deep_again, tmp_path
 ):
-    project = project_with_deep.project.copy(tmp_path / "project")
-    params_with_deep = project.read("params.yaml")
-    project.write("params.yaml", by_dvc.read("params.yaml"))
-    project.repro()
-
-    project.write("params.yaml", params_with_deep)
-
-    assert set(project.repro()) == {"resolve", "report"}
-
-
-@pytest.mark.slow
-def test_a_project_is_up_to_date_after_a_new_system_is_undone_with_git(project_with_deep, tmp_path):
-    project = project_with_deep.project.copy(tmp_path / "project")
+    project = project_with_deep_again.project.copy(tmp_path / "project")
 
     project.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
     project.run("dvc", "checkout")

@@ -26,17 +26,27 @@ def run_part(part, out, *options):
 
 
 @pytest.mark.parametrize("figure", ["default", "eager", "annotated style", "nn.Transformer"])
-def test_a_training_has_a_speed(figure, tmp_path):
-    figures = run_part(
-        "train", tmp_path, "--figures", figure, "--updates", "1", "--max-tokens", "300"
-    )
+def test_the_benchmark_measures_the_speed_of_a_training(figure, tmp_path):
+    options = ("--figures", figure, "--updates", "1", "--max-tokens", "300")
+    figures = run_part("train", tmp_path, *options)
 
     assert figures[figure]["tiny"]["tokens_per_second"] > 0
 
 
-def test_all_engines_translate_and_ours_is_the_reference(tmp_path):
-    figures = run_part("decode", tmp_path, "--sentences", "3")
+@pytest.fixture(scope="module")
+def decoding_figures(tmp_path_factory):
+    """Return the figures of the smallest model, with which three sentences were translated."""
+    return run_part("decode", tmp_path_factory.mktemp("decode"), "--sentences", "3")["tiny"]
 
-    assert figures["tiny"]["sentences"] == 3
-    assert figures["tiny"]["ours float32"]["same"] == 1.0
-    assert figures["tiny"]["CTranslate2"]["tokens_per_second"] > 0
+
+def test_the_benchmark_translates_as_many_sentences_as_it_was_told(decoding_figures):
+    assert decoding_figures["sentences"] == 3
+
+
+def test_bleuprint_in_float32_is_the_reference_of_the_other_engines(decoding_figures):
+    """`same` is the share of sentences that an engine translates as the reference does."""
+    assert decoding_figures["ours float32"]["same"] == 1.0
+
+
+def test_the_benchmark_measures_the_speed_of_ctranslate2(decoding_figures):
+    assert decoding_figures["CTranslate2"]["tokens_per_second"] > 0

@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,164 +14,218 @@ from trainings import environment, fresh, project, train, without_mlflow, write_
 
 pytestmark = pytest.mark.cluster
 SCRIPT = ROOT / "profiles" / "hosts" / "train.sh"
-CELL = Path("micro", "toy", "1")
 UPDATES = 150
-# Seconds: the time-out, and the bound on the end of a job on the hosts that are left: after the
-# first time-out its processes are restarted, and find that the others do not come.
-TIMEOUT, RESTARTS = 7, 1
-BOUND = (1 + RESTARTS) * (TIMEOUT + 20)
+# How long a process waits for another one before it takes it for lost.
+TIMEOUT_SECONDS = 7
+# How often torchrun starts the processes of a host again.
+RESTARTS = 1
+# The time in which a job ends after a host is lost: each start waits for the time-out, since the
+# processes of the other host do not come, and takes some seconds of its own.
+END_SECONDS = (1 + RESTARTS) * (TIMEOUT_SECONDS + 20)
 
 
 class Training:
-    """A training on some hosts, each of which writes its log into `root`."""
+    """A training on two hosts, each with one process.
+
+    Attributes:
+        root: The project, to which each host writes its log.
+        hosts: The names of the hosts.
+        torchruns: The processes of torchrun, by host.
+    """
 
     def __init__(self, root, hosts):
-        self.root, self.hosts = root, hosts
-        self.started = {}
+        """Start the training as users do: profiles/hosts/train.sh on each host."""
+        self.root = root
+        self.hosts = hosts
+        self.torchruns = {}
+        variables = {
+            **environment(),
+            **without_mlflow(root),
+            "BLEUPRINT_TIMEOUT": str(TIMEOUT_SECONDS),
+            "PET_MAX_RESTARTS": str(RESTARTS),
+        }
         for number, host in enumerate(hosts):
-            place = (f"{hosts[0]}:29400", str(number), "2", "1")
-            command = [str(SCRIPT), *place, "micro", "toy", "1"]
+            address = f"{hosts[0]}:29400"
+            command = [str(SCRIPT), address, str(number), "2", "1", "micro", "toy", "1"]
             with (root / f"{host}.log").open("w") as log:
-                self.started[host] = subprocess.Popen(
+                self.torchruns[host] = subprocess.Popen(
                     on(host, *command),
                     cwd=root,
-                    env={
-                        **environment(),
-                        **without_mlflow(root),
-                        "BLEUPRINT_TIMEOUT": str(TIMEOUT),
-                        "PET_MAX_RESTARTS": str(RESTARTS),
-                    },
+                    env=variables,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
                 )
 
-    def ends(self, *hosts, within=BOUND):
-        """The statuses with which torchrun ends on these hosts; all of them, if none is named."""
-        deadline = time.monotonic() + within
-        hosts = hosts or tuple(self.hosts)
-        statuses = [self.started[host].wait(max(0, deadline - time.monotonic())) for host in hosts]
-        for host in hosts:  # nothing is left running
+    def exit_statuses(self, *hosts):
+        """Return the statuses with which torchrun ends on some hosts; on both if none is named.
+
+        Fails unless all processes of these hosts have ended in time.
+        """
+        deadline = time.monotonic() + END_SECONDS
+        statuses = []
+        for host in hosts or self.hosts:
+            statuses.append(self.torchruns[host].wait(max(0, deadline - time.monotonic())))
+        for host in hosts or self.hosts:
             while processes(host):
                 assert time.monotonic() < deadline + 10, processes(host)
                 time.sleep(0.05)
         return statuses
 
-    def said(self, host):
+    def log(self, host):
+        """Return what a host has printed."""
         return (self.root / f"{host}.log").read_text()
 
-    def wait_for_update(self, least):
-        """Until there is a checkpoint of that update or a later one."""
+    def wait_for_update(self, first_update):
+        """Wait until there is a checkpoint of an update or a later one."""
         deadline = time.monotonic() + 60
-        while not any(update >= least for update in self._updates()):
-            assert time.monotonic() < deadline, [self.said(host)[-2000:] for host in self.hosts]
+        while not any(update >= first_update for update in self._checkpoint_updates()):
+            ends_of_logs = [self.log(host)[-2000:] for host in self.hosts]
+            assert time.monotonic() < deadline, ends_of_logs
             time.sleep(0.02)
 
-    def _updates(self):
-        for path in (self.root / "work" / "trainings").glob("*/checkpoint-*"):
-            yield int(path.name.rpartition("-")[2])
+    def _checkpoint_updates(self):
+        """Return the updates of the checkpoints that are there."""
+        paths = (self.root / "work" / "trainings").glob("*/checkpoint-*")
+        return [int(path.name.rpartition("-")[2]) for path in paths]
+
+
+def training_processes(host):
+    """Return the ids of the processes that train on a host, which torchrun has started."""
+    pids = []
+    for pid, command in processes(host).items():
+        if "stages/train.py" in command and "torchrun" not in command:
+            pids.append(pid)
+    return pids
+
+
+def read_result(root, file_name):
+    """Return the content of a JSON file in the results of the training."""
+    return json.loads((root / "results" / "micro" / "toy" / "1" / file_name).read_text())
+
+
+def read_losses(root):
+    """Return the training losses of a finished training."""
+    return [point["loss"] for point in read_result(root, "curves.json")["training"]]
 
 
 @pytest.fixture(scope="module")
-def together(tmp_path_factory):
-    """The toy project after an uninterrupted training on two hosts."""
+def trained_by_two_hosts(tmp_path_factory):
+    """Return the folder of a project that was trained on two hosts without an interruption."""
     root = project(tmp_path_factory.mktemp("together"), max_updates=UPDATES)
     with two_hosts_up() as hosts:
         training = Training(root, hosts)
-        assert training.ends() == [0, 0], [training.said(host)[-2000:] for host in hosts]
+        statuses = training.exit_statuses()
+        assert statuses == [0, 0], [training.log(host)[-2000:] for host in hosts]
     return root
 
 
-def test_two_hosts_make_the_losses_of_one_process(together, tmp_path):
-    alone = fresh(together, tmp_path)
-    train(alone)
-    assert losses(together) == pytest.approx(losses(alone), rel=1e-3)
-    assert read(together, "results", "training.json")["updates"] == UPDATES
-    (path,) = (together / "timings").rglob("train-*.json")
+def test_two_hosts_train_with_the_losses_of_one_process(trained_by_two_hosts, tmp_path):
+    one_process_root = fresh(trained_by_two_hosts, tmp_path)
+    train(one_process_root)
+
+    expected_losses = read_losses(one_process_root)
+
+    assert read_losses(trained_by_two_hosts) == pytest.approx(expected_losses, rel=1e-3)
+
+
+def test_two_hosts_train_to_the_last_update(trained_by_two_hosts):
+    assert read_result(trained_by_two_hosts, "training.json")["updates"] == UPDATES
+
+
+def test_one_record_of_timings_counts_the_processes_of_all_hosts(trained_by_two_hosts):
+    (path,) = (trained_by_two_hosts / "timings").rglob("train-*.json")
+
     assert json.loads(path.read_text())["processes"] == 2
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
-        ("host1 0 2 4", "no HOST:PORT: host1\n"),
-        (":29400 0 2 4", "no HOST:PORT: :29400\n"),
-        ("host1:29x00 0 2 4", "no HOST:PORT: host1:29x00\n"),
-        ("host1:29400 0 two 4", "no three numbers: 0 two 4\n"),
-        ("host1:29400 0 2 0", "no three numbers: 0 2 0\n"),
-        ("host1:29400 2 2 4", "host number 2 of 2: they are numbered from 0\n"),
+        pytest.param("host1 0 2 4", "no HOST:PORT: host1\n", id="no port"),
+        pytest.param(":29400 0 2 4", "no HOST:PORT: :29400\n", id="no host"),
+        pytest.param("host1:29x00 0 2 4", "no HOST:PORT: host1:29x00\n", id="port not a number"),
+        pytest.param("host1:29400 0 two 4", "no three numbers: 0 two 4\n", id="hosts in words"),
+        pytest.param("host1:29400 0 2 0", "no three numbers: 0 2 0\n", id="no processes"),
+        pytest.param(
+            "host1:29400 2 2 4",
+            "host number 2 of 2: they are numbered from 0\n",
+            id="host numbered from 1",
+        ),
     ],
 )
-def test_an_error_on_the_command_line_is_printed(words, said):
-    command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (2, said)
+def test_a_wrong_argument_of_the_script_is_named(arguments, message):
+    """The arguments are HOST:PORT, the number of this host, of all hosts, and of processes."""
+    run = ["small", "phrasebook-en-de", "1"]
+    command = [str(SCRIPT), *arguments.split(), *run]
+
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert process.returncode == 2
+    assert process.stderr == message
 
 
-@pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_restarts_from_the_checkpoint(together, tmp_path, two_hosts, killed):
-    training = Training(fresh(together, tmp_path), two_hosts)
+for_each_host = pytest.mark.parametrize("host_number", [0, 1], ids=["host 0", "host 1"])
+
+
+@for_each_host
+def test_a_training_with_a_killed_process_goes_on_from_its_checkpoint_to_equal_results(
+    trained_by_two_hosts, tmp_path, two_hosts, host_number
+):
+    training = Training(fresh(trained_by_two_hosts, tmp_path), two_hosts)
     training.wait_for_update(50)
-    (worker,) = workers(two_hosts[killed])
-    os.kill(worker, signal.SIGKILL)
-    assert training.ends() == [0, 0]
-    assert "continuing from update" in "".join(map(training.said, two_hosts))
-    for name in ("training.json", "curves.json"):
-        assert read(tmp_path, "results", name) == read(together, "results", name)
+
+    (pid,) = training_processes(two_hosts[host_number])
+    os.kill(pid, signal.SIGKILL)
+
+    assert training.exit_statuses() == [0, 0]
+    logs = "".join(training.log(host) for host in two_hosts)
+    assert "continuing from update" in logs
+    for file_name in ("training.json", "curves.json"):
+        expected_result = read_result(trained_by_two_hosts, file_name)
+        assert read_result(tmp_path, file_name) == expected_result
 
 
-def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(together, tmp_path, two_hosts):
-    training = Training(endless(together, tmp_path), two_hosts)
-    training.wait_for_update(20)
-    cut(two_hosts[0])
-    assert 0 not in training.ends()
-    for rank, host in enumerate(two_hosts):
-        line = f"process {rank} of 2 on {host} lost another process: Timed out waiting"
-        assert f"bleuprint: error: {line}" in training.said(host)
-    assert f"did not join within {TIMEOUT} s" in training.said(two_hosts[0])
-    assert "process 1 of 2: no answer of process 0" in training.said(two_hosts[1])
-
-
-@pytest.mark.parametrize("lost", [0, 1])
-def test_a_lost_host_ends_the_other(together, tmp_path, two_hosts, lost):
-    training = Training(endless(together, tmp_path), two_hosts)
-    training.wait_for_update(20)
-    kill_all(two_hosts[lost])
-    left = two_hosts[1 - lost]
-    assert training.ends(left) != [0]
-    line = f"bleuprint: error: process {1 - lost} of 2 on {left} lost another process: "
-    assert line in training.said(left)
-
-
-def test_sigterm_to_one_torchrun_saves_on_all(together, tmp_path, two_hosts):
-    training = Training(endless(together, tmp_path), two_hosts)
-    training.wait_for_update(20)
-    training.started[two_hosts[1]].send_signal(signal.SIGTERM)
-    assert 0 not in training.ends()
-    for host in two_hosts:
-        assert "stopped by SIGTERM: saved at update" in training.said(host)
-
-
-def workers(host):
-    """The processes that train on a host."""
-    return [
-        pid
-        for pid, command in processes(host).items()
-        if "stages/train.py" in command and "torchrun" not in command
-    ]
-
-
-def endless(made, root):
-    """The same project, untrained, with more updates than there is time for."""
-    fresh(made, root)
+@pytest.fixture
+def endless_training(trained_by_two_hosts, tmp_path, two_hosts):
+    """Return a Training with more updates than there is time for, which has begun."""
+    root = fresh(trained_by_two_hosts, tmp_path)
     write_params(root, max_updates=1_000_000)
-    return root
+    training = Training(root, two_hosts)
+    training.wait_for_update(20)
+    return training
 
 
-def read(root, folder, name):
-    content: dict[str, Any] = json.loads((root / folder / CELL / name).read_text())
-    return content
+def test_a_cut_link_ends_the_training_on_both_hosts_after_the_timeout(endless_training):
+    hosts = endless_training.hosts
+
+    cut(hosts[0])
+
+    assert 0 not in endless_training.exit_statuses()
+    for rank, host in enumerate(hosts):
+        message = f"process {rank} of 2 on {host} lost another process: Timed out waiting"
+        assert f"bleuprint: error: {message}" in endless_training.log(host)
+    # Each host starts its process again, which does not find the other one.
+    assert f"did not join within {TIMEOUT_SECONDS} s" in endless_training.log(hosts[0])
+    assert "process 1 of 2: no answer of process 0" in endless_training.log(hosts[1])
 
 
-def losses(root):
-    return [point["loss"] for point in read(root, "results", "curves.json")["training"]]
+@for_each_host
+def test_a_lost_host_ends_the_training_on_the_other_one(endless_training, host_number):
+    other_number = 1 - host_number
+    other_host = endless_training.hosts[other_number]
+
+    kill_all(endless_training.hosts[host_number])
+
+    assert endless_training.exit_statuses(other_host) != [0]
+    message = f"process {other_number} of 2 on {other_host} lost another process: "
+    assert f"bleuprint: error: {message}" in endless_training.log(other_host)
+
+
+def test_sigterm_to_the_torchrun_of_one_host_saves_the_training_on_both(endless_training):
+    """A scheduler sends SIGTERM to end a job, and may send it to one of its hosts only."""
+    endless_training.torchruns[endless_training.hosts[1]].send_signal(signal.SIGTERM)
+
+    assert 0 not in endless_training.exit_statuses()
+    for host in endless_training.hosts:
+        assert "stopped by SIGTERM: saved at update" in endless_training.log(host)

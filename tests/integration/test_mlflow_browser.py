@@ -1,7 +1,14 @@
-"""MLflow's own pages, with the runs of some ablations: what docs/mlflow.md says to click."""
+"""MLflow's own pages, with the runs of some ablations: what docs/mlflow.md says to click.
+
+The systems are base, two learning rates and three label smoothings, each on two corpora: news-en-de
+and 4000-en-de, which has 4,000 merges of BPE (tests/support/mlservers.py).
+"""
 
 import re
+from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -9,147 +16,226 @@ import pytest
 from bleuprint.runtime.files import read_json
 from bleuprint.tracking.sync import sync
 from bleuprint.tracking.ui import show_mlflow
+from browser import Browser
 from measuring import value_of
 from mlservers import runs_in, write_ablations
 
 pytestmark = pytest.mark.slow
 
-SMOOTHING, BLEU = "train.label_smoothing", "bleu/news-en-de/first"
+EXPERIMENT = "clicked"
+
+
+@dataclass(frozen=True)
+class ExperimentPages:
+    """MLflow's pages of the ablations in a browser.
+
+    Attributes:
+        browser: The browser.
+        experiment_url: The address of the experiment in MLflow.
+        root: The folder with the results, which MLflow has got.
+    """
+
+    browser: Browser
+    experiment_url: str
+    root: Path
+
+    def text(self):
+        """Return the visible text of the page."""
+        return self.browser.script("return document.body.innerText")
+
+    def click(self, selector, label):
+        """Click the first element that a CSS selector finds and that has a label."""
+        condition = (
+            "(element = [...document.querySelectorAll(arguments[0])]"
+            ".find((element) => element.textContent.trim() === arguments[1]))"
+            " && (element.click(), true)"
+        )
+        self.browser.script("window.element = null")
+        self.browser.wait(condition, selector, label)
+
+    def search_runs(self, search_filter):
+        """Open the list of runs that MLflow's search finds, and return their names, sorted."""
+        self.browser.open(f"{self.experiment_url}/runs?searchFilter={quote(search_filter)}")
+        self.browser.wait("/[1-9]\\d* matching run/.test(document.body.innerText)")
+        links = "[...document.querySelectorAll('.ag-row a')].map((link) => link.textContent.trim())"
+        self.browser.wait(f"{links}.length")
+        names = self.browser.script(f"return {links}")
+        return sorted(name for name in names if name)
+
+    def compare_listed_runs(self):
+        """Tick all runs that are listed, and press Compare."""
+        select_all = "document.querySelector('.ag-header-select-all input')"
+        self.browser.wait(select_all)
+        self.browser.script(f"{select_all}.click()")
+        self.click("button", "Compare")
+        self.browser.wait("/Comparing \\d+ Runs/.test(document.body.innerText)")
+
+    def open_scatter_plot(self, x, y):
+        """Open the scatter plot of runs that are compared, and choose what its axes show.
+
+        Args:
+            x: The name of a parameter or metric.
+            y: Another one.
+
+        Returns:
+            The coordinates of the points.
+        """
+        tab = "[role=tab][id$='scatter-plot']"
+        self.browser.wait(f"document.querySelector({tab!r})")
+        self.browser.driver.find_element("css selector", tab).click()
+        self.browser.wait("document.querySelector('#x-axis-selector')")
+        self._choose_axis("x", x)
+        self._choose_axis("y", y)
+        plot = "document.querySelector('.js-plotly-plot')"
+        self.browser.wait(f"{plot}.querySelector('.xtitle')?.textContent === {x!r}")
+        self.browser.wait(f"{plot}.querySelector('.ytitle')?.textContent === {y!r}")
+        # WebGL draws the points into one picture, so they are not elements of the page.
+        script = f"const [points] = {plot}.data; return [points.x, points.y]"
+        x_values, y_values = self.browser.script(script)
+        return list(zip(map(float, x_values), y_values, strict=True))
+
+    def _choose_axis(self, axis, name):
+        """Choose what an axis of the scatter plot shows, as a mouse does."""
+        self.browser.driver.find_element("css selector", f"#{axis}-axis-selector").click()
+        self.browser.wait("document.querySelector('[role=option]')")
+        for option in self.browser.driver.find_elements("css selector", "[role=option]"):
+            if option.text == name:
+                option.click()
+                return
+        raise AssertionError(f"{name} is not among the options of the axis {axis}")
 
 
 @pytest.fixture(scope="module")
-def runs(browser, mlserver, tmp_path_factory):
-    """A function that shows the runs of the ablations that a filter finds."""
+def pages(browser, mlserver, tmp_path_factory):
+    """Return the ExperimentPages of the ablations, after `bleuprint sync` has logged them."""
     root = tmp_path_factory.mktemp("ablations")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.delenv("DVC_ROOT", raising=False)
         patch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
-        list(sync(write_ablations(root, "clicked")))
-    _, (run, *_) = runs_in(mlserver.uri, "clicked")
+        list(sync(write_ablations(root, EXPERIMENT)))
+    _, runs = runs_in(mlserver.uri, EXPERIMENT)
     browser.resize(1600, 1000)
-
-    def show(filter_):
-        page = f"#/experiments/{run.info.experiment_id}/runs?searchFilter={quote(filter_)}"
-        browser.open(f"{mlserver.uri}/{page}")
-        browser.wait("/[1-9]\\d* matching run/.test(document.body.innerText)")
-        links = "[...document.querySelectorAll('.ag-row a')].map((one) => one.textContent.trim())"
-        browser.wait(f"{links}.length")
-        return sorted(filter(None, browser.script(f"return {links}")))
-
-    show.root = root
-    return show
+    url = f"{mlserver.uri}/#/experiments/{runs[0].info.experiment_id}"
+    return ExperimentPages(browser, url, root)
 
 
-def click(browser, selector, text):
-    """Click the first element with this text."""
-    condition = (
-        "(found = [...document.querySelectorAll(arguments[0])]"
-        ".find((one) => one.textContent.trim() === arguments[1])) && (found.click(), true)"
-    )
-    browser.script("window.found = null")
-    browser.wait(condition, selector, text)
+def test_a_search_finds_the_runs_with_one_number_of_merges(pages):
+    names = pages.search_runs("params.\"corpus.vocabulary.bpe.num_merges\" = '4000'")
+
+    system_count = 6
+    assert len(names) == system_count
+    for name in names:
+        assert " 4000-en-de 1" in name
 
 
-def compare(browser):
-    """Tick all runs that are listed, and press Compare."""
-    browser.wait("document.querySelector('.ag-header-select-all input')")
-    browser.script("document.querySelector('.ag-header-select-all input').click()")
-    click(browser, "button", "Compare")
-    browser.wait("/Comparing \\d+ Runs/.test(document.body.innerText)")
+def test_two_learning_rates_stand_side_by_side(pages):
+    names = pages.search_runs("params.system LIKE 'lr-%' AND params.corpus = 'news-en-de'")
+    assert names == ["lr-0p002 news-en-de 1", "lr-0p004 news-en-de 1"]
+
+    pages.compare_listed_runs()
+
+    assert "train.lr_schedule.inverse_sqrt.lr\t0.004\t0.002" in pages.text()
 
 
-def chosen(browser, axis, name):
-    """Choose what an axis shows, as a mouse does."""
-    browser.driver.find_element("css selector", f"#{axis}-axis-selector").click()
-    browser.wait("document.querySelector('[role=option]')")
-    for option in browser.driver.find_elements("css selector", "[role=option]"):
-        if option.text == name:
-            option.click()
-            return
-    raise AssertionError(f"no {name} to choose")
+@pytest.fixture(scope="module")
+def comparison_of_corpora(pages):
+    """Return what the page shows that compares the runs of the system base on both corpora.
 
-
-def test_the_runs_of_one_size_of_bpe(runs):
-    found = runs("params.\"corpus.vocabulary.bpe.num_merges\" = '4000'")
-    assert len(found) == 6 and all(" 4000-en-de 1" in name for name in found)
-
-
-def test_two_learning_rates_side_by_side(browser, runs):
-    found = runs("params.system LIKE 'lr-%' AND params.corpus = 'news-en-de'")
-    assert found == ["lr-0p002 news-en-de 1", "lr-0p004 news-en-de 1"]
-    compare(browser)
-    text = browser.script("return document.body.innerText")
-    assert "train.lr_schedule.inverse_sqrt.lr\t0.004\t0.002" in text
-
-
-def shown_scores(text):
-    """The corpora of the runs that the text of a compare page shows, and their scores by name.
-
-    Below its head the table of metrics has all names, then the scores of each name in turn.
+    Attributes of the result: `run_names`; `corpora`, those of the columns; and `scores`, the text
+    of the cells by the name of the metric.
     """
-    lines = [line.strip() for line in text.split("\n")]
-    # the first is among the parameters, another among the tags
-    corpora = next(line.split("\t")[1:] for line in lines if line.startswith("corpus\t"))
+    run_names = pages.search_runs("params.system = 'base'")
+    pages.compare_listed_runs()
+    pages.browser.wait("/NaN/.test(document.body.innerText)")
+    lines = [line.strip() for line in pages.text().split("\n")]
+
+    # The first such line is among the parameters, another one among the tags.
+    corpus_line = next(line for line in lines if line.startswith("corpus\t"))
+    corpora = corpus_line.split("\t")[1:]
+
+    # Below its head, the table of metrics has all names, then the cells of each name in turn.
     table = lines[lines.index("Metrics") + 2 :]
-    names = list(takewhile(lambda line: not re.fullmatch(r"NaN|[\d.-]+", line), table))
-    scores = table[len(names) :]
-    columns = len(corpora)
-    return corpora, {
-        name: scores[columns * number : columns * (number + 1)] for number, name in enumerate(names)
-    }
+    metrics = list(takewhile(lambda line: not re.fullmatch(r"NaN|[\d.-]+", line), table))
+    cells = table[len(metrics) :]
+    scores = {}
+    for number, metric in enumerate(metrics):
+        first_cell = number * len(corpora)
+        scores[metric] = cells[first_cell : first_cell + len(corpora)]
+    return SimpleNamespace(run_names=run_names, corpora=corpora, scores=scores)
 
 
-def test_compare_has_a_row_of_scores_for_each_corpus(browser, runs):
-    assert runs("params.system = 'base'") == ["base 4000-en-de 1", "base news-en-de 1"]
-    compare(browser)
-    browser.wait("/NaN/.test(document.body.innerText)")
-    corpora, shown = shown_scores(browser.script("return document.body.innerText"))
-    assert sorted(corpora) == ["4000-en-de", "news-en-de"]
-    for corpus in corpora:
-        scores = read_json(runs.root / "results/base" / corpus / "1/scores.json")["first"]
-        for metric in ("bleu", "chrf2"):
-            of_runs = dict(zip(corpora, shown[f"{metric}/{corpus}/first"], strict=True))
-            assert float(of_runs.pop(corpus)) == pytest.approx(value_of(scores, metric), abs=0.005)
-            assert [*of_runs.values()] == ["NaN"]
+def test_a_system_has_a_run_for_each_corpus(comparison_of_corpora):
+    assert comparison_of_corpora.run_names == ["base 4000-en-de 1", "base news-en-de 1"]
+    assert sorted(comparison_of_corpora.corpora) == ["4000-en-de", "news-en-de"]
 
 
-def test_bleu_against_label_smoothing(browser, runs, mlserver):
-    runs("params.system LIKE 'smoothing-%' AND params.corpus = 'news-en-de'")
-    compare(browser)
-    tab = "[role=tab][id$='scatter-plot']"
-    browser.wait(f"document.querySelector({tab!r})")
-    browser.driver.find_element("css selector", tab).click()
-    browser.wait("document.querySelector('#x-axis-selector')")
-    chosen(browser, "x", SMOOTHING)
-    chosen(browser, "y", BLEU)
-    plot = "document.querySelector('.js-plotly-plot')"
-    for axis, name in (("xtitle", SMOOTHING), ("ytitle", BLEU)):
-        browser.wait(f"{plot}.querySelector('.{axis}')?.textContent === {name!r}")
-    # drawn by WebGL, into one picture
-    x, y = browser.script(f"const [points] = {plot}.data; return [points.x, points.y]")
-    _, every = runs_in(mlserver.uri, "clicked")
-    data = (run.data for run in every if run.data.params["corpus"] == "news-en-de")
-    assert sorted(zip(map(float, x), y, strict=True)) == sorted(
-        (float(each.params[SMOOTHING]), each.metrics[BLEU])
-        for each in data
-        if each.params["system"].startswith("smoothing-")
-    )
-    assert len(set(x)) == len(set(y)) == 3
+@pytest.mark.parametrize("metric", ["bleu", "chrf2"])
+@pytest.mark.parametrize("corpus", ["4000-en-de", "news-en-de"])
+def test_a_comparison_shows_the_score_of_a_corpus_in_its_column_only(
+    pages, comparison_of_corpora, corpus, metric
+):
+    """The names of metrics contain the corpus, so runs of another corpus have no value: NaN."""
+    scores = read_json(pages.root / "results/base" / corpus / "1/scores.json")["first"]
+    expected_score = value_of(scores, metric)
+
+    cells = comparison_of_corpora.scores[f"{metric}/{corpus}/first"]
+
+    for column_corpus, cell in zip(comparison_of_corpora.corpora, cells, strict=True):
+        if column_corpus == corpus:
+            assert float(cell) == pytest.approx(expected_score, abs=0.005)
+        else:
+            assert cell == "NaN"
 
 
-def test_the_address_that_is_printed_shows_scores(browser, runs, mlserver, monkeypatch, capsys):
-    runs("")
+def test_a_scatter_plot_shows_bleu_against_label_smoothing(pages, mlserver):
+    label_smoothing = "train.label_smoothing"
+    bleu = "bleu/news-en-de/first"
+    expected_points = []
+    for run in runs_in(mlserver.uri, EXPERIMENT)[1]:
+        params = run.data.params
+        if params["corpus"] == "news-en-de" and params["system"].startswith("smoothing-"):
+            expected_points.append((float(params[label_smoothing]), run.data.metrics[bleu]))
+    assert len({x for x, _ in expected_points}) == 3
+    assert len({y for _, y in expected_points}) == 3
+
+    pages.search_runs("params.system LIKE 'smoothing-%' AND params.corpus = 'news-en-de'")
+    pages.compare_listed_runs()
+    points = pages.open_scatter_plot(label_smoothing, bleu)
+
+    assert sorted(points) == sorted(expected_points)
+
+
+@pytest.fixture
+def lines_of_printed_address(pages, mlserver, monkeypatch, capsys):
+    """Return the lines of the page whose address `bleuprint ui` prints."""
+    pages.search_runs("")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
-    show_mlflow("clicked", 1)
-    browser.resize(1280)
-    browser.open(capsys.readouterr().out.strip())
-    # a section for each metric, whose charts have whole names
-    browser.wait("document.querySelector('.js-plotly-plot')")
-    lines = browser.script("return document.body.innerText").split("\n")
-    sections = [line for line in lines if re.fullmatch(r"(bleu|chrf2)/.*-en-de( \(\d\))?", line)]
-    named = [section.partition(" ")[0] for section in sections]
-    assert named == [
-        f"{kind}/{name}-en-de" for kind in ("bleu", "chrf2") for name in ("4000", "news")
+    show_mlflow(EXPERIMENT, 1)
+    pages.browser.resize(1280)
+    pages.browser.open(capsys.readouterr().out.strip())
+    pages.browser.wait("document.querySelector('.js-plotly-plot')")
+    return pages.text().split("\n")
+
+
+def test_the_address_that_ui_prints_shows_a_section_for_each_score_and_corpus(
+    lines_of_printed_address,
+):
+    sections = []
+    for line in lines_of_printed_address:
+        # The number in brackets is that of the section's charts.
+        if re.fullmatch(r"(bleu|chrf2)/.*-en-de( \(\d\))?", line):
+            sections.append(line.partition(" ")[0])
+
+    assert sections == [
+        "bleu/4000-en-de",
+        "bleu/news-en-de",
+        "chrf2/4000-en-de",
+        "chrf2/news-en-de",
     ]
-    assert BLEU in lines
+
+
+def test_a_chart_of_the_page_that_ui_prints_has_the_whole_name_of_its_metric(
+    lines_of_printed_address,
+):
+    assert "bleu/news-en-de/first" in lines_of_printed_address

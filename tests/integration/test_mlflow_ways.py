@@ -17,12 +17,13 @@ import pytest
 import micro
 from servers import free_port
 
-CELLS = [("tiny", "own"), ("tiny", "other"), ("wide", "own"), ("wide", "other")]
-
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
-    """The project whose results are committed and pushed."""
+def first_clone(tmp_path_factory):
+    """Return the project whose results are committed and pushed.
+
+    It has the systems tiny and wide on the corpora own and other.
+    """
     folder = tmp_path_factory.mktemp("first")
     project = micro.make(folder / "project")
     project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}systems:\n")
@@ -30,16 +31,17 @@ def first(tmp_path_factory):
     project.run("dvc", "remote", "add", "--default", "store", str(folder / "remote"))
     project.commit()
     project.repro()
-    (project.root / "src/mlflow.py").unlink()  # clones have the real one
+    # This file hides MLflow; the clones use it.
+    (project.root / "src/mlflow.py").unlink()
     project.commit()
     project.run("dvc", "push")
     return project
 
 
 @pytest.fixture
-def clone(first, tmp_path):
-    """A clone in which nothing has run."""
-    first.run("git", "clone", "--quiet", str(first.root), str(tmp_path / "clone"))
+def clone(first_clone, tmp_path):
+    """Return a clone in which nothing has run: it has the reports and no results."""
+    first_clone.run("git", "clone", "--quiet", str(first_clone.root), str(tmp_path / "clone"))
     clone = micro.Project(tmp_path / "clone")
     clone.run("dvc", "pull", "inputs/a.en.dvc", "inputs/a.de.dvc")
     assert not (clone.root / "results").exists()
@@ -48,136 +50,157 @@ def clone(first, tmp_path):
 
 @pytest.fixture
 def server(mlserver, clone):
-    """The address of a server that gets the clone's runs; the next test finds none of them."""
+    """Return the address of an MLflow server to which the clone logs, without runs of others."""
     clone.environment["MLFLOW_TRACKING_URI"] = mlserver.uri
     yield mlserver.uri
-    found = asked(mlserver.uri, "experiments/get-by-name?experiment_name=micro")["experiment"]
-    new = {"experiment_id": found["experiment_id"], "new_name": f"of {clone.root}"}
-    asked(mlserver.uri, "experiments/update", new)
+    # The next test gets a new experiment of the name micro.
+    new_name = f"experiment of {clone.root}"
+    renaming = {"experiment_id": find_experiment_id(mlserver.uri), "new_name": new_name}
+    request_mlflow(mlserver.uri, "experiments/update", renaming)
 
 
-def asked(address, path, content=None):
-    """What a server answers to a request; to one of the kind POST if it has a content."""
+# What MLflow has.
+
+
+def request_mlflow(address, path, content=None):
+    """Return the answer of an MLflow server.
+
+    Args:
+        address: The address of the server.
+        path: The path in its REST interface.
+        content: The JSON document of a POST request; None for a GET request.
+    """
     url = f"{address}/api/2.0/mlflow/{path}"
     data = None if content is None else json.dumps(content).encode()
-    headers = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
-        return json.load(answer)
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
 
 
-def runs_at(address):
-    """All runs of the experiment micro by system and corpus."""
-    experiment = asked(address, "experiments/get-by-name?experiment_name=micro")["experiment"]
-    found = asked(address, "runs/search", {"experiment_ids": [experiment["experiment_id"]]})
-    runs = {}
-    for run in found["runs"]:
-        tags = by_key(run["data"]["tags"])
-        runs[tags["system"], tags["corpus"]] = run
-    assert len(runs) == len(found["runs"])
-    return runs
+def find_experiment_id(address):
+    """Return the id that a server has for the experiment micro, the name in params.yaml."""
+    answer = request_mlflow(address, "experiments/get-by-name?experiment_name=micro")
+    return answer["experiment"]["experiment_id"]
 
 
-def by_key(pairs):
+def find_runs(address):
+    """Return the runs of the experiment micro that were not deleted."""
+    content = {"experiment_ids": [find_experiment_id(address)]}
+    return request_mlflow(address, "runs/search", content)["runs"]
+
+
+def values_by_key(pairs):
+    """Return the metrics, parameters or tags of a run, which MLflow lists, as a dictionary."""
     return {pair["key"]: pair["value"] for pair in pairs}
 
 
-def check_runs(project, address, commit):
-    """All that the issue asks of each finished run."""
-    runs = runs_at(address)
-    assert sorted(runs) == sorted(CELLS)
-    names = {}
+# What a run must have.
+
+
+def assert_runs_are_complete(project, address, commit):
+    """Fail unless MLflow has all that it should have of each run of a project.
+
+    Args:
+        project: The project.
+        address: The address of the MLflow server.
+        commit: The commit that the runs should name.
+    """
+    runs = {}
+    for run in find_runs(address):
+        tags = values_by_key(run["data"]["tags"])
+        system_and_corpus = (tags["system"], tags["corpus"])
+        assert system_and_corpus not in runs, "the same run twice"
+        runs[system_and_corpus] = run
+    assert sorted(runs) == [("tiny", "other"), ("tiny", "own"), ("wide", "other"), ("wide", "own")]
+
+    bleu_names_by_corpus = {"own": set(), "other": set()}
     for (system, corpus), run in runs.items():
         assert run["info"]["status"] == "FINISHED"
-        metrics, tags = by_key(run["data"]["metrics"]), by_key(run["data"]["tags"])
-        scores = json.loads(project.read(f"results/{system}/{corpus}/1/scores.json"))
-        for metric in ("bleu", "chrf2", "ter", "length_ratio"):
-            expected = {
-                f"{metric}/{corpus}/{test}": each["value"]
-                for test, of_test in scores.items()
-                for each in of_test["metrics"]
-                if each["metric"] == metric and not each["group"]
-            }
-            logged = {name: metrics[name] for name in metrics if name.startswith(f"{metric}/")}
-            assert logged == expected and len(expected) == 1
-        names.setdefault(corpus, set()).update(n for n in metrics if n.startswith("bleu/"))
+        metrics = values_by_key(run["data"]["metrics"])
+        tags = values_by_key(run["data"]["tags"])
+        assert_scores(metrics, project, system, corpus)
         assert {"train/loss", "valid/bleu", "total/seconds"} <= metrics.keys()
-        assert tags["commit"] == commit
-        assert tags["mlflow.source.git.commit"] == commit.split()[0].rstrip("+")
-        assert re.fullmatch(r"Python 3\.\S+, torch \S+.*", tags["versions"])
-        assert tags["device"] == processor()
-        assert f"**{system}** of the table for **{corpus}**" in tags["mlflow.note.content"]
-        assert "reports/table.md" in tags["mlflow.note.content"]
-        assert datasets(run) == {
-            (f"{corpus} {name}", context, pairs(project, corpus, name))
-            for name, context in (
-                ("train", "training"),
-                ("valid", "validation"),
-                ("test.held-out", "testing"),
-            )
-        }
-        assert "artifacts" not in listed(address, run)  # no license says that copies are allowed
-    assert not names["own"] & names["other"]  # or one chart would show both
+        assert_tags(tags, system, corpus, commit)
+        assert_datasets(run, project, corpus)
+        # The text has no license that would allow copies, so no translations are uploaded.
+        artifacts = f"artifacts/list?run_id={run['info']['run_id']}&path=hypotheses"
+        assert "artifacts" not in request_mlflow(address, artifacts)
+        for name in metrics:
+            if name.startswith("bleu/"):
+                bleu_names_by_corpus[corpus].add(name)
+    # Otherwise one chart would show scores of both corpora.
+    assert not bleu_names_by_corpus["own"] & bleu_names_by_corpus["other"]
 
 
-def datasets(run):
-    """Name, context and number of pairs of the datasets of a run; digests are whole."""
-    found = set()
-    for each in run["inputs"]["dataset_inputs"]:
-        dataset = each["dataset"]
+def assert_scores(metrics, project, system, corpus):
+    """Fail unless the metrics of a run have the scores that were computed, one of each metric."""
+    scores_by_test = json.loads(project.read(f"results/{system}/{corpus}/1/scores.json"))
+    for metric in ("bleu", "chrf2", "ter", "length_ratio"):
+        expected_scores = {}
+        for test, scores in scores_by_test.items():
+            for row in scores["metrics"]:
+                if row["metric"] == metric and not row["group"]:
+                    expected_scores[f"{metric}/{corpus}/{test}"] = row["value"]
+        logged_scores = {}
+        for name, value in metrics.items():
+            if name.startswith(f"{metric}/"):
+                logged_scores[name] = value
+        assert logged_scores == expected_scores
+        assert len(expected_scores) == 1
+
+
+def assert_tags(tags, system, corpus, commit):
+    """Fail unless the tags of a run name its commit, its versions, its processor and its table."""
+    processor_information = Path("/proc/cpuinfo").read_text("utf-8")
+    processor = re.search(r"(?m)^model name\s*: (.*)$", processor_information)[1].strip()
+    assert tags["commit"] == commit
+    # The commit of the record may end in a + or a note about changes.
+    assert tags["mlflow.source.git.commit"] == commit.split()[0].rstrip("+")
+    assert re.fullmatch(r"Python 3\.\S+, torch \S+.*", tags["versions"])
+    assert tags["device"] == processor
+    assert f"**{system}** of the table for **{corpus}**" in tags["mlflow.note.content"]
+    assert "reports/table.md" in tags["mlflow.note.content"]
+
+
+def assert_datasets(run, project, corpus):
+    """Fail unless a run names its three sets of text, how they were used and their pairs."""
+    logged_datasets = set()
+    for entry in run["inputs"]["dataset_inputs"]:
+        dataset = entry["dataset"]
         assert re.fullmatch("[0-9a-f]{16}", dataset["digest"])
-        context = by_key(each["tags"])["mlflow.data.context"]
-        found.add((dataset["name"], context, json.loads(dataset["profile"])["pairs"]))
-    return found
+        use = values_by_key(entry["tags"])["mlflow.data.context"]
+        pair_count = json.loads(dataset["profile"])["pairs"]
+        logged_datasets.add((dataset["name"], use, pair_count))
+
+    expected_datasets = set()
+    uses = {"train": "training", "valid": "validation", "test.held-out": "testing"}
+    for set_name, use in uses.items():
+        pair_count = project.read(f"data/tokens/{corpus}/{set_name}.en").count("\n")
+        expected_datasets.add((f"{corpus} {set_name}", use, pair_count))
+    assert logged_datasets == expected_datasets
 
 
-def pairs(project, corpus, name):
-    """The lines of a set's text."""
-    return project.read(f"data/tokens/{corpus}/{name}.en").count("\n")
-
-
-def processor():
-    text = Path("/proc/cpuinfo").read_text("utf-8")
-    return re.search(r"(?m)^model name\s*: (.*)$", text)[1].strip()
-
-
-def listed(address, run):
-    return asked(address, f"artifacts/list?run_id={run['info']['run_id']}&path=hypotheses")
-
-
-def head(project):
+def head_commit(project):
+    """Return the commit that is checked out."""
     return project.run("git", "rev-parse", "HEAD").strip()
 
 
-def trained_by(project):
-    """The commit that has trained the committed results."""
-    (commit,) = {
-        row["commit"] for row in csv.DictReader(project.read("reports/costs.csv").splitlines())
-    }
-    assert commit.rstrip("+") != head(project)
+def training_commit(project):
+    """Return the commit with which the committed results were trained, an earlier one."""
+    rows = csv.DictReader(project.read("reports/costs.csv").splitlines())
+    (commit,) = {row["commit"] for row in rows}
+    assert commit.rstrip("+") != head_commit(project)
     return commit
 
 
-def is_unchanged(project):
-    """Whether the clone has the committed results, and DVC finds nothing to do."""
-    return not project.changed() and not project.run("git", "status", "--porcelain").strip()
+def assert_is_unchanged(project):
+    """Fail unless a clone has the committed results, and DVC finds nothing to do."""
+    assert project.changed() == set()
+    assert project.run("git", "status", "--porcelain").strip() == ""
 
 
-def test_reproduce_and_the_page_that_ui_starts(clone, request):
-    clone.run("bleuprint", "reproduce")
-    assert is_unchanged(clone)
-    begun = clone.root / "timings/stages/report.json"
-    assert not begun.exists()  # the report was committed: its stage did not run
-    port = free_port()
-    ui = clone.start("bleuprint", "ui", "--port", str(port))
-    request.addfinalizer(lambda: micro.kill(ui))
-    address = f"http://127.0.0.1:{port}"
-    assert ui.stdout.readline().startswith(f"{address}/#/experiments/")
-    wait_for(f"{address}/health", ui)
-    check_runs(clone, address, head(clone))
-
-
-def wait_for(url, process):
-    """Until a server answers."""
+def wait_for_answer(url, process):
+    """Wait until the server that a process is answers at an address."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         assert process.poll() is None, process.stdout.read()
@@ -187,75 +210,118 @@ def wait_for(url, process):
     raise AssertionError("no answer within five minutes")
 
 
-def test_dvc_repro_and_ui(clone, server):
+def test_ui_without_a_server_starts_one_that_has_the_runs_of_reproduce(clone, request):
+    clone.run("bleuprint", "reproduce")
+    assert_is_unchanged(clone)
+    # The report was committed, so its stage did not run, and could not log the results.
+    assert not (clone.root / "timings/stages/report.json").exists()
+
+    port = free_port()
+    ui = clone.start("bleuprint", "ui", "--port", str(port))
+    request.addfinalizer(lambda: micro.kill(ui))
+
+    address = f"http://127.0.0.1:{port}"
+    assert ui.stdout.readline().startswith(f"{address}/#/experiments/")
+    wait_for_answer(f"{address}/health", ui)
+    assert_runs_are_complete(clone, address, head_commit(clone))
+
+
+def test_ui_logs_the_results_of_dvc_repro(clone, server):
     assert "report" not in clone.repro()
-    assert is_unchanged(clone)
+    assert_is_unchanged(clone)
+
     assert f"{server}/#/experiments/" in clone.run("bleuprint", "ui")
-    check_runs(clone, server, head(clone))
+
+    assert_runs_are_complete(clone, server, head_commit(clone))
 
 
-def test_dvc_pull_and_ui(clone, server):
+def test_ui_logs_results_that_were_pulled(clone, server):
     """What was measured is in reports/costs.csv, which is committed with the results."""
     clone.run("dvc", "pull")
+
     assert f"{server}/#/experiments/" in clone.run("bleuprint", "ui")
-    check_runs(clone, server, trained_by(clone))
-    assert is_unchanged(clone)
+
+    assert_runs_are_complete(clone, server, training_commit(clone))
+    assert_is_unchanged(clone)
 
 
-def test_snakemake(clone, server):
+def test_snakemake_logs_runs_and_logs_deleted_ones_again_when_it_has_nothing_to_do(clone, server):
+    """Without a rule to run, Snakemake calls no code of bleuprint at its end."""
     clone.snakemake()
-    check_runs(clone, server, head(clone))
-    before = runs_at(server)
-    # Snakemake has nothing to do, and calls nothing of ours at its end
-    experiment = next(iter(before.values()))["info"]["experiment_id"]
-    for run in before.values():
-        asked(server, "runs/delete", {"run_id": run["info"]["run_id"]})
+    assert_runs_are_complete(clone, server, head_commit(clone))
+    experiment_id = find_experiment_id(server)
+    for run in find_runs(server):
+        request_mlflow(server, "runs/delete", {"run_id": run["info"]["run_id"]})
+
     assert "Nothing to be done" in clone.snakemake()
-    check_runs(clone, server, head(clone))
-    assert runs_at(server)["tiny", "own"]["info"]["experiment_id"] == experiment
+
+    assert_runs_are_complete(clone, server, head_commit(clone))
+    for run in find_runs(server):
+        assert run["info"]["experiment_id"] == experiment_id
 
 
-def test_record(clone, server):
+def test_sync_logs_results_that_were_pulled_once(clone, server):
     clone.run("dvc", "pull")
-    said = clone.run("bleuprint", "sync")
-    assert "run tiny other 1: made" in said
-    check_runs(clone, server, trained_by(clone))
-    assert ": made" not in clone.run("bleuprint", "sync")
+
+    first_output = clone.run("bleuprint", "sync")
+    assert_runs_are_complete(clone, server, training_commit(clone))
+    second_output = clone.run("bleuprint", "sync")
+
+    assert "run tiny other 1: made" in first_output
+    assert ": made" not in second_output
 
 
-def test_results_that_the_next_run_replaces_are_shown(clone, server):
-    """Nobody looks in between: the report stage, which runs where results are new, logs them."""
+def test_results_are_logged_before_the_next_ones_replace_them(clone, server):
+    """The stage report, which runs where results are new, logs them: nobody looks in between."""
     clone.run("dvc", "pull")
-    for before, beam in ((2, 1), (1, 3)):
-        clone.edit("params.yaml", f"{{beam: {before},", f"{{beam: {beam},")
-        assert "report" in clone.repro()
-    experiment = asked(server, "experiments/get-by-name?experiment_name=micro")["experiment"]
-    found = asked(server, "runs/search", {"experiment_ids": [experiment["experiment_id"]]})
-    beams = [by_key(run["data"]["params"])["decode.beam"] for run in found["runs"]]
+
+    clone.edit("params.yaml", "{beam: 2,", "{beam: 1,")
+    assert "report" in clone.repro()
+    clone.edit("params.yaml", "{beam: 1,", "{beam: 3,")
+    assert "report" in clone.repro()
+
+    beams = []
+    for run in find_runs(server):
+        beams.append(values_by_key(run["data"]["params"])["decode.beam"])
+        metrics = values_by_key(run["data"]["metrics"])
+        assert any(name.startswith("bleu/") for name in metrics)
+    # Two systems on two corpora.
     assert sorted(beams) == ["1"] * 4 + ["3"] * 4
-    for run in found["runs"]:
-        assert [m for m in by_key(run["data"]["metrics"]) if m.startswith("bleu/")]
 
 
-@pytest.mark.parametrize("way", ["reproduce", "snakemake", "touch"])
-@pytest.mark.parametrize("runs", [False, True], ids=["up to date", "report runs"])
-def test_a_failure_of_mlflow_is_one_note(clone, way, runs):
-    """Also where the stage report, which logs the results as well, has run."""
+@pytest.fixture(params=[False, True], ids=["up to date", "report runs"])
+def clone_without_server(clone, request):
+    """Return a clone that has pulled, at whose MLFLOW_TRACKING_URI no server answers.
+
+    It is up to date, or only the stage report will run, which logs the results as well.
+    """
     clone.run("dvc", "pull")
     clone.environment["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
-    if runs:
+    does_report_run = request.param
+    if does_report_run:
         clone.edit("stages/report.py", '"""Write the report:', '"""Write the whole report:')
-    if way == "reproduce":
-        said = clone.run("bleuprint", "reproduce")
-    elif way == "snakemake":
-        said = clone.snakemake("-c1")
-    else:
-        said = clone.snakemake("--touch", "-F")
-    notes = [line for line in said.splitlines() if line.startswith("bleuprint: note: MLflow")]
-    assert len(notes) == 1 and notes[0].endswith("Run: bleuprint sync")
-    assert "Connection refused" in notes[0]
-    assert "Traceback" not in said
-    recorded, *errors = clone.run("bleuprint", "sync", status=1).splitlines()
-    assert recorded.startswith("recorded in DVC: ")
-    address = clone.environment["MLFLOW_TRACKING_URI"]
+    return clone
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["bleuprint", "reproduce"], id="reproduce"),
+        pytest.param(["snakemake", "-c1"], id="snakemake"),
+        pytest.param(["snakemake", "-c2", "--touch", "-F"], id="touch"),
+    ],
+)
+def test_a_command_that_cannot_reach_mlflow_prints_one_note_and_sync_an_error(
+    clone_without_server, command
+):
+    output = clone_without_server.run(*command)
+
+    (note,) = [line for line in output.splitlines() if line.startswith("bleuprint: note: MLflow")]
+    assert note.endswith("Run: bleuprint sync")
+    assert "Connection refused" in note
+    assert "Traceback" not in output
+
+    first_line, *errors = clone_without_server.run("bleuprint", "sync", status=1).splitlines()
+    assert first_line.startswith("recorded in DVC: ")
+    address = clone_without_server.environment["MLFLOW_TRACKING_URI"]
     assert errors == [f"bleuprint: error: MLflow at {address}: Connection refused"]
