@@ -22,9 +22,9 @@ from shared_folders import SharedFolders
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# They take minutes each: run first, so that no worker is alone with one at the end.
+# Test files that take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc follows test_snakemake: the fixture by_dvc then exists.
-LONG = (
+LONG_TEST_FILES = (
     "test_recipes_translate",
     "test_recipes_run",
     "test_project_files",
@@ -39,18 +39,19 @@ LONG = (
 
 
 def pytest_make_parametrize_id(val):
-    """Workers must collect equal names; compressed bytes, as a name, contain a timestamp."""
+    """Name bytes by their number: compressed bytes contain a time, and workers need equal names."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
 def pytest_configure(config):
     starts_processes = "not processes" not in config.option.markexpr
     if config.getoption("numprocesses", None) and starts_processes:
-        warm.start()  # one for all workers, while they collect tests
+        # One server of loaded processes for all workers, which starts while they collect tests.
+        warm.start()
 
 
 def pytest_collection_modifyitems(items):
-    order = {name: number for number, name in enumerate(LONG)}
+    order = {name: number for number, name in enumerate(LONG_TEST_FILES)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
@@ -68,22 +69,25 @@ def no_memory_of_a_stage(monkeypatch):
 
 @pytest.fixture
 def two_hosts():
-    """The names of two hosts with a link between them."""
+    """Return the names of two hosts with a link between them."""
     with two_hosts_up() as names:
         yield names
 
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """The pauses that the code requested; none of them takes time."""
-    made = []
-    monkeypatch.setattr(http, "time", SimpleNamespace(sleep=made.append, monotonic=time.monotonic))
-    return made
+    """Return a list to which downloads add the seconds that they would sleep; they do not sleep."""
+    seconds = []
+    clock = SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic)
+    monkeypatch.setattr(http, "time", clock)
+    return seconds
 
 
 @pytest.fixture
 def no_proxies(monkeypatch):
-    monkeypatch.setattr(urllib.request, "_opener", None)  # urlopen keeps the first one's proxies
+    """Remove the user's proxies, so that requests reach the servers of tests."""
+    # urlopen keeps the proxies of its first call.
+    monkeypatch.setattr(urllib.request, "_opener", None)
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -98,12 +102,13 @@ def require_native_library():
 
 @pytest.fixture(scope="session")
 def native_library():
+    """Skip the test if the compiled functions are missing and there is no compiler."""
     require_native_library()
 
 
 @pytest.fixture(params=["native", "python"], scope="module")
 def with_and_without_native(request):
-    """Each test twice: with the compiled functions and without."""
+    """Run each test twice: with the compiled functions and without."""
     if request.param == "native":
         require_native_library()
     with pytest.MonkeyPatch.context() as patch:
@@ -114,13 +119,14 @@ def with_and_without_native(request):
 
 @pytest.fixture
 def host():
+    """Return a web server on this machine that answers as tests tell it (tests/support/servers)."""
     with running(Host()) as host:
         yield host
 
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory):
-    """A function that makes a folder once for all of pytest-xdist's workers, which share it.
+    """Return a function that makes a folder once for all of pytest-xdist's workers.
 
     Tests leave these folders as they are: a change in one of them fails at the end.
     """
@@ -134,15 +140,15 @@ def made_once(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy(made_once):
-    """A toy project that translates (see trainings). Not to be changed."""
-    import trainings  # loads torch, which few need
+    """Return a toy project that translates (see trainings). Not to be changed."""
+    import trainings  # Loads torch, which few tests need.
 
     return made_once("toy", trainings.translator)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """A headless Chromium with a log of the requests of one module; skips if it is missing."""
+    """Return a headless Chromium that logs the requests of a module; skips if it is missing."""
     from browser import chromium
 
     with chromium(tmp_path_factory.mktemp("profile")) as started:
@@ -151,7 +157,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def mlserver(tmp_path_factory):
-    """A real `mlflow server`, started (a test that kills it starts it again)."""
+    """Return a real `mlflow server` that runs; a test that kills it starts it again."""
     from mlservers import MlServer
 
     server = MlServer(tmp_path_factory.mktemp("mlserver"))
@@ -163,7 +169,7 @@ def mlserver(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def mldatabase(made_once):
-    """MLflow's database without a run, to be copied, since creating one takes seconds."""
+    """Return MLflow's database without a run, to be copied, since creating one takes seconds."""
 
     def make(folder):
         from mlflow.tracking import MlflowClient
@@ -176,7 +182,7 @@ def mldatabase(made_once):
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    """A real SLURM of three virtual nodes (see slurmcluster)."""
+    """Return a real SLURM cluster of three virtual nodes (see slurmcluster)."""
     import slurmcluster
 
     slurmcluster.skip_unless_installed()
@@ -190,7 +196,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def slurm_project(cluster, tmp_path):
-    """A micro project on the cluster's login node; its jobs end with the test."""
+    """Return a micro project on the cluster's login node; its jobs end with the test."""
     from slurmprojects import make_project
 
     yield make_project(cluster, tmp_path / "project")
@@ -201,17 +207,22 @@ def slurm_project(cluster, tmp_path):
 
 @pytest.fixture(scope="session")
 def clean(made_once):
-    """A micro project (see micro) in which nothing has run. Not to be changed."""
-    return micro.Project(made_once("clean", lambda folder: micro.make(folder).commit()))
+    """Return a micro project (see micro) in which nothing has run. Not to be changed."""
+
+    def make(folder):
+        micro.make(folder).commit()
+
+    return micro.Project(made_once("clean", make))
 
 
 @pytest.fixture(scope="session")
 def by_dvc(clean, made_once):
-    """A project after `dvc repro`, committed. Not to be changed."""
+    """Return a micro project after `dvc repro`, committed. Not to be changed."""
 
     def make(folder):
         project = clean.copy(folder)
-        assert len(project.repro()) == 22
+        stage_count = 22
+        assert len(project.repro()) == stage_count
         project.commit()
 
     return micro.Project(made_once("dvc", make))
@@ -219,7 +230,10 @@ def by_dvc(clean, made_once):
 
 @pytest.fixture(scope="session")
 def stand_in(made_once):
-    """A project whose stages compute nothing (see stand_ins); all have run. Not to be changed."""
+    """Return a project whose stages compute nothing (see stand_ins); all have run.
+
+    Not to be changed.
+    """
     import stand_ins
 
     def make(folder):
@@ -230,4 +244,5 @@ def stand_in(made_once):
 
 @pytest.fixture
 def reproduced(by_dvc, tmp_path):
+    """Return a copy of the micro project after `dvc repro`, which a test may change."""
     return by_dvc.copy(tmp_path / "project")

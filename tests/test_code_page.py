@@ -9,8 +9,6 @@ import pytest
 from root import ROOT
 
 COMMIT_OF_1_0 = "d97fdb56"
-RULES = 10
-_QUOTE = re.compile(r"(Before|Now), in `([^`]+)`:\n\n```python\n(.*?)\n```", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,27 +29,37 @@ class Quote:
 def quotes():
     """Return the functions that the page quotes, in its order."""
     page = (ROOT / "docs" / "code.md").read_text(encoding="utf-8")
-    found = []
-    for when, path, code in _QUOTE.findall(page):
-        found.append(Quote(when == "Before", path, code))
-    return found
+    pattern = r"(Before|Now), in `([^`]+)`:\n\n```python\n(.*?)\n```"
+    quoted_functions = []
+    for heading, path, code in re.findall(pattern, page, re.DOTALL):
+        quoted_functions.append(Quote(heading == "Before", path, code))
+    return quoted_functions
 
 
-def stripped_lines(text):
+def strip_lines(text):
     """Return a text with each line stripped, since the page shows methods without indentation."""
     return "\n".join(line.strip() for line in text.split("\n"))
 
 
-def test_each_rule_has_a_function_before_and_after():
-    assert [quote.is_old for quote in quotes()] == [True, False] * RULES
+def test_each_of_the_ten_rules_has_a_function_before_and_after():
+    assert [quote.is_old for quote in quotes()] == [True, False] * 10
 
 
-@pytest.mark.parametrize("quote", quotes(), ids=lambda quote: f"{quote.path}-{quote.is_old}")
-def test_quoted_functions_are_in_the_code(quote):
+OLD_QUOTES = [quote for quote in quotes() if quote.is_old]
+NEW_QUOTES = [quote for quote in quotes() if not quote.is_old]
+
+
+@pytest.mark.parametrize("quote", OLD_QUOTES, ids=lambda quote: quote.path)
+def test_a_function_that_docs_code_quotes_as_before_is_in_version_1_0(quote):
+    command = ["git", "show", f"{COMMIT_OF_1_0}:{quote.path}"]
+    process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert strip_lines(quote.code) in strip_lines(process.stdout)
+
+
+@pytest.mark.parametrize("quote", NEW_QUOTES, ids=lambda quote: quote.path)
+def test_a_function_that_docs_code_quotes_as_of_now_is_in_the_code(quote):
     """After a change of a quoted function, change docs/code.md, too."""
-    if quote.is_old:
-        command = ["git", "show", f"{COMMIT_OF_1_0}:{quote.path}"]
-        code = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    else:
-        code = (ROOT / quote.path).read_text(encoding="utf-8")
-    assert stripped_lines(quote.code) in stripped_lines(code)
+    code = (ROOT / quote.path).read_text(encoding="utf-8")
+
+    assert strip_lines(quote.code) in strip_lines(code)

@@ -8,21 +8,25 @@ from importlib.metadata import packages_distributions
 
 from root import ROOT
 
-# Parts of another, which pins them; COMET has a Python of its own.
-PARTS = {
+# Distributions that another one installs in the right version, and the name of that one.
+INSTALLED_WITH = {
     "dvc-data": "dvc",
     "mlflow-skinny": "mlflow",
     "mlflow-tracing": "mlflow",
     "pydantic-core": "pydantic",
-    "triton": "torch",  # its builds for GPUs
-    "comet": "",
+    "triton": "torch",  # with PyTorch's builds for GPUs
 }
-# As commands, by the names of plugins, or by MLflow's monitor, which requires it for GPUs alone.
-STARTED = {"nvidia-ml-py"}
+# Imported by a script that the separate Python environment of COMET runs.
+OF_COMET_ENVIRONMENT = "comet"
+# Dependencies without an import: MLflow's monitor of GPUs requires this one.
+USED_WITHOUT_IMPORT = {"nvidia-ml-py"}
 
 
-def imported():
-    """The top names that modules of the package import, wherever they do."""
+def imported_modules():
+    """Return the top-level names of the modules that the package imports, wherever it does.
+
+    Python's own modules and the package itself are not among them.
+    """
     names = set()
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
@@ -33,14 +37,44 @@ def imported():
     return names - set(sys.stdlib_module_names) - {"bleuprint"}
 
 
-def test_imports_are_dependencies():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = set(project["dependencies"])
-    extras = project["optional-dependencies"]
-    optional = {each for name in extras if name != "dev" for each in extras[name]}
-    of = packages_distributions()
-    found = {re.sub("[-_.]+", "-", of.get(name, [name])[0]).lower() for name in imported()}
-    found = {PARTS.get(name, name) for name in found} - {""}
-    needed = {re.sub("[-_.]+", "-", name) for name in needed}
-    assert found - needed - optional == set()
-    assert needed - found == STARTED
+def normalized(distribution):
+    """Return the name of a distribution as package indexes compare names."""
+    return re.sub("[-_.]+", "-", distribution).lower()
+
+
+def imported_distributions():
+    """Return the distributions that pyproject.toml must name for the package's imports."""
+    distributions_by_module = packages_distributions()
+    imported = set()
+    for module in imported_modules():
+        # A module whose distribution is not installed usually has its name.
+        distribution = normalized(distributions_by_module.get(module, [module])[0])
+        if distribution != OF_COMET_ENVIRONMENT:
+            imported.add(INSTALLED_WITH.get(distribution, distribution))
+    return imported
+
+
+def project_table():
+    """Return the table [project] of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_every_import_is_a_dependency_or_an_optional_one():
+    project = project_table()
+    declared = list(project["dependencies"])
+    for extra, dependencies in project["optional-dependencies"].items():
+        is_for_users = extra != "dev"
+        if is_for_users:
+            declared += dependencies
+
+    undeclared = imported_distributions() - {normalized(name) for name in declared}
+
+    assert undeclared == set()
+
+
+def test_every_dependency_is_imported_or_used_in_another_way():
+    dependencies = {normalized(name) for name in project_table()["dependencies"]}
+
+    unused = dependencies - imported_distributions()
+
+    assert unused == USED_WITHOUT_IMPORT

@@ -5,60 +5,100 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from pathlib import Path
 
 import pytest
 
 import processes
 from root import ROOT
 
-WHERE = [sys.executable, "-c", "import bleuprint; print(bleuprint.__file__)"]
-OWN = str(ROOT / "src" / "bleuprint" / "__init__.py")
+# Prints from which file Python imports the package.
+PRINT_PACKAGE_FILE = "import bleuprint; print(bleuprint.__file__)"
 
 
 @pytest.mark.parametrize("start", ["new", "loaded"])
 def test_a_process_runs_the_code_of_this_checkout(start, tmp_path):
-    command = WHERE if start == "new" else processes.loaded(WHERE)
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{OWN}\n"
+    """A loaded process is a fork of one that has imported the package already."""
+    command = [sys.executable, "-c", PRINT_PACKAGE_FILE]
+    if start == "loaded":
+        command = processes.loaded(command)
+
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert process.stdout == f"{ROOT / 'src/bleuprint/__init__.py'}\n"
 
 
 def test_a_project_made_for_a_test_runs_its_own_code(clean):
-    where = clean.run("python", "-c", WHERE[-1])
-    assert where == f"{clean.root / 'src/bleuprint/__init__.py'}\n"
+    """Such a project contains a copy of src."""
+    output = clean.run("python", "-c", PRINT_PACKAGE_FILE)
+
+    assert output == f"{clean.root / 'src/bleuprint/__init__.py'}\n"
 
 
 def test_a_stage_in_a_loaded_process_runs_the_code_of_its_project(clean, tmp_path):
     """The process has loaded the libraries, such as torch, but not the package."""
     project = clean.copy(tmp_path / "project")
-    is_loaded = "import sys; assert 'torch' in sys.modules"
-    project.write("stages/where.py", f"{is_loaded}\n{WHERE[-1]}\n")
-    where = project.run("python", "stages/where.py")
-    assert where == f"{project.root / 'src/bleuprint/__init__.py'}\n"
+    check_is_loaded = "import sys; assert 'torch' in sys.modules"
+    project.write("stages/where.py", f"{check_is_loaded}\n{PRINT_PACKAGE_FILE}\n")
+
+    output = project.run("python", "stages/where.py")
+
+    assert output == f"{project.root / 'src/bleuprint/__init__.py'}\n"
 
 
-def test_the_venv_of_another_checkout_is_no_obstacle(tmp_path):
-    """A .venv with the packages of this one, in which `bleuprint` is another checkout's."""
-    other = tmp_path / "other" / "bleuprint"
-    other.mkdir(parents=True)
-    (other / "__init__.py").write_text("")
+@pytest.fixture
+def other_checkout(tmp_path):
+    """Return the file of an empty package bleuprint in another folder."""
+    package = tmp_path / "other" / "bleuprint"
+    package.mkdir(parents=True)
+    file = package / "__init__.py"
+    file.write_text("")
+    return file
+
+
+@pytest.fixture
+def other_python(tmp_path, other_checkout):
+    """Return the Python of a .venv which has our libraries and the other checkout as bleuprint."""
     venv.create(tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
-    addresses = [str(other.parent), sysconfig.get_path("purelib")]
-    (packages / "another.pth").write_text("\n".join(addresses))
-    clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    # without pytest, the other checkout's code is what this .venv runs
-    where = subprocess.run(
-        [python, *WHERE[1:]], env=clean, capture_output=True, text=True, check=True
-    )
-    assert Path(where.stdout.strip()) == other / "__init__.py"
+    (site_packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    folders = [str(other_checkout.parent.parent), sysconfig.get_path("purelib")]
+    (site_packages / "another.pth").write_text("\n".join(folders))
+    return tmp_path / "venv" / "bin" / "python"
 
-    # a server of processes of its own, started by this .venv
-    clean.pop("WARM_PROCESSES", None)
-    own_folder = f"--basetemp={tmp_path / 'base'}"
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", own_folder, __file__]
-    test = test_a_process_runs_the_code_of_this_checkout.__name__
-    done = subprocess.run([*command, "-k", test], cwd=ROOT, env=clean, capture_output=True)
-    assert done.returncode == 0, done.stdout.decode()
-    assert b"2 passed" in done.stdout
+
+@pytest.fixture
+def plain_environment():
+    """Return the environment without variables by which pytest finds the code of this checkout.
+
+    Without WARM_PROCESSES, pytest starts a server of loaded processes of its own.
+    """
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)
+    environment.pop("WARM_PROCESSES", None)
+    return environment
+
+
+def test_outside_of_pytest_a_venv_runs_the_checkout_that_it_was_made_for(
+    other_python, other_checkout, plain_environment
+):
+    command = [other_python, "-c", PRINT_PACKAGE_FILE]
+
+    process = subprocess.run(
+        command, env=plain_environment, capture_output=True, text=True, check=True
+    )
+
+    assert process.stdout == f"{other_checkout}\n"
+
+
+def test_pytest_runs_the_code_of_this_checkout_with_the_venv_of_another_one(
+    other_python, plain_environment, tmp_path
+):
+    """The first test of this file must pass with such a .venv."""
+    first_test = test_a_process_runs_the_code_of_this_checkout.__name__
+    # In a folder of its own, it does not remove the temporary folders of this process.
+    options = ["-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'base'}", "-k", first_test]
+    command = [other_python, "-m", "pytest", *options, __file__]
+
+    process = subprocess.run(command, cwd=ROOT, env=plain_environment, capture_output=True)
+
+    assert process.returncode == 0, process.stdout.decode()
+    assert b"2 passed" in process.stdout

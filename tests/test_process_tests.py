@@ -10,6 +10,7 @@ import pytest
 import process_tests
 from root import ROOT
 
+# A small folder of tests. Its fixture `project` starts processes by way of `made_once`.
 CONFTEST = """
 import pytest
 
@@ -32,12 +33,12 @@ MODULES = {
     "test_fixture.py": "def test_it(made_once): ...\n",
     "test_fixture_of_fixture.py": "def test_it(project): ...\n",
 }
-MARKED = sorted(set(MODULES) - {"test_unmarked.py"})
+MODULES_WITH_PROCESSES = sorted(set(MODULES) - {"test_unmarked.py"})
 
 
 @pytest.fixture(scope="module")
-def selected(tmp_path_factory):
-    """The modules of a small project whose tests pytest runs with -m "not processes"."""
+def selected_modules(tmp_path_factory):
+    """Return the modules of MODULES whose tests pytest runs with -m "not processes"."""
     folder = tmp_path_factory.mktemp("tests")
     for name, text in MODULES.items():
         path = folder / name
@@ -48,20 +49,29 @@ def selected(tmp_path_factory):
     environment = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
     paths = [str(ROOT / "tests" / "support"), str(ROOT / "src")]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
-    own_folder = f"--basetemp={folder / 'base'}"
-    command = [sys.executable, "-m", "pytest", "-v", own_folder, "-m", "not processes"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    return [line.partition("::")[0] for line in done.stdout.splitlines() if "PASSED" in line]
+    options = ["-v", f"--basetemp={folder / 'base'}", "-m", "not processes"]
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stdout
+    modules = []
+    for line in process.stdout.splitlines():
+        if "PASSED" in line:
+            modules.append(line.partition("::")[0])
+    return modules
 
 
-def test_a_test_without_processes_is_selected(selected):
-    assert "test_unmarked.py" in selected
+def test_a_test_without_processes_is_selected(selected_modules):
+    assert "test_unmarked.py" in selected_modules
 
 
-@pytest.mark.parametrize("module", MARKED)
-def test_a_test_that_starts_processes_is_left_out(selected, module):
-    assert module not in selected
+@pytest.mark.parametrize("module", MODULES_WITH_PROCESSES)
+def test_a_test_that_starts_processes_is_left_out(selected_modules, module):
+    assert module not in selected_modules
 
 
 def imported_names(tree):
@@ -84,41 +94,69 @@ def starts_processes(module):
     path = ROOT / "tests" / "support" / f"{module}.py"
     if not path.exists():
         return False
-    return any(map(starts_processes, imported_names(ast.parse(path.read_text())).values()))
+    imported_modules = imported_names(ast.parse(path.read_text())).values()
+    return any(starts_processes(imported) for imported in imported_modules)
 
 
-def shared_fixtures():
-    """Return the fixtures of tests/conftest.py: their names and syntax trees."""
-    tree = ast.parse((ROOT / "tests" / "conftest.py").read_text())
-    fixtures = {}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-            if any(decorator.startswith("pytest.fixture") for decorator in decorators):
-                fixtures[node.name] = node
-    return tree, fixtures
+class SharedFixtures:
+    """The fixtures of tests/conftest.py.
 
+    Attributes:
+        functions: The syntax trees of the fixtures' functions, by name.
+        imports: The modules of the names that conftest.py imports.
+    """
 
-def test_the_shared_fixtures_that_start_processes_are_known():
-    """The plugin knows a fixture by its name, or by the name of a fixture that it uses."""
-    tree, fixtures = shared_fixtures()
-    imported = imported_names(tree)
+    def __init__(self):
+        tree = ast.parse((ROOT / "tests" / "conftest.py").read_text())
+        self.imports = imported_names(tree)
+        self.functions = {}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+                if any(decorator.startswith("pytest.fixture") for decorator in decorators):
+                    self.functions[node.name] = node
 
-    def is_known(name):
+    def starts_processes(self, name):
+        """Return whether a fixture uses a module that starts processes."""
+        function = self.functions[name]
+        words = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        modules = {self.imports[word] for word in words & self.imports.keys()}
+        modules |= set(imported_names(function).values())
+        return any(starts_processes(module) for module in modules)
+
+    def is_known(self, name):
+        """Return whether the plugin knows a fixture by its name or by one that it uses."""
         if name in process_tests._FIXTURES:
             return True
-        arguments = fixtures[name].args.args if name in fixtures else []
-        return any(is_known(argument.arg) for argument in arguments)
+        if name not in self.functions:
+            return False
+        arguments = self.functions[name].args.args
+        return any(self.is_known(argument.arg) for argument in arguments)
 
-    starting = set()
-    for name, function in fixtures.items():
-        words = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-        used = {imported[word] for word in words & imported.keys()}
-        used |= set(imported_names(function).values())
-        if any(map(starts_processes, used)):
-            starting.add(name)
-    assert {"toy", "browser", "mlserver", "cluster", "two_hosts", "clean"} <= starting
-    assert {name for name in starting if not is_known(name)} == set()
-    assert is_known("reproduced")
-    assert is_known("slurm_project")
-    assert is_known("mldatabase")
+    def names_that_start_processes(self):
+        """Return the names of the fixtures that start processes by a module that they use."""
+        return {name for name in self.functions if self.starts_processes(name)}
+
+
+def test_shared_fixtures_that_start_processes_are_found():
+    """If this test fails, the search in conftest.py is wrong, and the next one says nothing."""
+    expected_names = {"toy", "browser", "mlserver", "cluster", "two_hosts", "clean"}
+
+    assert expected_names <= SharedFixtures().names_that_start_processes()
+
+
+def test_the_plugin_knows_all_shared_fixtures_that_start_processes():
+    """A test with an unknown one would slow down `make test-fast`: add it to process_tests.py."""
+    fixtures = SharedFixtures()
+
+    unknown_names = set()
+    for name in fixtures.names_that_start_processes():
+        if not fixtures.is_known(name):
+            unknown_names.add(name)
+    assert unknown_names == set()
+
+
+@pytest.mark.parametrize("name", ["reproduced", "slurm_project", "mldatabase"])
+def test_the_plugin_knows_a_fixture_by_a_fixture_that_it_uses(name):
+    assert name not in process_tests._FIXTURES
+    assert SharedFixtures().is_known(name)

@@ -35,53 +35,61 @@ for folder in FOLDERS.values():
 
 @functools.cache
 def package_density(name):
+    """Return the density of a package or folder of scripts: a rate for each kind of construct."""
     return asdict(density_of(FOLDERS[name].rglob("*.py")))
 
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
-def test_code_is_not_packed(name):
+def test_a_package_has_few_constructs_that_pack_code(name):
+    """Among them are comprehensions, walruses and assignments of several values at once."""
     limits = asdict(AIM) | LIMITS.get(name, {})
     rates = package_density(name)
-    too_dense = {each: rate for each, rate in rates.items() if rate > limits[each]}
+    too_dense = {kind: rate for kind, rate in rates.items() if rate > limits[kind]}
     assert too_dense == {}, f"unpack the code of {name}; the limits are {limits}"
 
 
-def test_limits_only_go_down():
+def test_the_limits_of_a_package_that_became_clearer_are_lowered():
     aim = asdict(AIM)
     lowered = {}
     for name, limits in LIMITS.items():
         density = package_density(name)
-        for each, limit in limits.items():
-            if limit <= aim[each] or density[each] < limit * (1 - SLACK) - 1:
-                lowered[f"{each} of {name}"] = max(math.ceil(density[each]), aim[each])
+        for kind, limit in limits.items():
+            if limit <= aim[kind] or density[kind] < limit * (1 - SLACK) - 1:
+                lowered[f"{kind} of {name}"] = max(math.ceil(density[kind]), aim[kind])
     assert lowered == {}, "this code is clearer than its limits: lower them, or remove them at AIM"
 
 
-def test_modules_and_functions_are_not_long():
+def test_no_module_has_more_than_500_lines():
     long_modules = set()
+    for path in MODULES:
+        if path.read_text(encoding="utf-8").count("\n") > MAX_MODULE_LINES:
+            long_modules.add(path.relative_to(ROOT).as_posix())
+
+    assert long_modules == set()
+
+
+def test_no_function_has_more_than_60_lines():
     long_functions = set()
     for path in MODULES:
-        text = path.read_text(encoding="utf-8")
-        name = path.relative_to(ROOT).as_posix()
-        if text.count("\n") > MAX_MODULE_LINES:
-            long_modules.add(name)
-        for node in ast.walk(ast.parse(text)):
-            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            if is_function and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES:
-                long_functions.add(f"{node.name} of {name}")
-    assert long_modules == set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                line_count = node.end_lineno - node.lineno + 1
+                if line_count > MAX_FUNCTION_LINES:
+                    long_functions.add(f"{node.name} of {path.relative_to(ROOT).as_posix()}")
+
     assert long_functions == LONG_FUNCTIONS
 
 
-def test_complex_functions_only_become_fewer():
+def test_no_function_is_exempt_from_the_limits_of_complexity():
     """Ruff refuses a complex function without a `noqa`, and a `noqa` without need."""
-    found = {}
+    exemptions_by_file = {}
     for folder in ("src", "stages", "tools", "benchmarks", "docs", "tests"):
         for path in (ROOT / folder).rglob("*.py"):
             comments = re.findall(r"  # noqa: (?:C901|PLR09)", path.read_text(encoding="utf-8"))
             if comments:
-                found[path.relative_to(ROOT).as_posix()] = len(comments)
-    assert found == COMPLEX_FUNCTIONS
+                exemptions_by_file[path.relative_to(ROOT).as_posix()] = len(comments)
+
+    assert exemptions_by_file == COMPLEX_FUNCTIONS
 
 
 def test_density_counts_each_construct_per_thousand_lines(tmp_path):
@@ -101,9 +109,10 @@ total = functools.reduce(lambda a, b: a + b, squares)
 '''
     path = tmp_path / "code.py"
     path.write_text(code)
-    # by hand: 10 lines of code
+
+    # The code has ten lines, so each construct counts as 100 per 1,000 lines.
     assert density_of([path]) == Density(
-        comprehensions=6 * 100,
+        comprehensions=6 * 100,  # squares, products, two in deep, and two lambdas
         nested_comprehensions=2 * 100,
         walrus=1 * 100,
         tuple_assignments=1 * 100,
@@ -111,6 +120,8 @@ total = functools.reduce(lambda a, b: a + b, squares)
     )
 
 
-def test_files_without_code_have_no_density(tmp_path):
-    (tmp_path / "empty.py").write_text("# nothing\n")
-    assert density_of([tmp_path / "empty.py"]) == Density()
+def test_a_file_without_code_has_a_density_of_zero(tmp_path):
+    path = tmp_path / "empty.py"
+    path.write_text("# A comment is no code.\n")
+
+    assert density_of([path]) == Density()

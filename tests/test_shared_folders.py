@@ -8,8 +8,8 @@ import pytest
 from shared_folders import SharedFolders, left_unchanged
 
 
-def make(folder):
-    """A folder with two files, one in a folder of its own, and a link to a folder elsewhere.
+def make_folder(folder):
+    """Make a folder with two files, one in a folder within it, and a link to a folder elsewhere.
 
     The files are an hour old, so that a change shows where a file system counts time in seconds.
     """
@@ -25,131 +25,185 @@ def make(folder):
 
 
 def change_and_undo(folder):
+    """Change a file, and write its old text again."""
     path = folder / "params.yaml"
     text = path.read_text()
     path.write_text("seeds: [2]\n")
     path.write_text(text)
 
 
-def replace_by_the_same(folder):
-    """By a file with equal content and modification time."""
+def replace_by_equal_file(folder):
+    """Replace a file by another one with equal content and modification time."""
     path = folder / "params.yaml"
     status = path.stat()
-    new = folder / "new"
-    new.write_text(path.read_text())
-    os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
-    new.rename(path)
+    new_path = folder / "new"
+    new_path.write_text(path.read_text())
+    os.utime(new_path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    new_path.rename(path)
 
 
 def change_only_the_size(folder):
+    """Change a file, and set its old modification time."""
     path = folder / "data" / "train.de"
     status = path.stat()
     path.write_text("eine Katze\n")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def link_to_another_folder(folder):
+def change_link(folder):
+    """Make a link lead to another folder."""
     (folder / "src").unlink()
     (folder / "src").symlink_to(folder / "data")
 
 
-CHANGES = [
-    (change_and_undo, "changed: params.yaml"),
-    (replace_by_the_same, "changed: params.yaml"),
-    (change_only_the_size, "changed: data/train.de"),
-    (link_to_another_folder, "changed: src"),
-    (lambda folder: (folder / "params.yaml").unlink(), "removed: params.yaml"),
-    (lambda folder: (folder / "data" / "valid.de").write_text(""), "added: data/valid.de"),
-    (lambda folder: (folder / "models").mkdir(), "added: models"),
-    (lambda folder: (folder / "index").write_text(""), "added: index"),
-    (lambda folder: (folder / "lock").symlink_to("missing"), "added: lock"),
-]
-IDS = [
-    "changed and undone",
-    "replaced",
-    "another size",
-    "a link to another folder",
-    "removed",
-    "added",
-    "an empty folder added",
-    "another index than Git's",
-    "a link added",
-]
+def remove_file(folder):
+    """Remove a file."""
+    (folder / "params.yaml").unlink()
 
 
-@pytest.mark.parametrize(("change", "expected"), CHANGES, ids=IDS)
-def test_a_change_is_named(tmp_path, change, expected):
+def add_file(folder):
+    """Add a file."""
+    (folder / "data" / "valid.de").write_text("")
+
+
+def add_empty_folder(folder):
+    """Add a folder."""
+    (folder / "models").mkdir()
+
+
+def add_file_named_index(folder):
+    """Add a file with the name of Git's index, which may change, in another folder."""
+    (folder / "index").write_text("")
+
+
+def add_broken_link(folder):
+    """Add a link that leads nowhere."""
+    (folder / "lock").symlink_to("missing")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(change_and_undo, "changed: params.yaml", id="changed and undone"),
+        pytest.param(replace_by_equal_file, "changed: params.yaml", id="replaced"),
+        pytest.param(change_only_the_size, "changed: data/train.de", id="another size"),
+        pytest.param(change_link, "changed: src", id="a link to another folder"),
+        pytest.param(remove_file, "removed: params.yaml", id="removed"),
+        pytest.param(add_file, "added: data/valid.de", id="added"),
+        pytest.param(add_empty_folder, "added: models", id="an empty folder added"),
+        pytest.param(add_file_named_index, "added: index", id="another index than Git's"),
+        pytest.param(add_broken_link, "added: lock", id="a link added"),
+    ],
+)
+def test_a_change_of_a_shared_folder_is_an_error_that_names_the_file(tmp_path, change, message):
     folder = tmp_path / "folder"
-    make(folder)
+    make_folder(folder)
+
     with (
-        pytest.raises(AssertionError, match="must copy them first") as raised,
+        pytest.raises(AssertionError, match="must copy them first") as error,
         left_unchanged(folder),
     ):
         change(folder)
-    _, *changes = str(raised.value).splitlines()
-    assert changes == [expected]
+
+    _, *changes = str(error.value).splitlines()
+    assert changes == [message]
 
 
-def test_reading_caches_of_tools_and_files_elsewhere_are_no_changes(tmp_path):
-    """Reading may compile Python, and `git status` refreshes Git's index."""
+@pytest.fixture
+def git_folder(tmp_path):
+    """Return a folder made by `make_folder` with an index of Git."""
     folder = tmp_path / "folder"
-    make(folder)
+    make_folder(folder)
     (folder / ".git").mkdir()
     (folder / ".git" / "index").write_text("")
-    with left_unchanged(folder):
-        (folder / "params.yaml").read_text()
-        (folder / ".git" / "index").write_text("refreshed")
-        (folder / "data" / "__pycache__").mkdir()
-        (folder / "data" / "__pycache__" / "module.pyc").write_text("")
-        (folder / "src" / "module.py").write_text("")
+    return folder
+
+
+def test_reading_a_file_is_no_change(git_folder):
+    with left_unchanged(git_folder):
+        (git_folder / "params.yaml").read_text()
+
+
+def test_a_refreshed_index_of_git_is_no_change(git_folder):
+    """The command `git status` writes it, though it only reads."""
+    with left_unchanged(git_folder):
+        (git_folder / ".git" / "index").write_text("refreshed")
+
+
+def test_bytecode_of_python_is_no_change(git_folder):
+    """Python writes it when it imports a module."""
+    with left_unchanged(git_folder):
+        (git_folder / "data" / "__pycache__").mkdir()
+        (git_folder / "data" / "__pycache__" / "module.pyc").write_text("")
+
+
+def test_a_new_file_behind_a_link_to_another_folder_is_no_change(git_folder):
+    with left_unchanged(git_folder):
+        (git_folder / "src" / "module.py").write_text("")
 
 
 def test_a_folder_is_made_once_for_all_processes(tmp_path):
-    made = []
+    """Each of pytest-xdist's workers has its own SharedFolders of the same folder."""
+    new_folders = []
 
     def make_and_count(folder):
-        make(folder)
-        made.append(folder)
+        make_folder(folder)
+        new_folders.append(folder)
 
-    first = SharedFolders(tmp_path)
-    second = SharedFolders(tmp_path)
-    assert first.made("toy", make_and_count) == second.made("toy", make_and_count)
-    assert len(made) == 1
-    first.check()
-    second.check()
+    first_worker = SharedFolders(tmp_path)
+    second_worker = SharedFolders(tmp_path)
+    first_folder = first_worker.made("toy", make_and_count)
+    second_folder = second_worker.made("toy", make_and_count)
+
+    assert first_folder == second_folder
+    assert len(new_folders) == 1
+    # Neither finds a change.
+    first_worker.check()
+    second_worker.check()
 
 
-def test_a_change_before_another_process_begins_to_read_is_seen_by_both(tmp_path):
-    first = SharedFolders(tmp_path)
-    folder = first.made("toy", make)
+def test_a_change_before_another_worker_uses_the_folder_is_an_error_of_both(tmp_path):
+    first_worker = SharedFolders(tmp_path)
+    folder = first_worker.made("toy", make_folder)
     (folder / "params.yaml").unlink()
-    second = SharedFolders(tmp_path)
-    second.made("toy", make)
-    for folders in (first, second):
+
+    second_worker = SharedFolders(tmp_path)
+    second_worker.made("toy", make_folder)
+
+    for worker in (first_worker, second_worker):
         with pytest.raises(AssertionError, match="shared-toy: removed: params"):
-            folders.check()
+            worker.check()
 
 
-def test_changes_of_all_shared_folders_are_named_at_once(tmp_path):
-    folders = SharedFolders(tmp_path)
+def make_empty_folder(folder):
+    """Make a folder without a file."""
+    folder.mkdir()
+
+
+def test_an_error_names_the_changes_of_all_shared_folders(tmp_path):
+    worker = SharedFolders(tmp_path)
     for name in ("clean", "dvc"):
-        folder = folders.made(name, lambda folder: folder.mkdir())
+        folder = worker.made(name, make_empty_folder)
         (folder / "note.txt").write_text("")
-    with pytest.raises(AssertionError) as raised:
-        folders.check()
-    _, *changes = str(raised.value).splitlines()
+
+    with pytest.raises(AssertionError) as error:
+        worker.check()
+
+    _, *changes = str(error.value).splitlines()
     assert changes == ["shared-clean: added: note.txt", "shared-dvc: added: note.txt"]
 
 
-def test_a_folder_that_was_not_made_to_its_end_is_made_again(tmp_path):
+def test_a_folder_that_was_left_half_made_is_made_again(tmp_path):
     def fail_half_way(folder):
         folder.mkdir()
         (folder / "half.txt").write_text("")
         raise OSError
 
-    folders = SharedFolders(tmp_path)
+    worker = SharedFolders(tmp_path)
     with pytest.raises(OSError):
-        folders.made("toy", fail_half_way)
-    folder = folders.made("toy", lambda folder: folder.mkdir())
+        worker.made("toy", fail_half_way)
+
+    folder = worker.made("toy", make_empty_folder)
+
     assert list(folder.iterdir()) == []
-    folders.check()
+    worker.check()

@@ -6,6 +6,7 @@ The project has the corpus own and the systems tiny and wide (tests/support/micr
 import json
 import re
 import shutil
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -276,75 +277,82 @@ def stages_without_deep(project):
     return {name: stage for name, stage in stages.items() if "@deep" not in name}
 
 
-@pytest.fixture(scope="module")
-def project_with_deep(by_dvc, tmp_path_factory):
-    """Return a project to which the system deep was added, and the stages that DVC then ran.
+@dataclass(frozen=True)
+class StateAfterRepro:
+    """What a project is like after `dvc repro`.
 
-    Attributes of the result: `project` and `stages`.
+    Attributes:
+        stages: The stages that DVC has run.
+        systems: The systems in the results, in order.
+        results: The text of reports/results.json.
+        stages_without_deep: The entries of dvc.lock that `stages_without_deep` returns.
+    """
+
+    stages: list[str]
+    systems: list[str]
+    results: str
+    stages_without_deep: dict
+
+
+def run_repro(project):
+    """Run `dvc repro`, and return the state after it."""
+    stages = project.repro()
+    results = project.read("reports/results.json")
+    return StateAfterRepro(stages, project.rows(), results, stages_without_deep(project))
+
+
+@pytest.fixture(scope="module")
+def history_of_deep(by_dvc, tmp_path_factory):
+    """Add the system deep to params.yaml, remove it, add it again, and undo this with Git.
+
+    Return the states after `dvc repro`, which follows each step: `added`, `removed`, `added_again`
+    and `undone`.
     """
     project = by_dvc.copy(tmp_path_factory.mktemp("deep") / "project")
-    project.write("params.yaml", project.read("params.yaml") + micro.THIRD_SYSTEM)
-    return SimpleNamespace(project=project, stages=project.repro())
+    params = project.read("params.yaml")
+    params_with_deep = params + micro.THIRD_SYSTEM
 
-
-@pytest.mark.slow
-def test_a_new_system_runs_its_own_stages_and_the_report(project_with_deep):
-    expected_stages = run_stages("deep") | {"fresh@deep-1", "resolve", "report"}
-
-    assert set(project_with_deep.stages) == expected_stages
-
-
-@pytest.mark.slow
-def test_a_new_system_is_the_last_row_of_the_results(project_with_deep):
-    assert project_with_deep.project.rows() == ["tiny", "wide", "deep"]
-
-
-@pytest.fixture(scope="module")
-def project_without_deep(project_with_deep, by_dvc, tmp_path_factory):
-    """Return a project from which deep was removed after its results were there.
-
-    Attributes of the result: `project`, and `stages`, which DVC ran after deep was removed.
-    """
-    project = project_with_deep.project.copy(tmp_path_factory.mktemp("removed") / "project")
-    project.write("params.yaml", by_dvc.read("params.yaml"))
-    return SimpleNamespace(project=project, stages=project.repro())
-
-
-@pytest.mark.slow
-def test_a_removed_system_leaves_the_results_as_they_were_before_it(project_without_deep, by_dvc):
-    project = project_without_deep.project
-
-    assert set(project_without_deep.stages) == {"resolve", "report"}
-    assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
-    assert stages_without_deep(project) == stages_without_deep(by_dvc)
-
-
-@pytest.fixture(scope="module")
-def project_with_deep_again(project_without_deep, tmp_path_factory):
-    """Return a project to which deep was added, from which it was removed, and added again.
-
-    Attributes of the result: `project`, and `stages`, which DVC ran the last time.
-    """
-    project = project_without_deep.project.copy(tmp_path_factory.mktemp("again") / "project")
-    project.write("params.yaml", project.read("params.yaml") + micro.THIRD_SYSTEM)
-    return SimpleNamespace(project=project, stages=project.repro())
-
-
-@pytest.mark.slow
-def test_a_removed_system_that_is_added_again_is_not_trained_again(project_with_deep_again):
-    assert set(project_with_deep_again.stages) == {"resolve", "report"}
-
-
-@pytest.mark.slow
-def test_a_project_is_up_to_date_after_a_new_system_is_undone_with_git(
-    project_with_deep_again, tmp_path
-):
-    project = project_with_deep_again.project.copy(tmp_path / "project")
-
+    project.write("params.yaml", params_with_deep)
+    added = run_repro(project)
+    project.write("params.yaml", params)
+    removed = run_repro(project)
+    project.write("params.yaml", params_with_deep)
+    added_again = run_repro(project)
     project.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
     project.run("dvc", "checkout")
+    undone = run_repro(project)
+    return SimpleNamespace(added=added, removed=removed, added_again=added_again, undone=undone)
 
-    assert project.repro() == []
+
+@pytest.mark.slow
+def test_a_new_system_runs_its_own_stages_and_the_report(history_of_deep):
+    expected_stages = run_stages("deep") | {"fresh@deep-1", "resolve", "report"}
+
+    assert set(history_of_deep.added.stages) == expected_stages
+
+
+@pytest.mark.slow
+def test_a_new_system_is_the_last_row_of_the_results(history_of_deep):
+    assert history_of_deep.added.systems == ["tiny", "wide", "deep"]
+
+
+@pytest.mark.slow
+def test_a_removed_system_leaves_the_results_as_they_were_before_it(history_of_deep, by_dvc):
+    removed = history_of_deep.removed
+
+    assert set(removed.stages) == {"resolve", "report"}
+    assert removed.results == by_dvc.read("reports/results.json")
+    assert removed.stages_without_deep == stages_without_deep(by_dvc)
+
+
+@pytest.mark.slow
+def test_a_removed_system_that_is_added_again_is_not_trained_again(history_of_deep):
+    assert set(history_of_deep.added_again.stages) == {"resolve", "report"}
+
+
+@pytest.mark.slow
+def test_a_project_is_up_to_date_after_a_new_system_is_undone_with_git(history_of_deep):
+    assert history_of_deep.undone.stages == []
 
 
 # An external system: its translations are a file, here those of the system wide.
