@@ -85,7 +85,7 @@ def read_cleaned_text(project):
 
 
 @pytest.fixture(scope="module")
-def fast_align(clean, tmp_path_factory):
+def fast_align_example(clean, tmp_path_factory):
     """Return a project whose text was cleaned as two plain files, then as one of fast-align.
 
     Attributes of the result: `project`, `stages` that DVC ran the second time, and `plain_text`,
@@ -108,20 +108,20 @@ def fast_align(clean, tmp_path_factory):
     return SimpleNamespace(project=project, stages=stages, plain_text=plain_text)
 
 
-def test_a_text_in_another_format_is_downloaded_and_cleaned_again(fast_align):
-    assert fast_align.stages == ["resolve", "download@own", "clean@own"]
+def test_a_text_that_changes_its_format_is_downloaded_and_cleaned_again(fast_align_example):
+    assert fast_align_example.stages == ["resolve", "download@own", "clean@own"]
 
 
-def test_a_text_in_a_new_format_is_read_as_in_plain_files(fast_align):
-    cleaned_text = read_cleaned_text(fast_align.project)
+def test_a_text_in_a_new_format_is_read_as_in_plain_files(fast_align_example):
+    cleaned_text = read_cleaned_text(fast_align_example.project)
 
-    assert cleaned_text == fast_align.plain_text
+    assert cleaned_text == fast_align_example.plain_text
     for side in cleaned_text:
         assert side.count("\n") == 300  # all pairs of the micro project
 
 
-def test_a_line_that_breaks_a_new_format_is_named(fast_align, tmp_path):
-    project = fast_align.project.copy(tmp_path / "project")
+def test_a_line_that_breaks_a_new_format_is_named(fast_align_example, tmp_path):
+    project = fast_align_example.project.copy(tmp_path / "project")
     lines = project.read("inputs/a.txt").splitlines(keepends=True)
     lines[7] = "ba deo\n"  # Line 8 has no " ||| ".
     project.write("inputs/a.txt", "".join(lines))
@@ -135,7 +135,7 @@ def test_a_line_that_breaks_a_new_format_is_named(fast_align, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def longest_stage(by_dvc, tmp_path_factory):
+def longest_example(by_dvc, tmp_path_factory):
     """Return the Example in which DVC has run the stage `longest`."""
     project = by_dvc.copy(tmp_path_factory.mktemp("stage") / "project")
     follow_section(project, "A stage")
@@ -143,25 +143,27 @@ def longest_stage(by_dvc, tmp_path_factory):
     return Example(project, stages)
 
 
-def test_dvc_runs_a_new_stage_and_none_that_was_there(longest_stage):
-    assert longest_stage.stages == ["resolve", "longest@own"]
+def test_dvc_runs_a_new_stage_and_none_of_the_others(longest_example):
+    """The stage `longest` was added to a project that is up to date."""
+    assert longest_example.stages == ["resolve", "longest@own"]
 
 
-def test_a_new_stage_writes_its_output(longest_stage):
-    training_lines = longest_stage.project.read("data/split/own/train.en").splitlines()
+def test_a_new_stage_writes_its_output(longest_example):
+    """The stage `longest` writes the ten longest lines of a training text."""
+    training_lines = longest_example.project.read("data/split/own/train.en").splitlines()
     longest_lines = sorted(training_lines, key=len, reverse=True)[:10]
 
-    assert longest_stage.project.read("data/longest/own.txt").splitlines() == longest_lines
+    assert longest_example.project.read("data/longest/own.txt").splitlines() == longest_lines
 
 
-def test_snakemake_has_a_rule_for_a_new_stage(longest_stage):
-    rules = longest_stage.project.run("snakemake", "--list-rules").split()
+def test_snakemake_has_a_rule_for_a_new_stage(longest_example):
+    rules = longest_example.project.run("snakemake", "--list-rules").split()
 
     assert "longest" in rules
 
 
-def test_snakemake_does_not_repeat_a_new_stage_that_dvc_has_run(longest_stage):
-    plan = longest_stage.project.run("snakemake", "-n", "data/longest/own.txt")
+def test_snakemake_does_not_repeat_a_new_stage_that_dvc_has_run(longest_example):
+    plan = longest_example.project.run("snakemake", "-n", "data/longest/own.txt")
 
     assert "longest@own" not in plan
 
@@ -214,7 +216,7 @@ def test_check_names_the_line_of_a_new_setting_outside_its_range(clean, tmp_path
 
 
 @pytest.fixture(scope="module")
-def squared_relu(by_dvc, tmp_path_factory):
+def squared_relu_example(by_dvc, tmp_path_factory):
     """Return the Example in which a system `squared` with the activation squared_relu was trained.
 
     The systems tiny and wide were there before.
@@ -232,39 +234,39 @@ def averaged_weights(project, system):
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-def test_a_new_activation_trains_its_system_and_repeats_the_other_trainings(squared_relu):
+def test_a_new_activation_trains_its_system_and_repeats_the_other_trainings(squared_relu_example):
     """The code of the model has changed, so every training that uses it is run again."""
     expected_stages = {"train@tiny-own-1", "train@squared-own-1", "score@squared-own-1", "report"}
 
-    assert expected_stages <= set(squared_relu.stages)
+    assert expected_stages <= set(squared_relu_example.stages)
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
 def test_a_new_activation_leaves_the_weights_of_other_systems_as_they_were(
-    squared_relu, by_dvc, system
+    squared_relu_example, by_dvc, system
 ):
     weights_before = averaged_weights(by_dvc, system)
 
-    assert averaged_weights(squared_relu.project, system) == weights_before
+    assert averaged_weights(squared_relu_example.project, system) == weights_before
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
-def test_a_system_with_a_new_activation_has_other_weights(squared_relu, system):
-    other_weights = averaged_weights(squared_relu.project, system)
+def test_a_system_with_a_new_activation_has_other_weights(squared_relu_example, system):
+    other_weights = averaged_weights(squared_relu_example.project, system)
 
-    assert averaged_weights(squared_relu.project, "squared") != other_weights
+    assert averaged_weights(squared_relu_example.project, "squared") != other_weights
 
 
-def test_the_description_of_a_model_names_a_new_activation(squared_relu):
+def test_the_description_of_a_model_names_a_new_activation(squared_relu_example):
     path = "models/squared/own/1/averaged/model.json"
-    description = json.loads(squared_relu.project.read(path))
+    description = json.loads(squared_relu_example.project.read(path))
 
     assert description["model"]["activation"] == "squared_relu"
 
 
-def test_a_system_with_a_new_activation_is_the_last_row_of_the_results(squared_relu):
-    assert squared_relu.project.rows() == ["tiny", "wide", "squared"]
-    assert "squared" in squared_relu.project.read("reports/table.md")
+def test_a_system_with_a_new_activation_is_the_last_row_of_the_results(squared_relu_example):
+    assert squared_relu_example.project.rows() == ["tiny", "wide", "squared"]
+    assert "squared" in squared_relu_example.project.read("reports/table.md")
 
 
 def test_check_names_the_line_of_an_activation_that_does_not_exist(clean, tmp_path):
@@ -277,12 +279,13 @@ def test_check_names_the_line_of_an_activation_that_does_not_exist(clean, tmp_pa
     assert re.search(r"params.yaml:\d+: systems.squared.model.activation: 'squared' ", output)
 
 
-# A new kind of system, whose translations a program writes: `tr a-z A-Z` as the system capitals.
+# A new kind of system, whose translations a program writes: in the system `capitals` it is
+# `tr a-z A-Z`.
 
 
 @pytest.fixture(scope="module")
-def capitals(by_dvc, tmp_path_factory):
-    """Return the Example with the system capitals, which translates by writing in capitals."""
+def capitals_example(by_dvc, tmp_path_factory):
+    """Return the Example with the system `capitals`, which writes the source in capitals."""
     project = by_dvc.copy(tmp_path_factory.mktemp("kind") / "project")
     follow_section(project, "A kind of system")
     (row,) = code_blocks(sections()["A kind of system"], "yaml")
@@ -290,46 +293,52 @@ def capitals(by_dvc, tmp_path_factory):
     return Example(project, project.repro())
 
 
-def test_a_system_that_a_program_translates_for_trains_nothing_else(capitals):
-    """Its own stage train runs, too, and writes empty outputs."""
-    training_stages = [stage for stage in capitals.stages if stage.startswith("train@")]
+def test_a_system_that_translates_with_a_program_runs_no_training_of_other_systems(
+    capitals_example,
+):
+    """DVC has a stage train for each system; that of the system `capitals` writes empty outputs."""
+    training_stages = [stage for stage in capitals_example.stages if stage.startswith("train@")]
 
     assert training_stages == ["train@capitals-own-1"]
 
 
-def test_the_translations_of_a_program_are_what_it_prints(capitals):
-    sources = capitals.project.read("data/split/own/test.held-out.en").splitlines()
-    translations = capitals.project.read("results/capitals/own/1/hypotheses/test.held-out.de")
+def test_the_translations_by_a_program_are_what_it_prints(capitals_example):
+    """The program of the system `capitals` is `tr a-z A-Z`."""
+    sources = capitals_example.project.read("data/split/own/test.held-out.en").splitlines()
+    translations = capitals_example.project.read(
+        "results/capitals/own/1/hypotheses/test.held-out.de"
+    )
 
     assert translations.splitlines() == [source.upper() for source in sources]
 
 
-def test_the_bleu_of_a_program_is_that_of_sacrebleu_with_an_interval(capitals):
-    sources = capitals.project.read("data/split/own/test.held-out.en").splitlines()
+def test_translations_by_a_program_get_the_bleu_of_sacrebleu_and_an_interval(capitals_example):
+    """The program of the system `capitals` is `tr a-z A-Z`."""
+    sources = capitals_example.project.read("data/split/own/test.held-out.en").splitlines()
     translations = [source.upper() for source in sources]
-    references = capitals.project.read("data/split/own/test.held-out.de").splitlines()
+    references = capitals_example.project.read("data/split/own/test.held-out.de").splitlines()
     expected_bleu = sacrebleu.corpus_bleu(translations, [references]).score
 
-    (row,) = metric_rows(capitals.project, system="capitals", metric="bleu", group="")
+    (row,) = metric_rows(capitals_example.project, system="capitals", metric="bleu", group="")
 
     assert row["value"] == pytest.approx(expected_bleu)
     assert 0 < row["ci_low"] < row["value"] < row["ci_high"]
 
 
-def test_the_table_describes_a_system_that_a_program_translates_for(capitals):
-    table = capitals.project.read("reports/table.md")
+def test_the_table_describes_a_system_that_translates_with_a_program(capitals_example):
+    table = capitals_example.project.read("reports/table.md")
 
     assert "capitals" in table
     assert "tr: each letter as a capital" in table
 
 
-def test_a_project_with_a_program_as_a_system_is_up_to_date_once_it_was_run(capitals):
-    assert capitals.project.repro() == []
+def test_dvc_repeats_no_stage_of_a_system_that_translates_with_a_program(capitals_example):
+    assert capitals_example.project.repro() == []
 
 
-def test_a_program_that_prints_too_few_translations_is_named(capitals, tmp_path):
-    project = capitals.project.copy(tmp_path / "project")
-    project.edit("params.yaml", "tr a-z A-Z", "head -1")
+def test_a_program_that_prints_too_few_translations_is_named(capitals_example, tmp_path):
+    project = capitals_example.project.copy(tmp_path / "project")
+    project.edit("params.yaml", "tr a-z A-Z", "head -1")  # which prints one line
 
     output = project.run("dvc", "repro", status=None)
 
@@ -337,9 +346,11 @@ def test_a_program_that_prints_too_few_translations_is_named(capitals, tmp_path)
     assert re.search(message, output)
 
 
-def test_check_refuses_a_program_and_a_file_for_the_same_translations(capitals, tmp_path):
-    project = capitals.project.copy(tmp_path / "project")
-    project.edit("params.yaml", "{command: ", "{path: inputs/external/a.de, command: ")
+def test_check_refuses_a_program_and_a_file_for_the_same_translations(capitals_example, tmp_path):
+    project = capitals_example.project.copy(tmp_path / "project")
+    with_command = "{command: "
+    with_both = "{path: inputs/external/a.de, command: "
+    project.edit("params.yaml", with_command, with_both)
 
     output = project.run("bleuprint", "check", status=1)
 
@@ -350,7 +361,7 @@ def test_check_refuses_a_program_and_a_file_for_the_same_translations(capitals, 
 
 
 @pytest.fixture(scope="module")
-def source_tokens_column(by_dvc, tmp_path_factory):
+def source_tokens_example(by_dvc, tmp_path_factory):
     """Return the Example whose tables have the column "Source tokens"."""
     project = by_dvc.copy(tmp_path_factory.mktemp("column") / "project")
     follow_section(project, "A column of the table")
@@ -358,13 +369,13 @@ def source_tokens_column(by_dvc, tmp_path_factory):
     return Example(project, stages)
 
 
-def test_a_new_column_runs_only_the_report_again(source_tokens_column):
-    assert set(source_tokens_column.stages) <= {"resolve", "report"}
+def test_a_new_column_runs_only_the_report_again(source_tokens_example):
+    assert set(source_tokens_example.stages) <= {"resolve", "report"}
 
 
 @pytest.mark.parametrize("file_name", ["table.md", "table.tex", "index.html"])
-def test_each_form_of_the_table_has_a_new_column(source_tokens_column, file_name):
-    project = source_tokens_column.project
+def test_each_form_of_the_table_has_a_new_column(source_tokens_example, file_name):
+    project = source_tokens_example.project
     runs = json.loads(project.read("reports/results.json"))["runs"]
     millions = runs[0]["source_tokens"] / 1e6
 

@@ -21,22 +21,23 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def exact_match(by_dvc, tmp_path_factory):
+def exact_match_example(by_dvc, tmp_path_factory):
     """Return the Example in which DVC has scored all translations with exact match as well."""
     project = by_dvc.copy(tmp_path_factory.mktemp("metric") / "project")
     follow_section(project, "A metric")
     return Example(project, project.repro())
 
 
-def test_a_new_metric_scores_again_and_trains_and_translates_nothing(exact_match):
-    kinds_of_stages = {stage.partition("@")[0] for stage in exact_match.stages}
+def test_a_new_metric_scores_again_and_trains_and_translates_nothing(exact_match_example):
+    kinds_of_stages = {stage.partition("@")[0] for stage in exact_match_example.stages}
 
     assert kinds_of_stages <= {"resolve", "score", "report"}
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
-def test_a_new_metric_has_the_value_that_its_definition_says(exact_match, system):
-    project = exact_match.project
+def test_a_new_metric_has_the_value_that_its_definition_says(exact_match_example, system):
+    """The example, exact match, is the percentage of translations that equal their reference."""
+    project = exact_match_example.project
     translations = project.read(f"results/{system}/own/1/hypotheses/test.held-out.de").splitlines()
     references = project.read("data/split/own/test.held-out.de").splitlines()
     equal_count = 0
@@ -52,16 +53,16 @@ def test_a_new_metric_has_the_value_that_its_definition_says(exact_match, system
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
-def test_a_new_metric_has_no_p_value_on_a_test_set_that_is_too_small(exact_match, system):
+def test_a_new_metric_has_no_p_value_on_a_test_set_that_is_too_small(exact_match_example, system):
     """The test set has 15 sentences."""
-    (row,) = metric_rows(exact_match.project, system=system, metric="exact")
+    (row,) = metric_rows(exact_match_example.project, system=system, metric="exact")
 
     assert row["p"] is None
 
 
 @pytest.mark.parametrize("file_name", ["table.md", "index.html"])
-def test_the_reports_show_a_new_metric(exact_match, file_name):
-    assert "Exact match" in exact_match.project.read(f"reports/{file_name}")
+def test_the_reports_show_a_new_metric(exact_match_example, file_name):
+    assert "Exact match" in exact_match_example.project.read(f"reports/{file_name}")
 
 
 # The code of the example is not the code of this process, so another process measures with it.
@@ -85,7 +86,7 @@ print(json.dumps({"rows": json.loads(rows.to_json(orient="records")), "heads": h
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def measured_systems(tmp_path_factory):
     """Return the exact match of the systems tiny and small on a test set of 100 sentences.
 
     Attributes of the result: `rows`, the rows of the metric by system; `heads`, those of the
@@ -121,17 +122,18 @@ def measured(tmp_path_factory):
     )
 
 
-def test_a_new_metric_is_measured_once_for_each_system(measured):
-    assert list(measured.rows) == ["tiny", "small"]
+def test_a_new_metric_is_measured_once_for_each_system(measured_systems):
+    assert list(measured_systems_systems.rows) == ["tiny", "small"]
 
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
-def test_a_new_metric_of_a_share_has_a_wilson_interval(measured, system):
+def test_a_new_metric_that_is_a_share_has_a_wilson_interval(measured_systems, system):
+    """The example, exact match, is the percentage of translations that equal their reference."""
     sentence_count = 100
-    equal_count = sum(measured.is_equal[system])
+    equal_count = sum(measured_systems_systems.is_equal[system])
     interval = binomtest(equal_count, sentence_count).proportion_ci(method="wilson")
 
-    row = measured.rows[system]
+    row = measured_systems.rows[system]
 
     # With 100 sentences, the percentage is the count.
     assert row["value"] == equal_count
@@ -139,22 +141,28 @@ def test_a_new_metric_of_a_share_has_a_wilson_interval(measured, system):
     assert row["ci_high"] == pytest.approx(100 * interval.high, abs=1e-3)
 
 
-def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured):
+def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured_systems):
     """This is a binomial test of the sentences that exactly one of both systems has right."""
-    pairs = list(zip(measured.is_equal["tiny"], measured.is_equal["small"], strict=True))
+    pairs = list(
+        zip(
+            measured_systems_systems.is_equal["tiny"],
+            measured_systems.is_equal["small"],
+            strict=True,
+        )
+    )
     only_small_count = pairs.count((False, True))
     only_tiny_count = pairs.count((True, False))
     different_count = only_small_count + only_tiny_count
     assert different_count > 5, "the test needs sentences that differ"
 
     expected_p = binomtest(only_small_count, different_count).pvalue
-    assert measured.rows["small"]["p"] == pytest.approx(expected_p, abs=0.02)
+    assert measured_systems.rows["small"]["p"] == pytest.approx(expected_p, abs=0.02)
 
 
-def test_the_baseline_has_no_p_value_of_a_new_metric(measured):
+def test_the_baseline_has_no_p_value_of_a_new_metric(measured_systems):
     """The first system, tiny, is the baseline with which others are compared."""
-    assert measured.rows["tiny"]["p"] is None
+    assert measured_systems.rows["tiny"]["p"] is None
 
 
-def test_the_table_has_columns_of_a_new_metric_and_of_its_differences(measured):
-    assert {"Exact match", "Δ Exact match"} <= set(measured.heads)
+def test_the_table_has_columns_of_a_new_metric_and_of_its_differences(measured_systems):
+    assert {"Exact match", "Δ Exact match"} <= set(measured_systems_systems.heads)
