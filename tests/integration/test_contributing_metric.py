@@ -123,14 +123,14 @@ def measured_systems(tmp_path_factory):
 
 
 def test_a_new_metric_is_measured_once_for_each_system(measured_systems):
-    assert list(measured_systems_systems.rows) == ["tiny", "small"]
+    assert list(measured_systems.rows) == ["tiny", "small"]
 
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_a_new_metric_that_is_a_share_has_a_wilson_interval(measured_systems, system):
     """The example, exact match, is the percentage of translations that equal their reference."""
     sentence_count = 100
-    equal_count = sum(measured_systems_systems.is_equal[system])
+    equal_count = sum(measured_systems.is_equal[system])
     interval = binomtest(equal_count, sentence_count).proportion_ci(method="wilson")
 
     row = measured_systems.rows[system]
@@ -145,7 +145,7 @@ def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured_
     """This is a binomial test of the sentences that exactly one of both systems has right."""
     pairs = list(
         zip(
-            measured_systems_systems.is_equal["tiny"],
+            measured_systems.is_equal["tiny"],
             measured_systems.is_equal["small"],
             strict=True,
         )
@@ -165,4 +165,4 @@ def test_the_baseline_has_no_p_value_of_a_new_metric(measured_systems):
 
 
 def test_the_table_has_columns_of_a_new_metric_and_of_its_differences(measured_systems):
-    assert {"Exact match", "Δ Exact match"} <= set(measured_systems_systems.heads)
+    assert {"Exact match", "Δ Exact match"} <= set(measured_systems.heads)
