@@ -143,13 +143,8 @@ def test_a_new_metric_that_is_a_share_has_a_wilson_interval(measured_systems, sy
 
 def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured_systems):
     """This is a binomial test of the sentences that exactly one of both systems has right."""
-    pairs = list(
-        zip(
-            measured_systems.is_equal["tiny"],
-            measured_systems.is_equal["small"],
-            strict=True,
-        )
-    )
+    is_equal = measured_systems.is_equal
+    pairs = list(zip(is_equal["tiny"], is_equal["small"], strict=True))
     only_small_count = pairs.count((False, True))
     only_tiny_count = pairs.count((True, False))
     different_count = only_small_count + only_tiny_count
