@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shutil
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -21,138 +22,213 @@ from recipes import SETTINGS
 from requirements import MIRROR, mirror_has, mirror_path, needs
 from root import ROOT
 
-RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
-
-# What no sum is published of; the first download of these records one.
-WITHOUT_SUM = {
-    "https://www.statmt.org/wmt14/test-full.tgz",
-    "https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
-    "https://wit3.fbk.eu/archive/2016-01/texts/de/en/de-en.tgz",
-}
-DOCS = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
-PREPARATION = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
-each_recipe = pytest.mark.parametrize("name", SETTINGS)
+CORPORA_PAGE = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+PREPARATION_PAGE = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
+for_each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
 
-def files(settings):
-    texts = [text for corpus in settings.corpora.values() for text in corpus.files.texts().values()]
-    sides = [file for text in texts for file in text.files]
-    return [file for file in sides if file.path is None and file.url not in EMBEDDED]
+def downloaded_files():
+    """Return the files that the recipes download, not those on disk or in the package."""
+    files = []
+    for settings in SETTINGS.values():
+        for corpus in settings.corpora.values():
+            for file in corpus.files.files_by_name().values():
+                if file.path is None and file.url not in EMBEDDED:
+                    files.append(file)
+    assert files
+    return files
 
 
-def every_file():
-    return [file for settings in SETTINGS.values() for file in files(settings)]
+def downloaded_urls():
+    """Return the addresses from which the recipes download, mirrors included."""
+    urls = []
+    for file in downloaded_files():
+        urls.append(file.url)
+        urls.extend(file.mirrors)
+    return urls
 
 
-@each_recipe
-def test_dvc_writes_a_recipe_again_with_its_values(tmp_path, name):
-    """As `dvc exp run -S` does: lines are wrapped and quotes are lost, but no value changes."""
-    (path := tmp_path / "params.yaml").write_bytes((ROOT / f"recipes/{name}.yaml").read_bytes())
+@for_each_recipe
+def test_a_recipe_keeps_its_values_when_dvc_writes_it_again(tmp_path, name):
+    """`dvc exp run -S` writes params.yaml with other line breaks and quotes."""
+    path = tmp_path / "params.yaml"
+    shutil.copy(ROOT / "recipes" / f"{name}.yaml", path)
+
     apply_overrides(path, [f"experiment={name}"])
+
     assert load_settings(path, ROOT) == SETTINGS[name]
 
 
-def test_urls_are_pinned_to_a_commit_or_by_a_sum():
-    unpinned = set()
-    for file in every_file():
-        for url in (file.url, *file.mirrors):
-            if urlsplit(url).hostname == "raw.githubusercontent.com":
-                assert re.search(r"/[0-9a-f]{40}/", url), url
-        if file.sha256 is None:
-            unpinned.add(file.url)
-        assert (file.size is None) == (file.sha256 is None)
-    assert unpinned == WITHOUT_SUM
+def test_files_on_github_are_downloaded_by_their_commit():
+    """The file of a branch may change."""
+    for url in downloaded_urls():
+        if urlsplit(url).hostname == "raw.githubusercontent.com":
+            assert re.search(r"/[0-9a-f]{40}/", url), url
 
 
-def test_urls_are_of_the_web():
-    found = every_file()
-    assert found
-    for file in found:
-        for url in (file.url, *file.mirrors):
-            assert re.fullmatch(r"https://[a-z0-9.-]+/[\w./~-]+", url), url
+def test_all_files_with_a_published_sha256_name_it():
+    """Of the others, the first download records the SHA-256."""
+    urls_without_sha256 = {file.url for file in downloaded_files() if file.sha256 is None}
+
+    assert urls_without_sha256 == {
+        "https://www.statmt.org/wmt14/test-full.tgz",
+        "https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
+        "https://wit3.fbk.eu/archive/2016-01/texts/de/en/de-en.tgz",
+    }
+
+
+def test_a_file_with_a_sha256_names_its_size():
+    for file in downloaded_files():
+        assert (file.size is None) == (file.sha256 is None), file.url
+
+
+def test_files_are_downloaded_by_https():
+    for url in downloaded_urls():
+        assert re.fullmatch(r"https://[a-z0-9.-]+/[\w./~-]+", url), url
 
 
 @needs(MIRROR, mirror_has("raw.githubusercontent.com"))
-def test_sums_and_sizes_are_those_of_the_mirror():
-    there = 0
-    for file in {file.url: file for file in every_file()}.values():
-        parts = urlsplit(file.url)
-        copy = mirror_path(f"{parts.hostname}{parts.path}")
-        if copy.is_file():
-            published = copy.read_bytes()
-            assert (hashlib.sha256(published).hexdigest(), len(published)) == (
-                file.sha256,
-                file.size,
-            )
-            there += 1
-    assert there
+def test_published_files_have_the_sha256_and_size_that_recipes_name():
+    """Copies of some published files are on this machine, laid out as HOST/PATH."""
+    file_by_url = {file.url: file for file in downloaded_files()}
+
+    checked_files = 0
+    for url, file in file_by_url.items():
+        address = urlsplit(url)
+        copy = mirror_path(f"{address.hostname}{address.path}")
+        if not copy.is_file():
+            continue
+        content = copy.read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file.sha256
+        assert len(content) == file.size
+        checked_files += 1
+
+    assert checked_files > 0
 
 
-@pytest.mark.parametrize("corpus", ["wmt14-en-de", "wmt14-en-fr"])
-def test_wmt14_is_trained_as_in_the_paper(corpus):
-    settings = SETTINGS["table2"]
-    assert literature.is_in_table_2(corpus, *settings.corpora[corpus].files.tests)
-    systems = settings.trained_systems_on(corpus)
-    big = systems["big"]
-    assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[corpus]
-    assert (big.model.d_model, big.train.max_updates) == (1024, 300_000)
-    assert (systems["base"].average.last, big.average.last) == (5, 20)
-    # ten minutes, in which an update took 0.4 and 1.0 seconds (section 5.2)
-    assert (systems["base"].train.save_interval, big.train.save_interval) == (1500, 600)
-    for system in systems.values():
-        peak = (system.model.d_model * 4000) ** -0.5
+for_wmt14_corpora = pytest.mark.parametrize("corpus", ["wmt14-en-de", "wmt14-en-fr"])
+
+
+@for_wmt14_corpora
+def test_the_report_compares_wmt14_with_table_2_of_the_paper(corpus):
+    """Only results on the paper's corpora and test sets are compared with its Table 2."""
+    test_sets = SETTINGS["table2"].corpora[corpus].files.tests
+
+    assert literature.is_in_table_2(corpus, *test_sets)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "residual_dropout"), [("wmt14-en-de", 0.3), ("wmt14-en-fr", 0.1)]
+)
+def test_the_big_model_on_wmt14_has_the_settings_of_the_paper(corpus, residual_dropout):
+    big = SETTINGS["table2"].trained_systems_on(corpus)["big"]
+
+    assert big.model.d_model == 1024
+    assert big.model.dropout.residual == residual_dropout
+    assert big.train.max_updates == 300_000
+
+
+@for_wmt14_corpora
+@pytest.mark.parametrize(
+    ("name", "averaged", "seconds_per_update"),
+    [pytest.param("base", 5, 0.4, id="base"), pytest.param("big", 20, 1.0, id="big")],
+)
+def test_models_on_wmt14_average_checkpoints_of_ten_minutes(
+    corpus, name, averaged, seconds_per_update
+):
+    """The paper wrote a checkpoint every ten minutes (section 6.1)."""
+    system = SETTINGS["table2"].trained_systems_on(corpus)[name]
+
+    assert system.average.last == averaged
+    assert system.train.save_interval == 10 * 60 / seconds_per_update
+
+
+@for_wmt14_corpora
+def test_learning_rates_on_wmt14_peak_after_4000_updates_as_in_the_paper(corpus):
+    for system in SETTINGS["table2"].trained_systems_on(corpus).values():
         rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)
-        assert rate == pytest.approx(peak, rel=1e-5)
+
+        # Formula 3 of the paper, at the end of the warm-up.
+        assert rate == pytest.approx((system.model.d_model * 4000) ** -0.5, rel=1e-5)
 
 
 def test_the_course_has_as_many_parameters_as_its_notebook_prints():
+    course = SETTINGS["course-multi30k"].system_settings("course")
+
     with torch.device("meta"):
-        model = Transformer(SETTINGS["course-multi30k"].system_settings("course").model, 8015, 6192)
+        model = Transformer(course.model, 8015, 6192)  # the notebook's vocabularies
+
     assert count_parameters(model) == 9_233_200
 
 
 @pytest.mark.parametrize(
-    ("recipe", "batches", "factor", "warmup"),
-    [("copy", 1, 0.5, 400), ("annotated-multi30k", 10, 1.0, 3000), ("annotated-iwslt", 1, 1, 2000)],
+    ("recipe", "system", "batches_per_update", "factor", "warmup_steps"),
+    [
+        pytest.param("copy", "edition-2022", 1, 0.5, 400, id="copy"),
+        pytest.param("annotated-multi30k", "annotated", 10, 1.0, 3000, id="Multi30k"),
+        pytest.param("annotated-iwslt", "annotated", 1, 1, 2000, id="IWSLT"),
+    ],
 )
-def test_learning_rates_are_those_of_the_annotated_transformer(recipe, batches, factor, warmup):
-    """It steps the schedule at each of the `batches` of an update."""
-    system = SETTINGS[recipe].system_settings("edition-2022" if recipe == "copy" else "annotated")
-    for update in (1, 7, 200, 900):
-        step = update * batches
-        published = factor * 512**-0.5 * min(step**-0.5, step * warmup**-1.5)
-        rate = learning_rate(system.train.lr_schedule, update, system.model.d_model)
-        assert rate == pytest.approx(published, rel=1e-5)
+@pytest.mark.parametrize("update", [1, 7, 200, 900])
+def test_learning_rates_are_those_of_the_annotated_transformer(
+    recipe, system, batches_per_update, factor, warmup_steps, update
+):
+    """The Annotated Transformer counts steps of the schedule in batches, not in updates."""
+    settings = SETTINGS[recipe].system_settings(system)
+
+    rate = learning_rate(settings.train.lr_schedule, update, settings.model.d_model)
+
+    step = update * batches_per_update
+    published_rate = factor * 512**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+    assert rate == pytest.approx(published_rate, rel=1e-5)
 
 
-@each_recipe
-def test_check_accepts_what_a_recipe_cites(name):
+@for_each_recipe
+def test_a_recipe_cites_its_sources(name):
+    """`citations` also refuses entries that are not valid BibTeX."""
     assert citations(SETTINGS[name])
 
 
-def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path):
-    whole, *snippets = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.DOTALL | re.MULTILINE)
+def test_the_examples_of_the_page_about_corpora_load_together(tmp_path):
+    """The first example is a corpus; the others, except one, are training texts to add to it."""
+    first_block, *blocks = re.findall(
+        r"^```yaml\n(.*?)^```$", CORPORA_PAGE, re.DOTALL | re.MULTILINE
+    )
     yaml = YAML(typ="safe", pure=True)
     params = yaml.load(ROOT / "params.yaml")
-    params["corpora"] = yaml.load(whole)
-    loaded = [yaml.load(snippet) for snippet in snippets]
-    training = [each for each in loaded if "synthetic" not in each]
-    files = params["corpora"]["mine-de-en"]["files"]
-    files["train"].update(part for each in training for part in each.items())
+    params["corpora"] = yaml.load(first_block)
+    training_texts = params["corpora"]["mine-de-en"]["files"]["train"]
+    for block in blocks:
+        example = yaml.load(block)
+        if "synthetic" not in example:
+            training_texts.update(example)
+
     path = tmp_path / "params.yaml"
     yaml.dump(params, path)
-    train = load_settings(path).corpora["mine-de-en"].files.train
-    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested", "news"}
-    assert train["letters"].columns == (2, 1)
+    loaded_texts = load_settings(path).corpora["mine-de-en"].files.train
+
+    assert loaded_texts.keys() == {"letters", "minutes", "web", "europarl", "nested", "news"}
+    assert loaded_texts["letters"].columns == (2, 1)  # of the second example, not the first
 
 
-def test_the_docs_name_every_format_rule_and_recipe():
-    assert set(re.findall(r"^\| `([a-z-]+)` \| `(?:source|both)`", DOCS, re.MULTILINE)) == set(
-        get_args(Format)
-    )
-    tables, _, _ = PREPARATION.partition("## Known faults")
-    rules = re.findall(r"^\| `([a-z_]+): \{", tables, re.MULTILINE)
-    assert rules == [*EDITS, *CHECKS]
-    table = DOCS.split("## The recipes' corpora")[1]
-    named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.MULTILINE)))
-    assert sorted(named) == sorted(SETTINGS)
+def test_the_page_about_corpora_names_every_format():
+    named_formats = re.findall(r"^\| `([a-z-]+)` \| `(?:source|both)`", CORPORA_PAGE, re.MULTILINE)
+
+    assert set(named_formats) == set(get_args(Format))
+
+
+def test_the_page_about_preparation_names_every_rule_in_the_order_in_which_they_run():
+    rule_tables, _, _ = PREPARATION_PAGE.partition("## Known faults")
+
+    named_rules = re.findall(r"^\| `([a-z_]+): \{", rule_tables, re.MULTILINE)
+
+    assert named_rules == [*EDITS, *CHECKS]
+
+
+def test_the_page_about_corpora_names_the_text_of_every_recipe():
+    table = CORPORA_PAGE.split("## The recipes' corpora")[1]
+    first_cells = re.findall(r"^\|(.*?)\|", table, re.MULTILINE)
+
+    named_recipes = re.findall(r"`([\w-]+)`", "".join(first_cells))
+
+    assert sorted(named_recipes) == sorted(SETTINGS)

@@ -8,38 +8,65 @@ from tools.way_back import QuotedNumber, explain, figures_of, find_numbers
 pytestmark = pytest.mark.slow
 
 
+def quote(number, recipe, text):
+    """Make a number that the first line of the README quotes from the report of a recipe."""
+    return QuotedNumber(ROOT / "README.md", 1, number, (recipe,), text)
+
+
 @pytest.mark.parametrize(
-    ("number", "around", "entry"),
+    ("number", "recipe", "text", "entry"),
     [
-        (
+        pytest.param(
             "90.1",
+            "table3-phrasebook",
             "`table3-phrasebook`: base 90.1 ± 0.6",
-            "base, phrasebook-en-de, phrasebook: bleu",
+            "results.json: base, phrasebook-en-de, phrasebook: bleu",
+            id="score",
         ),
-        ("0.6", "`table3-phrasebook`: base 90.1 ± 0.6", "base, phrasebook-en-de, phrasebook: bleu"),
-        ("41.0", "| Transformer-Tiny | 41.0 | table2-multi30k", "recipes/table2-multi30k.yaml"),
+        pytest.param(
+            "0.6",
+            "table3-phrasebook",
+            "`table3-phrasebook`: base 90.1 ± 0.6",
+            "results.json: base, phrasebook-en-de, phrasebook: bleu",
+            id="interval of a score",
+        ),
+        pytest.param(
+            "41.0",
+            "table2-multi30k",
+            "| Transformer-Tiny | 41.0 | table2-multi30k",
+            "results.json: recipes/table2-multi30k.yaml",
+            id="published score",
+        ),
     ],
 )
-def test_the_entry_is_that_of_the_system_beside_the_number(capsys, number, around, entry):
-    recipe = next(name for name in ("table3-phrasebook", "table2-multi30k") if name in around)
-    assert explain(QuotedNumber(ROOT / "README.md", 1, number, (recipe,), around), ROOT)
-    assert f"results.json: {entry}" in capsys.readouterr().out
+def test_a_quoted_number_is_led_back_to_the_system_that_its_sentence_names(
+    capsys, number, recipe, text, entry
+):
+    is_explained = explain(quote(number, recipe, text), ROOT)
+
+    assert is_explained
+    assert entry in capsys.readouterr().out
 
 
-def test_a_number_of_no_report_is_told(capsys):
-    assert not explain(QuotedNumber(ROOT / "README.md", 1, "12.34", ("copy",), "copy 12.34"), ROOT)
+def test_a_number_that_no_report_contains_is_named(capsys):
+    is_explained = explain(quote("12.34", "copy", "copy 12.34"), ROOT)
+
+    assert not is_explained
     assert "not in the reports of copy" in capsys.readouterr().out
 
 
-def test_numbers_are_found_by_line_and_not_in_code(tmp_path):
-    (page := tmp_path / "page.md").write_text(
-        "`copy` 1.5\nand 2.5, `3.5`, 6.5 GB\n\n| copy | 4.5 |\n| x | 5.5 |\n"
-    )
-    found = [(quoted.line, quoted.number) for quoted in find_numbers(page, ["copy"])]
-    assert found == [(1, "1.5"), (2, "2.5"), (4, "4.5")]
+def test_numbers_are_found_in_lines_that_name_a_recipe(tmp_path):
+    """A paragraph or row quotes the report of the recipe that it names; code quotes none."""
+    page = tmp_path / "page.md"
+    page.write_text("`copy` 1.5\nand 2.5, `3.5`, 6.5 GB\n\n| copy | 4.5 |\n| x | 5.5 |\n")
+
+    numbers = [(quoted.line, quoted.number) for quoted in find_numbers(page, ["copy"])]
+
+    assert numbers == [(1, "1.5"), (2, "2.5"), (4, "4.5")]
 
 
-def test_a_figure_names_its_commit_and_minutes():
+def test_a_figure_names_the_commit_and_the_minutes_of_its_trainings():
     figure = next(figures_of("copy", ROOT))
-    assert len(figure.commit) == 10
+
+    assert len(figure.commit) == 10  # hexadecimal digits of a shortened commit
     assert figure.minutes > 0
