@@ -1,4 +1,4 @@
-"""The script that runs all recipes: its clones, and what it takes from them."""
+"""The script that runs all recipes: its clones, and the reports that it collects from them."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ from tools.run_recipes import collect_report, make_clone, recipes_with_reports
 
 pytestmark = pytest.mark.slow
 
-# What is committed of every report.
-NUMBERS = {
+# The files of every report, without text of the corpus.
+NUMBER_FILES = {
     "results.json",
     "metrics.json",
     "costs.csv",
@@ -26,7 +26,7 @@ NUMBERS = {
 
 @pytest.fixture
 def project(tmp_path):
-    """A repository with a commit, an extension that is not committed, and corpora/."""
+    """A repository with a commit, reports of two recipes, and a C++ extension that Git ignores."""
     root = tmp_path / "project"
     (root / "src").mkdir(parents=True)
     shutil.copytree(ROOT / "corpora", root / "corpora")
@@ -35,27 +35,33 @@ def project(tmp_path):
         (root / folder).mkdir(parents=True)
         (root / folder / "results.json").write_text("old\n")
     (root / "src" / "readme.txt").write_text("first\n")
-    run = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(root))
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
-        subprocess.run([*run, *command], check=True)
+    commit_all(root)
     (root / "src" / "_bleuprint_native.so").write_text("built here\n")
     return root
 
 
-def text_of(name):
-    """The content of a file that a run writes."""
+def commit_all(root):
+    """Make a folder a Git repository with one commit of all its files."""
+    git_command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(root)]
+    subprocess.run([*git_command, "init", "-q"], check=True)
+    subprocess.run([*git_command, "add", "-A"], check=True)
+    subprocess.run([*git_command, "commit", "-qm", "first"], check=True)
+
+
+def content_by_run(name):
+    """Return the content that `write_reports_of_run` gives a file."""
     return f"{name} of the run\n"
 
 
-def run_in(clone, recipe):
-    """Write what a run of a recipe leaves in its clone."""
+def write_reports_of_run(clone, recipe):
+    """Write the files that a run of a recipe leaves in its clone."""
     shutil.copy(clone / "recipes" / f"{recipe}.yaml", clone / "params.yaml")
-    for name in NUMBERS | {"index.html", "resolved.json"}:
-        (clone / "reports" / name).write_text(text_of(name))
-    (clone / "dvc.lock").write_text(text_of("dvc.lock"))
+    for name in NUMBER_FILES | {"index.html", "resolved.json"}:
+        (clone / "reports" / name).write_text(content_by_run(name))
+    (clone / "dvc.lock").write_text(content_by_run("dvc.lock"))
 
 
-def collected(project, folder, recipe):
+def run_and_collect(project, folder, recipe):
     """Run a recipe in a clone, collect its report, and return the clone.
 
     Args:
@@ -66,7 +72,7 @@ def collected(project, folder, recipe):
     commit = git(project, "rev-parse", "HEAD")
     clone = folder / recipe
     make_clone(project, clone, commit)
-    run_in(clone, recipe)
+    write_reports_of_run(clone, recipe)
     collect_report(clone, project, recipe)
     return clone
 
@@ -75,23 +81,29 @@ def files_of_run(folder):
     """Return the names of the files in a folder that a run has written."""
     names = set()
     for path in folder.iterdir():
-        if path.is_file() and path.read_text() == text_of(path.name):
+        if path.is_file() and path.read_text() == content_by_run(path.name):
             names.add(path.name)
     return names
 
 
-def test_a_clone_has_what_was_built(project, tmp_path):
+def test_a_clone_has_the_extension_that_was_built_in_the_project(project, tmp_path):
+    """Git ignores the extension, and compiling it in each clone would take long."""
     clone = tmp_path / "copy"
+
     make_clone(project, clone, git(project, "rev-parse", "HEAD"))
+
     assert (clone / "src" / "_bleuprint_native.so").read_text() == "built here\n"
 
 
-def test_a_clone_of_the_commit_is_used_again(project, tmp_path):
+def test_a_clone_of_the_same_commit_is_kept_with_its_files(project, tmp_path):
+    """A run that was interrupted goes on in its clone."""
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
     make_clone(project, clone, commit)
     (clone / "begun").write_text("")
+
     make_clone(project, clone, commit)
+
     assert (clone / "begun").exists()
 
 
@@ -99,42 +111,51 @@ def test_a_clone_of_another_commit_is_refused(project, tmp_path):
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
     make_clone(project, clone, commit)
+    other_commit = 40 * "0"
+
     with pytest.raises(SystemExit, match=f"copy: of commit {commit[:10]}, not 0000000000: remove"):
-        make_clone(project, clone, 40 * "0")
+        make_clone(project, clone, other_commit)
 
 
-def test_the_default_and_recipes_with_a_report_are_run(project):
+def test_the_default_recipe_and_recipes_with_a_committed_report_are_run(project):
+    """The default recipe is phrasebook."""
     assert recipes_with_reports(project) == ["phrasebook", "copy", "course-multi30k"]
 
 
-def test_of_an_embedded_text_the_numbers_and_the_page_are_collected(project, tmp_path):
-    """The text of the recipe copy is part of the package."""
-    collected(project, tmp_path / "runs", "copy")
-    assert files_of_run(project / "reports" / "copy") == NUMBERS | {"index.html"}
+def test_numbers_and_page_are_collected_for_a_recipe_with_embedded_text(project, tmp_path):
+    """The text of the recipe copy is part of the package, so the page may quote it."""
+    run_and_collect(project, tmp_path / "runs", "copy")
+
+    assert files_of_run(project / "reports" / "copy") == NUMBER_FILES | {"index.html"}
 
 
-def test_of_a_text_of_others_the_numbers_alone_are_collected(project, tmp_path):
-    """The page would show sentences of Multi30k."""
-    collected(project, tmp_path / "runs", "course-multi30k")
-    assert files_of_run(project / "reports" / "course-multi30k") == NUMBERS
+def test_only_numbers_are_collected_for_a_recipe_with_a_text_of_others(project, tmp_path):
+    """The page would show sentences of Multi30k, which may not be published."""
+    run_and_collect(project, tmp_path / "runs", "course-multi30k")
+
+    assert files_of_run(project / "reports" / "course-multi30k") == NUMBER_FILES
 
 
-def test_dvc_lock_of_another_recipe_than_the_default_is_not_collected(project, tmp_path):
-    clone = collected(project, tmp_path / "runs", "copy")
+def test_dvc_lock_is_not_collected_for_a_recipe_other_than_the_default(project, tmp_path):
+    clone = run_and_collect(project, tmp_path / "runs", "copy")
+
     assert (clone / "dvc.lock").exists()
     assert not (project / "dvc.lock").exists()
 
 
-def test_numbers_of_the_default_experiment_are_in_reports_itself(project, tmp_path):
-    collected(project, tmp_path / "runs", "phrasebook")
-    assert files_of_run(project / "reports") == NUMBERS | {"resolved.json"}
+def test_numbers_of_the_default_recipe_are_collected_in_reports_itself(project, tmp_path):
+    run_and_collect(project, tmp_path / "runs", "phrasebook")
+
+    assert files_of_run(project / "reports") == NUMBER_FILES | {"resolved.json"}
 
 
-def test_the_page_of_the_default_experiment_is_in_its_folder(project, tmp_path):
-    collected(project, tmp_path / "runs", "phrasebook")
+def test_the_page_of_the_default_recipe_is_collected_in_a_folder(project, tmp_path):
+    run_and_collect(project, tmp_path / "runs", "phrasebook")
+
     assert files_of_run(project / "reports" / "phrasebook") == {"index.html"}
 
 
-def test_dvc_lock_of_the_default_experiment_is_collected(project, tmp_path):
-    collected(project, tmp_path / "runs", "phrasebook")
+def test_dvc_lock_of_the_default_recipe_is_collected(project, tmp_path):
+    run_and_collect(project, tmp_path / "runs", "phrasebook")
+
     assert (project / "dvc.lock").read_text() == "dvc.lock of the run\n"

@@ -17,58 +17,113 @@ from steps import DATA_STAGES
 SCRIPTS = ROOT / "stages"
 
 
-def stage(root, name, *arguments):
-    environment = {key: value for key, value in os.environ.items() if key != "BLEUPRINT_MIRROR"}
-    environment.pop("DVC_ROOT", None)
-    command = [sys.executable, str(SCRIPTS / f"{name}.py"), *arguments]
+def run_stage(root, stage):
+    """Run the script of a stage for the corpus `own` in a project's folder."""
+    environment = dict(os.environ)
+    for name in ("BLEUPRINT_MIRROR", "DVC_ROOT"):
+        environment.pop(name, None)
+    command = [sys.executable, str(SCRIPTS / f"{stage}.py"), "own"]
     return processes.run_text(command, cwd=root, env=environment)
 
 
+def write_project(root):
+    """Write the settings and inputs of a project with a corpus of six pairs."""
+    (root / "params.yaml").write_text(PARAMS)
+    write_resolved(root)
+    write_set(TextFolder(root / "inputs", "de", "no"), "a", PAIRS)
+
+
 @pytest.fixture
-def project(tmp_path):
-    (tmp_path / "params.yaml").write_text(PARAMS)
-    write_resolved(tmp_path)
-    inputs = TextFolder(tmp_path / "inputs", "de", "no")
-    write_set(inputs, "a", PAIRS)
+def new_project(tmp_path):
+    """The folder of a project in which nothing has run."""
+    write_project(tmp_path)
     return tmp_path
 
 
-def test_all_stages_in_a_row(project):
-    for name in DATA_STAGES:
-        done = stage(project, name, "own")
+@pytest.fixture(scope="module")
+def finished_project(tmp_path_factory):
+    """The folder of a project in which all data stages have run. Not to be changed."""
+    root = tmp_path_factory.mktemp("project")
+    write_project(root)
+    for stage in DATA_STAGES:
+        done = run_stage(root, stage)
         assert done.returncode == 0
-        assert name == "learn_vocabulary" or not done.stderr
-    corpus = BinaryCorpus(project / paths.corpus_folder("own", "binary"))
-    assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
-    all_filter_stats = project / paths.filter_stats_file("own", "clean").parent
-    assert {file.stem for file in all_filter_stats.iterdir()} == {
-        name.removesuffix("_text")
-        for name in DATA_STAGES
-        if name not in ("corpus_stats", "test_stats", "learn_vocabulary")
-    }
-    made = ("raw", "clean", "dedup", "filter", "split", "tokens", "test_stats", "bpe", "binary")
-    for name in (*made, "corpus_stats"):
-        assert any((project / paths.corpus_folder("own", name)).iterdir())
-    # No temporary folder is left, nor anything outside data/.
-    assert not list(project.rglob("*.partial-*"))
-    left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]
-    assert {path.relative_to(project).parts[0] for path in left} == {
-        "params.yaml",
-        "reports",
-        "inputs",
-        "data",
-        "timings",
+        # SentencePiece, which may learn the vocabulary, writes about its progress.
+        assert stage == "learn_vocabulary" or not done.stderr
+    return root
+
+
+def test_the_data_stages_turn_text_files_into_a_binary_corpus(finished_project):
+    """The settings hold out 5 % each for validation and as a test set: of six pairs, one."""
+    corpus = BinaryCorpus(finished_project / paths.corpus_folder("own", "binary"))
+
+    pairs = [corpus.sets[name].pairs for name in ("train", "valid", "test.held-out")]
+
+    assert pairs == [4, 1, 1]
+
+
+def test_stages_that_change_text_write_filtering_statistics(finished_project):
+    folder = (finished_project / paths.filter_stats_file("own", "clean")).parent
+
+    stages_with_statistics = {file.stem for file in folder.iterdir()}
+
+    other_stages = {"corpus_stats", "test_stats", "learn_vocabulary"}
+    assert stages_with_statistics == {
+        stage.removesuffix("_text") for stage in DATA_STAGES if stage not in other_stages
     }
 
 
-@pytest.mark.parametrize("name", DATA_STAGES[1:])
-def test_a_stage_without_its_input_is_one_line(project, name):
-    done = stage(project, name, "own")
+@pytest.mark.parametrize(
+    "output",
+    [
+        "raw",
+        "clean",
+        "dedup",
+        "filter",
+        "split",
+        "tokens",
+        "test_stats",
+        "bpe",
+        "binary",
+        "corpus_stats",
+    ],
+)
+def test_each_data_stage_writes_files_into_its_folder(finished_project, output):
+    folder = finished_project / paths.corpus_folder("own", output)
+
+    assert any(folder.iterdir())
+
+
+def test_the_data_stages_leave_no_temporary_folders(finished_project):
+    assert not list(finished_project.rglob("*.partial-*"))
+
+
+def test_the_data_stages_write_only_data_and_timings(finished_project):
+    top_names = set()
+    for path in finished_project.rglob("*"):
+        if path.is_file() and path.suffix != ".lock":
+            top_names.add(path.relative_to(finished_project).parts[0])
+
+    files_before = {"params.yaml", "reports", "inputs"}
+    assert top_names == files_before | {"data", "timings"}
+
+
+@pytest.mark.parametrize("stage", DATA_STAGES[1:])
+def test_a_stage_without_its_input_prints_one_line_of_error(new_project, stage):
+    """The first stage is left out: its inputs are there."""
+    done = run_stage(new_project, stage)
+
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and ": no such " in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert ": no such " in done.stderr
 
 
-def test_no_script_hides_a_module_of_pythons():
-    # A script's folder comes first where Python looks for modules: `import tokenize`, which
-    # torch and the printing of tracebacks need, would find stages/tokenize.py.
-    assert not {file.stem for file in SCRIPTS.glob("*.py")} & sys.stdlib_module_names
+def test_no_script_has_the_name_of_a_module_of_python():
+    """Python looks for modules in a script's folder first.
+
+    With a script stages/tokenize.py, `import tokenize` would find it in place of Python's module,
+    which torch and the printing of tracebacks need.
+    """
+    names = {file.stem for file in SCRIPTS.glob("*.py")}
+
+    assert not names & sys.stdlib_module_names

@@ -6,15 +6,25 @@ import subprocess
 import warm
 
 
-def test_a_stage_loads_the_package_of_its_project(tmp_path):
+def test_a_warm_process_runs_a_stage_with_the_package_of_its_project(tmp_path):
+    """Warm processes have imported libraries, but not bleuprint: each project has its copy."""
     package = tmp_path / "src" / "bleuprint"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (tmp_path / "stages").mkdir()
-    code = "import sys, bleuprint; print(bleuprint.__file__, *sys.argv[1:]); sys.exit(3)"
-    (tmp_path / "stages" / "x.py").write_text(code)
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    (stages / "x.py").write_text(
+        "import sys, bleuprint\nprint(bleuprint.__file__, *sys.argv[1:])\nsys.exit(3)\n"
+    )
     path = f"{warm.folder()}{os.pathsep}{os.environ['PATH']}"
-    command = ["env", "PYTHONPATH=src", "python", "stages/x.py", "a b"]
-    done = subprocess.run(command, cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True)
-    assert done.stdout == f"{package}/__init__.py a b\n"
+
+    done = subprocess.run(
+        ["env", "PYTHONPATH=src", "python", "stages/x.py", "an argument"],
+        cwd=tmp_path,
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout == f"{package}/__init__.py an argument\n"
     assert done.returncode == 3
