@@ -9,7 +9,7 @@ from bleuprint.corpus import dedup
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.rules import EDITS
 from bleuprint.text.parallel import Pair, TextFolder
-from corpora import DEDUP, PAIRS, write_set
+from corpora import DEDUP, PAIRS, sources_of, targets_of, write_set
 from steps import run_sharded
 
 ALL_COMPARISONS = Dedup(pairs=True, sources=True, targets=True, decontaminate="normalized")
@@ -61,8 +61,8 @@ def deduplicate_by_loop(settings, train, held_out):
         train: The training pairs.
         held_out: The pairs of the held-out sets.
     """
-    held_out_sources = {pair.source for pair in held_out}
-    held_out_targets = {pair.target for pair in held_out}
+    held_out_sources = sources_of(held_out)
+    held_out_targets = targets_of(held_out)
     kept = []
     for pair in train:
         if settings.decontaminate != "none" and (
@@ -71,9 +71,9 @@ def deduplicate_by_loop(settings, train, held_out):
             continue
         if settings.pairs and pair in kept:
             continue
-        if settings.sources and pair.source in {other.source for other in kept}:
+        if settings.sources and pair.source in sources_of(kept):
             continue
-        if settings.targets and pair.target in {other.target for other in kept}:
+        if settings.targets and pair.target in targets_of(kept):
             continue
         kept.append(pair)
     return kept

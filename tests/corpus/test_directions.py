@@ -47,15 +47,17 @@ from bleuprint.scoring.score import score_run, score_test_set
 from bleuprint.serving.translator import Translator
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import tokenizer_for
+from corpora import file_contents, lines_to_text, targets_of
 from params import PARAMS, write_resolved
 from root import ROOT
 from steps import DATA_STAGES
 
 # 24 sentences in each language, of which those with the same number translate each other.
+BINARY_NUMBERS = [f"{number:05b}" for number in range(24)]
 SENTENCES = {
-    "en": [f"It's {number:05b} o'clock, isn't it?" for number in range(24)],
-    "de": [f"Es ist {number:05b} Uhr, nicht wahr?" for number in range(24)],
-    "fr": [f"C'est l'heure {number:05b}, n'est-ce pas ?" for number in range(24)],
+    "en": list(map("It's {} o'clock, isn't it?".format, BINARY_NUMBERS)),
+    "de": list(map("Es ist {} Uhr, nicht wahr?".format, BINARY_NUMBERS)),
+    "fr": list(map("C'est l'heure {}, n'est-ce pas ?".format, BINARY_NUMBERS)),
 }
 # The number of training pairs of each direction that is trained; de-fr is zero-shot.
 TRAINING_PAIRS = {"en-de": 14, "de-en": 14, "en-fr": 4}
@@ -150,7 +152,7 @@ def root(tmp_path_factory):
             if (name, language) == ("train", "de"):
                 lines[3] = SENTENCES["de"][21]
             path = root / "inputs" / f"{name}.{language}"
-            path.write_text("".join(f"{line}\n" for line in lines))
+            path.write_text(lines_to_text(lines))
     (root / "params.yaml").write_text(params_with_directions())
     write_resolved(root)
     for script in DATA_STAGES:
@@ -280,7 +282,7 @@ def test_the_sources_of_a_zero_shot_test_set_begin_with_the_tag_of_the_target(ro
 def test_the_references_of_a_zero_shot_test_set_are_kept_as_published(root):
     text = TextFolder(root / "data/split/many", "src", "tgt")
 
-    references = [pair.target for pair in text.pairs("test.de-fr-news")]
+    references = targets_of(text.pairs("test.de-fr-news"))
 
     assert references == SENTENCES["fr"][20:24]
 
@@ -537,8 +539,8 @@ def scores(root):
     hypotheses = root / run.results_folder / "hypotheses"
     hypotheses.mkdir(parents=True)
     for direction in DIRECTIONS:
-        lines = [f"{line}\n" for line in imperfect_translations(direction)]
-        (hypotheses / f"test.{direction}-news.tgt").write_text("".join(lines))
+        text = lines_to_text(imperfect_translations(direction))
+        (hypotheses / f"test.{direction}-news.tgt").write_text(text)
     record = TranslationRecord("f", Averaged({}, []), {}, {}, {})
     record.write(root / run.results_folder / TRANSLATION)
     return score_run(load_resolved_settings(root), *run, root)
@@ -583,14 +585,9 @@ def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pa
     assert "wrong language" in {metric["metric"] for metric in metrics}
 
 
-def file_contents(root, stage):
-    """Return the content of each file that a stage has written for the corpus `many`."""
-    files = [path for path in corpus_folder("many", stage, root).rglob("*") if path.is_file()]
-    return {path: path.read_bytes() for path in files}
-
-
 def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
-    contents = file_contents(root, "clean")
+    clean_folder = corpus_folder("many", "clean", root)
+    contents = file_contents(clean_folder)
 
     with chdir(root):
         for shard in Shard.all(2):
@@ -599,7 +596,7 @@ def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
         assert (shards_folder("many", "clean") / "2-of-2" / "de-fr").is_dir()
         run_step_on_pairs(Cleaning, "many", corpus, AllShards(2), 1)
 
-    assert file_contents(root, "clean") == contents
+    assert file_contents(clean_folder) == contents
     filter_stats = read_filter_stats(filter_stats_file("many", "clean", root))
     assert filter_stats["train"].pairs_in == 14 + 14 + 4
 

@@ -12,7 +12,7 @@ from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.inspect import inspect_corpus, inspection_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
-from corpora import PAIRS, write_set
+from corpora import PAIRS, file_contents, file_names, numbered_pairs, write_set
 from params import PARAMS
 
 # More than 100 tokens, the limit of the filter.
@@ -142,13 +142,12 @@ def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
 
 
 def test_an_inspection_leaves_no_files(settings, tmp_path):
-    names_before = {path.name for path in tmp_path.iterdir()}
+    names_before = file_names(tmp_path)
 
     inspect(settings, tmp_path, pairs=100)
 
-    assert {path.name for path in tmp_path.iterdir()} == names_before | {"work"}
-    files_in_scratch_folder = [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
-    assert files_in_scratch_folder == []
+    assert file_names(tmp_path) == sorted([*names_before, "work"])
+    assert file_contents(tmp_path / "work") == {}
 
 
 @pytest.mark.parametrize(
@@ -162,8 +161,8 @@ def test_an_inspection_leaves_no_files(settings, tmp_path):
 def test_sizes_of_sets_are_those_of_the_whole_text(tmp_path, monkeypatch, sampled_pairs):
     monkeypatch.chdir(tmp_path)
     inputs = TextFolder(tmp_path / "inputs", "de", "no")
-    write_set(inputs, "a", [(f"Satz {number}", f"one {number}") for number in range(200)])
-    write_set(inputs, "v", [(f"neu {number}", f"new {number}") for number in range(6)])
+    write_set(inputs, "a", numbered_pairs("Satz {}", "one {}", 200))
+    write_set(inputs, "v", numbered_pairs("neu {}", "new {}", 6))
     text = "{license_and_citation: own, source: {path: inputs/v.de}, target: {path: inputs/v.no}}"
     assert PARAMS.count("valid: {}") == 1
     (tmp_path / "params.yaml").write_text(PARAMS.replace("valid: {}", f"valid: {{v: {text}}}"))

@@ -3,7 +3,7 @@
 import pytest
 
 from bleuprint.corpus.line_lengths import describe_parting
-from corpora import phrasebook_sentences
+from corpora import lines_to_text, phrasebook_sentences
 
 GERMAN_SENTENCES = phrasebook_sentences("de", 3000)
 ENGLISH_SENTENCES = phrasebook_sentences("en", 3000)
@@ -13,8 +13,8 @@ def write_sides(folder, german_lines, english_lines):
     """Write two files of lines, and return their paths."""
     german_path = folder / "mine.de"
     english_path = folder / "mine.en"
-    german_path.write_text("".join(f"{line}\n" for line in german_lines), encoding="utf-8")
-    english_path.write_text("".join(f"{line}\n" for line in english_lines), encoding="utf-8")
+    german_path.write_text(lines_to_text(german_lines), encoding="utf-8")
+    english_path.write_text(lines_to_text(english_lines), encoding="utf-8")
     return [german_path, english_path]
 
 

@@ -14,6 +14,7 @@ import pytest
 from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.corpus.own_files import format_of
 from bleuprint.runtime.errors import UserError
+from corpora import lines_to_text, sources_of, targets_of
 
 
 def pairs_with_separators():
@@ -133,8 +134,8 @@ def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
 
 def test_the_command_for_a_zip_archive_unpacks_it(inputs):
     with zipfile.ZipFile(inputs / "a.zip", "w") as archive:
-        archive.writestr("x/a.en", "".join(f"{english}\n" for english, _ in PAIRS_AS_LINES))
-        archive.writestr("x/a.de", "".join(f"{german}\n" for _, german in PAIRS_AS_LINES))
+        archive.writestr("x/a.en", lines_to_text(sources_of(PAIRS_AS_LINES)))
+        archive.writestr("x/a.de", lines_to_text(targets_of(PAIRS_AS_LINES)))
 
     message = error_message_for("a.zip")
     run_command_of_message(message, "python -m zipfile")

@@ -13,7 +13,7 @@ from bleuprint.corpus.clean import Cleaning, RawText
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
-from corpora import LINE_ENDS_ELSEWHERE, write_set
+from corpora import LINE_ENDS_ELSEWHERE, numbered_pairs, sources_of, targets_of, write_set
 from params import read
 from steps import run_sharded
 
@@ -84,7 +84,9 @@ def test_a_text_with_one_side_is_downloaded_to_its_own_folder(tmp_path, monkeypa
     for line in odd_lines():
         # Files from Windows have a carriage return at the end of each line.
         expected_targets.append(line.removesuffix("\r"))
-    assert list(raw_mono.pairs("train")) == [("", target) for target in expected_targets]
+    pairs = list(raw_mono.pairs("train"))
+    assert sources_of(pairs) == [""] * len(lines)
+    assert targets_of(pairs) == expected_targets
     assert raw.set_names() == ["train"]
     assert raw.count("train") == 10
     assert sets["train.mono"]["pairs_in"] == 2 * len(lines)
@@ -109,9 +111,12 @@ def corpus_with_synthetic_texts(tmp_path):
         dedup=replace(corpus.dedup, pairs=False),
         files=replace(corpus.files, train=texts),
     )
-    parallel_pairs = [(f"a {number}", f"{number}\x85x") for number in range(BLOCK_PAIRS + 1)]
-    repeated_pairs = [(f"made {number}", f"{line}x") for number, line in enumerate(odd_lines())]
-    other_pairs = [(f"other {number}", f"{line}x") for number, line in enumerate(odd_lines())]
+    parallel_pairs = numbered_pairs("a {}", "{}\x85x", BLOCK_PAIRS + 1)
+    repeated_pairs = []
+    other_pairs = []
+    for number, line in enumerate(odd_lines()):
+        repeated_pairs.append((f"made {number}", f"{line}x"))
+        other_pairs.append((f"other {number}", f"{line}x"))
 
     parallel_folder = paths.download_folder("own", tmp_path)
     write_set(TextFolder(parallel_folder, "de", "no"), "train", parallel_pairs)

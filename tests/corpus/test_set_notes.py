@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.set_notes import notes_on_sets
-from corpora import phrasebook_sentences
+from corpora import lines_to_text, phrasebook_sentences
 from params import PARAMS, corpus_entry
 
 # 900 sentences each; the nth sentences translate each other.
@@ -43,7 +43,7 @@ def write_inputs(folder, files):
     """
     folder.mkdir(exist_ok=True)
     for name, lines in files.items():
-        content = "".join(f"{line}\n" for line in lines).encode()
+        content = lines_to_text(lines).encode()
         if name.endswith(".gz"):
             content = gzip.compress(content)
         (folder / name).write_bytes(content)

@@ -9,10 +9,10 @@ from bleuprint.config.corpus import Split
 from bleuprint.corpus.split import split_folder
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
-from corpora import PAIRS, write_set
+from corpora import PAIRS, numbered_pairs, write_set
 
 # 200 pairs without a common sentence.
-PAIRS_200 = [Pair(f"Satz {number}", f"sentence {number}") for number in range(200)]
+PAIRS_200 = numbered_pairs("Satz {}", "sentence {}", 200)
 DEFAULT_SHARES = Split(valid=0.05, test=0.1, seed=7)
 
 
@@ -39,6 +39,11 @@ def split_sets(root, settings=DEFAULT_SHARES, decontaminate="normalized", worker
     return pairs_by_set, json.loads(stats_file.read_text())["sets"]
 
 
+def sizes_of(sets):
+    """Return the number of pairs of each set."""
+    return {name: len(pairs) for name, pairs in sets.items()}
+
+
 def pairs_with_shared_sentences(count):
     """Return pairs of which three in a row share the source, and two in a row the target."""
     return [Pair(f"s{number // 3}", f"t{number // 2}") for number in range(count)]
@@ -60,8 +65,7 @@ def test_the_drawn_sets_have_the_shares_of_the_settings(
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
 
-    sizes = {name: len(pairs) for name, pairs in sets.items()}
-    assert sizes == expected_sizes
+    assert sizes_of(sets) == expected_sizes
 
 
 def test_each_pair_is_in_one_set_and_each_set_keeps_the_order_of_the_text(tmp_path):
@@ -117,8 +121,9 @@ def test_dropping_pairs_from_the_text_changes_little_in_the_drawn_sets(
     tmp_path, name, size, expected_size_without_40_pairs
 ):
     """If a filter drops 2% of the pairs, a new test set should not differ in most of its pairs."""
-    pairs = [Pair(f"Satz {number}", f"sentence {number}") for number in range(2000)]
-    pairs_without_40 = [pair for index, pair in enumerate(pairs) if index % 50 != 0]
+    pairs = numbered_pairs("Satz {}", "sentence {}", 2000)
+    pairs_without_40 = list(pairs)
+    del pairs_without_40[::50]
 
     sets, _ = split_sets(tmp_path / "a", train=pairs)
     sets_without_40, _ = split_sets(tmp_path / "b", train=pairs_without_40)
@@ -202,7 +207,7 @@ def test_decontaminate_none_keeps_sentences_that_are_in_two_sets(tmp_path):
 
     sets, filter_stats = split_sets(tmp_path, settings, decontaminate="none", train=train)
 
-    assert [len(pairs) for pairs in sets.values()] == [255, 15, 30]
+    assert sizes_of(sets) == {"train": 255, "valid": 15, "test.held-out": 30}
     assert filter_stats["train"]["dropped"]["source_held_out"] == 0
 
 
@@ -226,9 +231,10 @@ def test_split_every_n_validates_on_each_nth_pair(tmp_path, interval):
 
     sets, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200, test_x=PAIRS)
 
-    numbered_pairs = list(enumerate(PAIRS_200, start=1))
-    assert sets["valid"] == [pair for number, pair in numbered_pairs if number % interval == 0]
-    assert sets["train"] == [pair for number, pair in numbered_pairs if number % interval != 0]
+    remaining_pairs = list(PAIRS_200)
+    del remaining_pairs[interval - 1 :: interval]
+    assert sets["valid"] == PAIRS_200[interval - 1 :: interval]
+    assert sets["train"] == remaining_pairs
     assert filter_stats["train"]["dropped"]["drawn_for_valid"] == 200 // interval
 
 
@@ -252,7 +258,7 @@ def test_split_every_n_leaves_pairs_in_the_test_set_that_were_drawn_for_it(tmp_p
 
 
 def test_a_text_shorter_than_split_every_is_refused(tmp_path):
-    pairs = [Pair(f"s{number}", f"t{number}") for number in range(23)]
+    pairs = numbered_pairs("s{}", "t{}", 23)
     settings = Split(valid=0.0, test=0.3, seed=1, every=24)
 
     with pytest.raises(
@@ -262,7 +268,7 @@ def test_a_text_shorter_than_split_every_is_refused(tmp_path):
 
 
 def test_a_split_whose_test_set_takes_the_only_validation_pair_is_refused(tmp_path):
-    pairs = [Pair(f"s{number}", f"t{number}") for number in range(23)]
+    pairs = numbered_pairs("s{}", "t{}", 23)
 
     # The 23rd pair is the only one for validation. A seed of these 40 draws it for the test set.
     for seed in range(40):
@@ -286,4 +292,4 @@ def test_a_corpus_of_two_pairs_is_too_small_to_split(tmp_path):
 def test_a_corpus_of_three_pairs_gives_three_sets_of_one_pair(tmp_path):
     sets, _ = split_sets(tmp_path, train=PAIRS[:3])
 
-    assert [len(pairs) for pairs in sets.values()] == [1, 1, 1]
+    assert sizes_of(sets) == {"train": 1, "valid": 1, "test.held-out": 1}

@@ -17,7 +17,7 @@ from bleuprint.corpus.test_sets import (
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
-from corpora import phrasebook_sentences
+from corpora import file_names, phrasebook_sentences
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_each_test_set_gets_a_description_with_the_counts_of_its_own_words(setti
     describe_test_sets("c-en-de", settings.corpus("c-en-de"), tmp_path)
 
     descriptions = corpus_folder("c-en-de", "test_stats", tmp_path)
-    assert sorted(path.name for path in descriptions.iterdir()) == ["more.json", "news.json"]
+    assert file_names(descriptions) == ["more.json", "news.json"]
     assert read_json(descriptions / "more.json")["training_counts"] == {"eins": 3, "vier": 1}
     assert "vier" not in read_json(descriptions / "news.json")["training_counts"]
 

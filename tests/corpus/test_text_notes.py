@@ -13,7 +13,7 @@ from bleuprint.corpus.inspect import inspect_corpus
 from bleuprint.corpus.new_corpus import NewCorpus
 from bleuprint.corpus.text_notes import notes_on_local_texts
 from bleuprint.text.parallel import TextFolder
-from corpora import phrasebook_sentences, write_set
+from corpora import lines_to_text, phrasebook_sentences, write_set
 from params import PARAMS
 
 # 200 sentences each, and the same sentences in forms that are not sentences.
@@ -59,7 +59,7 @@ def project(tmp_path, monkeypatch):
 def write_input(project, name, lines):
     """Write a file of inputs/."""
     path = project / "inputs" / name
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path.write_text(lines_to_text(lines), encoding="utf-8")
 
 
 @pytest.mark.usefixtures("project")

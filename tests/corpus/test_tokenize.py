@@ -4,14 +4,14 @@ import pytest
 
 from bleuprint.corpus.steps.filter_stats import read_filter_stats
 from bleuprint.rules import EDITS
-from corpora import PAIRS
+from corpora import PAIRS, numbered_pairs
 from prepared import prepare
 
 
 @pytest.mark.parametrize("name", ["train", "valid", "test.held-out"])
 def test_sets_that_were_drawn_from_the_training_text_are_not_edited_a_second_time(tmp_path, name):
     """The stage clean edits the training text, before the stage split draws sets from it."""
-    escaped_twice = [(f"Satz {i} &amp;lt;", f"sentence {i} &amp;lt;") for i in range(50)]
+    escaped_twice = numbered_pairs("Satz {} &amp;lt;", "sentence {} &amp;lt;", 50)
 
     outputs = prepare(tmp_path, {"train": escaped_twice}, edits=(EDITS["entities"](),))
 
@@ -33,7 +33,7 @@ def test_published_sets_are_edited_for_their_tokens_but_kept_as_published(tmp_pa
 
 @pytest.mark.parametrize(("name", "number"), [("valid", 0), ("test.x", 1), ("train", 2)])
 def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path, name, number):
-    pairs = [(f"""l'eau "claire", {i}""", f"""it's "clear", {i}""") for i in range(40)]
+    pairs = numbered_pairs("""l'eau "claire", {}""", """it's "clear", {}""", 40)
     sets = {"train": pairs[2:], "valid": [pairs[0]], "test.x": [pairs[1]]}
     punctuation = EDITS["punctuation"]()
 
@@ -46,13 +46,13 @@ def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path, name, numbe
 
 
 def test_the_statistics_count_the_pairs_of_all_sets(tmp_path):
-    pairs = [(f"Satz {number}", f"sentence {number}") for number in range(9)]
+    pairs = numbered_pairs("Satz {}", "sentence {}", 9)
     sets = {"train": pairs[:5], "valid": pairs[5:8], "test.x": pairs[8:]}
 
     outputs = prepare(tmp_path, sets)
 
     counts = read_filter_stats(outputs.filter_stats("tokenize"))
-    pairs_in = {name: set_counts.pairs_in for name, set_counts in counts.items()}
-    pairs_out = {name: set_counts.pairs_out for name, set_counts in counts.items()}
-    assert pairs_in == {"train": 5, "valid": 3, "test.x": 1}
-    assert pairs_out == {"train": 5, "valid": 3, "test.x": 1}
+    assert list(counts) == ["train", "valid", "test.x"]
+    for name, pair_count in (("train", 5), ("valid", 3), ("test.x", 1)):
+        assert counts[name].pairs_in == pair_count
+        assert counts[name].pairs_out == pair_count

@@ -10,6 +10,7 @@ from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentences
 from bleuprint.text.parallel import TextFolder
+from corpora import sources_of, targets_of
 from root import ROOT
 
 
@@ -65,8 +66,8 @@ def test_the_54_toy_sentences_differ_in_both_languages():
     pairs = toy_pairs("sentences")
 
     assert len(pairs) == 54
-    assert len({german for german, _ in pairs}) == 54
-    assert len({english for _, english in pairs}) == 54
+    assert len(set(sources_of(pairs))) == 54
+    assert len(set(targets_of(pairs))) == 54
 
 
 def test_each_word_of_the_toy_sentences_has_one_translation():
@@ -75,8 +76,8 @@ def test_each_word_of_the_toy_sentences_has_one_translation():
         word_pairs.update(zip(german.split(), english.split(), strict=True))
 
     assert len(word_pairs) == 11
-    assert len({german for german, _ in word_pairs}) == 11
-    assert len({english for _, english in word_pairs}) == 11
+    assert len(set(sources_of(word_pairs))) == 11
+    assert len(set(targets_of(word_pairs))) == 11
 
 
 def test_the_single_toy_sentence_is_among_the_54_but_for_its_padding():

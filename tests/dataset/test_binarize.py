@@ -18,7 +18,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import parallel
 from bleuprint.text.parallel import TextFolder
-from corpora import EDITS, PAIRS, TOKENIZE, UNITS, write_set
+from corpora import EDITS, PAIRS, TOKENIZE, UNITS, file_contents, write_set
 from steps import run_sharded
 
 
@@ -66,13 +66,9 @@ def run(step, shards=1, workers=1):
     return BinaryCorpus(step.output)
 
 
-def contents(folder):
-    """Return the content of each file in a folder, by its path from there."""
-    content_by_path = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            content_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return content_by_path
+def id_lists(side):
+    """Return the ids of each sentence of a side, as lists that can be compared."""
+    return [ids.tolist() for ids in side]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +91,8 @@ def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, lang
 
     side = run(step).side(set_name, language)
 
-    assert [ids.tolist() for ids in side] == expected_ids
-    assert side.lengths.tolist() == [len(ids) for ids in expected_ids]
+    assert id_lists(side) == expected_ids
+    assert side.lengths.tolist() == list(map(len, expected_ids))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +134,7 @@ def test_the_segmentation_is_copied_into_the_corpus(tmp_path):
 
     run(step)
 
-    assert contents(step.output / "segmentation") == contents(tmp_path / "bpe")
+    assert file_contents(step.output / "segmentation") == file_contents(tmp_path / "bpe")
 
 
 SEPARATE_BPE = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0))
@@ -161,14 +157,14 @@ def reference_step(request, tmp_path, monkeypatch):
 def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
     arrays_per_set = 4
     segmentation_files = 5
-    expected = contents(reference_step.output)
+    expected = file_contents(reference_step.output)
     assert len(expected) == 2 * arrays_per_set + segmentation_files + len(["corpus.json"])
 
     for shards in (1, 2, 7):
         for workers in (1, 2, 5):
             step = binarizing_step(tmp_path, f"{shards}-{workers}")
             run(step, shards, workers)
-            assert contents(step.output) == expected, (shards, workers)
+            assert file_contents(step.output) == expected, (shards, workers)
             assert step.filter_stats_path.read_bytes() == (
                 reference_step.filter_stats_path.read_bytes()
             )
@@ -178,7 +174,7 @@ def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
 def test_each_sentence_of_a_text_in_blocks_is_read_back(reference_step, side, language):
     segmentation = Segmentation.read(reference_step.segmentation, language)
 
-    ids = [ids.tolist() for ids in BinaryCorpus(reference_step.output).side("train", language)]
+    ids = id_lists(BinaryCorpus(reference_step.output).side("train", language))
 
     assert ids == [list(segmentation.encode([pair[side]])) for pair in PAIRS_WITH_EMPTY_SIDES]
 
@@ -275,7 +271,7 @@ def test_hidden_files_of_a_workflow_manager_are_not_copied(tmp_path):
     step_with_hidden_file = binarizing_step(tmp_path, "with")
     run(step_with_hidden_file)
 
-    assert contents(step_with_hidden_file.output) == contents(step.output)
+    assert file_contents(step_with_hidden_file.output) == file_contents(step.output)
 
 
 def test_the_statistics_count_the_pairs_of_each_set(tmp_path):
@@ -287,9 +283,11 @@ def test_the_statistics_count_the_pairs_of_each_set(tmp_path):
     filter_stats = json.loads(step.filter_stats_path.read_text())
     assert filter_stats["stage"] == "binarize"
     assert filter_stats["corpus"] == "c"
-    pairs_out = {name: counts["pairs_out"] for name, counts in filter_stats["sets"].items()}
-    assert pairs_out == {"train": 5, "valid": 1, "test.x": 0}
-    assert pairs_out == {name: size.pairs for name, size in corpus.sets.items()}
-    for counts in filter_stats["sets"].values():
-        assert counts["pairs_in"] == counts["pairs_out"]
+    assert list(filter_stats["sets"]) == ["train", "valid", "test.x"]
+    assert list(corpus.sets) == ["train", "valid", "test.x"]
+    for name, pair_count in (("train", 5), ("valid", 1), ("test.x", 0)):
+        counts = filter_stats["sets"][name]
+        assert counts["pairs_in"] == pair_count
+        assert counts["pairs_out"] == pair_count
         assert not counts["dropped"]
+        assert corpus.sets[name].pairs == pair_count

@@ -76,8 +76,8 @@ def test_a_side_is_pickled_without_its_sentences(side_of_200_sentences):
     pickled = pickle.dumps(side_of_200_sentences)
 
     assert len(pickled) < 1000
-    sentences = [ids.tolist() for ids in pickle.loads(pickled)]
-    assert sentences == [ids.tolist() for ids in side_of_200_sentences]
+    for ids, expected_ids in zip(pickle.loads(pickled), side_of_200_sentences, strict=True):
+        assert ids.tolist() == expected_ids.tolist()
 
 
 def test_a_side_has_the_length_of_each_sentence(side_of_200_sentences):

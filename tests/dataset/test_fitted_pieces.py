@@ -13,7 +13,7 @@ from bleuprint.corpus import phrasebook
 from bleuprint.dataset.fitted_pieces import fitted_pieces
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize
-from corpora import write_set
+from corpora import sources_of, targets_of, write_set
 from params import PARAMS
 
 GERMAN_SENTENCES = list(phrasebook.sentences("valid", "de"))
@@ -115,7 +115,7 @@ def test_the_vocabulary_has_room_for_all_characters(tmp_path, corpus):
 
     fitted = fitted_pieces("own", corpus, text, 30_000)
 
-    lines = [source for source, _ in pairs] + [target for _, target in pairs]
+    lines = sources_of(pairs) + targets_of(pairs)
     assert len(train_sentencepiece(lines, fitted.size)) == fitted.size
     byte_pieces = 256
     special_symbols = 4

@@ -16,7 +16,7 @@ from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize
-from corpora import PAIRS, TORTURE, write_set
+from corpora import PAIRS, TORTURE, file_contents, write_set
 from prepared import prepare
 from trainings import toy_pairs
 
@@ -180,9 +180,7 @@ def test_the_same_text_gives_the_same_vocabularies_for_any_number_of_workers(
     learn(tokens, tmp_path / "first", sentencepiece_units(model), workers=1)
     learn(tokens, tmp_path / "second", sentencepiece_units(model), workers)
 
-    first = {path.name: path.read_bytes() for path in (tmp_path / "first").iterdir()}
-    second = {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
-    assert first == second
+    assert file_contents(tmp_path / "first") == file_contents(tmp_path / "second")
 
 
 def test_a_text_without_a_word_is_refused(tmp_path):
@@ -208,9 +206,8 @@ def test_bytes_that_are_no_text_are_decoded_to_a_replacement_character(tokens, t
     """A model may output any sequence of bytes: here a newline, a return, a null byte and 0xFF."""
     units = sentencepiece_units(model, vocab_size=380, byte_fallback=True)
     german, _ = learn(tokens, tmp_path / "bpe", units)
-    token_ids = {token: index for index, token in enumerate(german.vocabulary.tokens)}
-    word_start = token_ids["▁"]
-    byte_ids = [token_ids[f"<0x{byte:02X}>"] for byte in (0x0A, 0x0D, 0x00, 0xFF)]
+    tokens_of_bytes = ["<0x0A>", "<0x0D>", "<0x00>", "<0xFF>"]
+    word_start, *byte_ids = german.vocabulary.encode(["▁", *tokens_of_bytes])
 
     words = german.decode([word_start, *byte_ids, word_start, UNK, PAD, BOS, EOS])
 
@@ -296,8 +293,9 @@ def odd_test_set(request, tmp_path_factory):
 
     The last six pairs of the test set are PAIRS.
     """
-    odd_pairs = [(f"{text}Die{text}Katze {text}", f"The {text} cat{text}") for text in TORTURE]
-    odd_pairs += [(f"{text}Die{text}Katze {text}", f"The {text} cat{text}") for text in ODD_LINES]
+    odd_pairs = []
+    for text in [*TORTURE, *ODD_LINES]:
+        odd_pairs.append((f"{text}Die{text}Katze {text}", f"The {text} cat{text}"))
     train = toy_pairs(200, 1)
     for number, (source, target) in enumerate(odd_pairs):
         train.append((f"{source} {number}", f"{target} {number}"))

@@ -47,6 +47,46 @@ def write_set(folder, name, pairs):
             target_file.write(f"{target}\n".encode())
 
 
+def numbered_pairs(source, target, count):
+    """Return pairs that differ in a number.
+
+    Args:
+        source: The source sentence, with {} in place of the number, which counts from 0.
+        target: The target sentence, likewise.
+        count: The number of pairs.
+    """
+    return [Pair(source.format(number), target.format(number)) for number in range(count)]
+
+
+def sources_of(pairs):
+    """Return the source sentences of pairs."""
+    return [source for source, _ in pairs]
+
+
+def targets_of(pairs):
+    """Return the target sentences of pairs."""
+    return [target for _, target in pairs]
+
+
+def lines_to_text(lines):
+    """Return a text in which a newline ends each line."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def file_names(folder):
+    """Return the names of the files and folders in a folder, in alphabetical order."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def file_contents(folder):
+    """Return the content of each file in a folder and its subfolders, by its path from there."""
+    content_by_path = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content_by_path[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return content_by_path
+
+
 def phrasebook_sentences(language, count):
     """Return training sentences of the phrasebook, the German-English text of the package.
 

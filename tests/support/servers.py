@@ -43,6 +43,10 @@ class Host(http.server.ThreadingHTTPServer):
         self.pages[path] = Page(body, named, ranges)
         return self.url(path)
 
+    def respond_with(self, path, responses):
+        """Answer the next requests for a path with these responses, then with its page again."""
+        self.script[path] = list(responses)
+
     def url(self, path):
         return f"{self.prefix}{path}"
 

@@ -39,7 +39,10 @@ SENTENCES = {
 def tokens_of_spacy(language, sentences):
     """Return the tokens of sentences by spaCy itself, as courses call it."""
     nlp = spacy.blank(language)
-    return [[token.text for token in nlp.tokenizer(sentence)] for sentence in sentences]
+    tokens_of_sentences = []
+    for sentence in sentences:
+        tokens_of_sentences.append([token.text for token in nlp.tokenizer(sentence)])
+    return tokens_of_sentences
 
 
 @pytest.mark.parametrize("language", SENTENCES)

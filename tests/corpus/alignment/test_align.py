@@ -15,7 +15,7 @@ from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES, best_path
 from bleuprint.corpus.alignment.word_translation import encode_words, learn_word_translations
 from bleuprint.corpus.alignment.words import WordScorer, split_words
-from corpora import phrasebook_sentences
+from corpora import phrasebook_sentences, sources_of, targets_of
 from documents import cut, f1, whole
 
 
@@ -34,9 +34,7 @@ def test_words_find_beads_that_lengths_alone_do_not_find(pairs):
     is the harmonic mean of precision and recall of beads.
     """
     documents, true_beads = cut(pairs, length=40, rate=0.05, seed=1)
-    source_length = sum(len(source) for source, _ in pairs)
-    target_length = sum(len(target) for _, target in pairs)
-    ratio = target_length / source_length
+    ratio = len("".join(targets_of(pairs))) / len("".join(sources_of(pairs)))
 
     beads = align(documents, workers=1)
     beads_by_lengths = []
@@ -70,15 +68,15 @@ def test_a_document_is_aligned_as_well_in_the_other_direction(pairs):
 
 def test_a_gap_of_60_sentences_is_found_although_it_is_wider_than_the_band(pairs):
     """Only cells near the diagonal are searched, until the best path reaches the band's edge."""
-    source = [source for source, _ in pairs[:1400]]
-    target = [target for _, target in pairs[:1400]]
+    source = sources_of(pairs[:1400])
+    target = targets_of(pairs[:1400])
     del target[200:260]
 
     beads = next(align([Document(source, target)], workers=1))
 
     index_pairs = [(bead.source[0], bead.target[0]) for bead in beads if bead.kind == "1-1"]
-    before_gap = [(index, index) for index in range(200)]
-    after_gap = [(index, index - 60) for index in range(260, 1400)]
+    before_gap = list(zip(range(200), range(200), strict=True))
+    after_gap = list(zip(range(260, 1400), range(200, 1340), strict=True))
     assert index_pairs == before_gap + after_gap
 
 
@@ -106,6 +104,11 @@ class ScoredLattice:
     word_scores: np.ndarray
 
 
+def encode_sentences(vocabulary, sentences):
+    """Return the word ids of each sentence."""
+    return [encode_words(vocabulary, split_words(sentence)) for sentence in sentences]
+
+
 @pytest.fixture(scope="module")
 def lattice(pairs):
     """A document with all scores of its beads."""
@@ -117,8 +120,8 @@ def lattice(pairs):
     length_scorer = LengthScorer.from_sentences(document.source, document.target, 1.1)
     word_scorer = WordScorer(
         lengths=length_scorer,
-        source=[encode_words(source_vocabulary, split_words(text)) for text in document.source],
-        target=[encode_words(target_vocabulary, split_words(text)) for text in document.target],
+        source=encode_sentences(source_vocabulary, document.source),
+        target=encode_sentences(target_vocabulary, document.target),
         translations=translations,
     )
     rows = len(document.source) + 1
@@ -217,12 +220,13 @@ def log_ratio_of_words(words, conditions, ratios, linked):
     return total
 
 
+SENTENCES = [f"Satz {number}" for number in range(200)]
 EMPTY = Document([], [])
 ONLY_SOURCE = Document(["allein"], [])
 ONLY_TARGET = Document([], ["alone", "too"])
 SINGLE_PAIR = Document(["eins"], ["one"])
-LONG_TARGET = Document(["a" * 5000], [f"Satz {number}" for number in range(200)])
-LONG_SOURCE = Document([f"Satz {number}" for number in range(200)], ["kurz"])
+LONG_TARGET = Document(["a" * 5000], SENTENCES)
+LONG_SOURCE = Document(SENTENCES, ["kurz"])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 
@@ -14,6 +14,7 @@ from bleuprint.corpus.alignment.word_translation import (
     learn_word_translations,
 )
 from bleuprint.runtime.errors import UserError
+from corpora import sources_of, targets_of
 
 # No word occurs twice in a sentence: NLTK divides the counts of such a word by their number.
 SENTENCE_PAIRS = [
@@ -25,6 +26,7 @@ SENTENCE_PAIRS = [
     ("here is the house", "hier ist das haus"),
 ]
 ENGLISH_GERMAN_PAIRS = [(english.split(), german.split()) for english, german in SENTENCE_PAIRS]
+GERMAN_ENGLISH_PAIRS = [(german, english) for english, german in ENGLISH_GERMAN_PAIRS]
 
 
 def word_probabilities(words, sentences):
@@ -61,7 +63,7 @@ def assert_equals_nltk(ratios, linked, conditions, words, pairs):
 
     aligned_sentences = [AlignedSent(target, source) for source, target in pairs]
     probabilities_of_nltk = IBMModel1(aligned_sentences, ITERATIONS).translation_table
-    chance = word_probabilities(words, [target for _, target in pairs])
+    chance = word_probabilities(words, targets_of(pairs))
     links = linked.tocoo()
     for condition_id, word_id, ratio in zip(*links.coords, links.data, strict=True):
         word = words[word_id]
@@ -94,7 +96,7 @@ def test_probabilities_of_source_words_equal_those_of_nltk(translations):
         linked=translations.backward.linked.T,
         conditions=list(target_vocabulary),
         words=list(source_vocabulary),
-        pairs=[(german, english) for english, german in ENGLISH_GERMAN_PAIRS],
+        pairs=GERMAN_ENGLISH_PAIRS,
     )
 
 
@@ -137,9 +139,8 @@ def test_translations_score_above_1_and_unrelated_sentences_below_0(length):
 
     scores = [translations.score(source, target) for source, target in pairs_of_length]
     unrelated_scores = []
-    for (source, _), (_, next_target) in pairwise(pairs_of_length):
-        translated_words = {word.replace("w", "v") for word in source}
-        if translated_words.isdisjoint(next_target):
+    for (source, target), (_, next_target) in pairwise(pairs_of_length):
+        if set(target).isdisjoint(next_target):
             unrelated_scores.append(translations.score(source, next_target))
 
     assert min(scores) > 1
@@ -148,7 +149,7 @@ def test_translations_score_above_1_and_unrelated_sentences_below_0(length):
 
 def test_a_pair_has_the_same_score_if_both_sides_are_swapped():
     pairs = generated_pairs()
-    swapped_pairs = [(target, source) for source, target in pairs]
+    swapped_pairs = list(zip(targets_of(pairs), sources_of(pairs), strict=True))
 
     translations = learn_word_translations(pairs)
     swapped_translations = learn_word_translations(swapped_pairs)
@@ -210,7 +211,7 @@ def test_a_text_with_too_many_links_is_sampled(monkeypatch):
 
     # The share of the prior, 20 / (count + 20), tells how often a source word was counted.
     word_counts = 20 / translations.forward.prior_share - 20
-    words_in_text = sum(len(source) for source, _ in pairs)
+    words_in_text = len(list(chain.from_iterable(sources_of(pairs))))
     assert 0.2 < word_counts.sum() / words_in_text < 0.3
     # A quarter of the text still teaches frequent words.
     assert translations.score(["w1", "w2"], ["v2", "v1"]) > 1

@@ -12,7 +12,7 @@ from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
-from corpora import LINE_ENDS_ELSEWHERE
+from corpora import LINE_ENDS_ELSEWHERE, lines_to_text, sources_of
 
 GERMAN = b"Guten Tag.\nBis bald!\n"
 ENGLISH = b"Good day.\nSee you soon!\n"
@@ -107,8 +107,8 @@ def download_numbers(tmp_path, host, pair_count, **amount):
     Returns:
         The sources that were taken, and the text's filtering statistics.
     """
-    sources = "".join(f"{number}\n" for number in range(pair_count))
-    targets = "".join(f"{2 * number}\n" for number in range(pair_count))
+    sources = lines_to_text(range(pair_count))
+    targets = lines_to_text(range(0, 2 * pair_count, 2))
     source = File(url=host.put(f"/{pair_count}.source", sources.encode()))
     target = File(url=host.put(f"/{pair_count}.target", targets.encode()))
     text = Text("x", source=source, target=target, **amount)
@@ -282,7 +282,7 @@ def test_sentences_keep_all_characters_except_byte_order_mark_and_carriage_retur
 
 def numbers_text(host):
     """Return the settings of a text of ten pairs; both sides of each are a number from 0 to 9."""
-    lines = b"".join(b"%d\n" % number for number in range(10))
+    lines = lines_to_text(range(10)).encode()
     return plain_text(host.put("/x.de", lines), host.put("/x.en", lines))
 
 
@@ -308,7 +308,7 @@ def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_
         pairs = list(raw.pairs("train"))
         for source, target in pairs:
             assert source == target
-        numbers = [int(source) for source, _ in pairs]
+        numbers = list(map(int, sources_of(pairs)))
         counts.update(set(numbers))
         first_counts[numbers[0]] += 1
 
@@ -325,7 +325,7 @@ def test_a_sample_as_large_as_three_texts_contains_all_their_pairs(tmp_path, hos
 
     raw, _ = download(tmp_path, training_files(a=text, b=text, c=text), Sample(pairs=30, seed=1))
 
-    counts = Counter(int(source) for source, _ in raw.pairs("train"))
+    counts = Counter(map(int, sources_of(raw.pairs("train"))))
     assert counts == dict.fromkeys(range(10), 3)
 
 

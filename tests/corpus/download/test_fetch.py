@@ -13,6 +13,7 @@ import pytest
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import Downloads, downloads_of_environment, fetch
+from corpora import file_names
 from downloads import (
     CONTENT,
     HALF_SIZE,
@@ -69,7 +70,7 @@ def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, mo
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", CONTENT)
     # The first response ends after half of the file.
-    host.script["/x"] = [cut(HALF_SIZE)]
+    host.respond_with("/x", [cut(HALF_SIZE)])
     file = File(url=first_url, mirrors=(second_url,), sha256=sha256_of(CONTENT))
 
     assert download(tmp_path, file) == CONTENT
@@ -83,7 +84,7 @@ def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monke
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", NEW_CONTENT)
     # The first response ends after half of the file.
-    host.script["/x"] = [cut(HALF_SIZE)]
+    host.respond_with("/x", [cut(HALF_SIZE)])
 
     assert download(tmp_path, File(url=first_url, mirrors=(second_url,))) == NEW_CONTENT
 
@@ -101,7 +102,7 @@ def test_a_local_file_is_read_in_place_and_neither_stored_nor_locked(tmp_path, m
     path = fetch(File(path="inputs/a b"), downloads_in(tmp_path))
 
     assert path == Path("inputs/a b")
-    assert [file.name for file in tmp_path.iterdir()] == ["inputs"]
+    assert file_names(tmp_path) == ["inputs"]
 
 
 def test_a_file_url_is_read_in_place_and_neither_stored_nor_locked(tmp_path, monkeypatch):
@@ -113,7 +114,7 @@ def test_a_file_url_is_read_in_place_and_neither_stored_nor_locked(tmp_path, mon
 
     assert fetch(file, downloads_in(tmp_path)) == local_path
 
-    assert [file.name for file in tmp_path.iterdir()] == ["inputs"]
+    assert file_names(tmp_path) == ["inputs"]
 
 
 def test_a_missing_local_file_is_an_error(tmp_path, monkeypatch):
@@ -283,7 +284,7 @@ def test_a_download_does_not_wait_for_the_download_of_another_file(tmp_path, hos
     slow_url = host.put("/slow", CONTENT)
     fast_url = host.put("/fast", NEW_CONTENT)
     may_finish = threading.Event()
-    host.script["/slow"] = [stall(HALF_SIZE, may_finish)]
+    host.respond_with("/slow", [stall(HALF_SIZE, may_finish)])
     slow = threading.Thread(target=download, args=(tmp_path, File(url=slow_url)), daemon=True)
     fast = threading.Thread(target=download, args=(tmp_path, File(url=fast_url)), daemon=True)
 
@@ -419,7 +420,7 @@ def test_a_copy_in_a_mirror_that_differs_from_the_lock_is_refused(tmp_path, lock
 
 
 def test_a_file_from_another_url_must_have_the_locked_sum(tmp_path, host, locked_url):
-    host.script["/x"] = [status(404), status(404)]
+    host.respond_with("/x", [status(404), status(404)])
     wrong_url = host.put("/wrong", NEW_CONTENT)
     right_url = host.put("/right", CONTENT)
 

@@ -57,9 +57,9 @@ def test_a_file_is_requested_without_compression(tmp_path, host, file):
 
 
 def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, file):
-    host.script["/old"] = [status(302, Location=file.url), status(302, Location=file.url)]
+    host.respond_with("/old", [status(302, Location=file.url), status(302, Location=file.url)])
     # The first response ends after half of the file.
-    host.script["/x"] = [cut(HALF_SIZE)]
+    host.respond_with("/x", [cut(HALF_SIZE)])
 
     content = download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT)))
 
@@ -70,7 +70,7 @@ def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, 
 def test_a_host_on_this_machine_may_redirect_to_this_machine(tmp_path, host, file):
     """A mirror may run on this machine."""
     url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
-    host.script["/old"] = [status(302, Location=url_on_this_machine)]
+    host.respond_with("/old", [status(302, Location=url_on_this_machine)])
 
     assert download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT))) == CONTENT
 
@@ -79,7 +79,7 @@ def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, mon
     """Here, 127.0.0.1 counts as a public host, and localhost is this machine."""
     monkeypatch.setattr(http, "_is_internal", lambda url: "localhost" in url)
     url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
-    host.script["/old"] = [status(302, Location=url_on_this_machine)]
+    host.respond_with("/old", [status(302, Location=url_on_this_machine)])
     redirected_url = host.url("/old")
 
     message = download_error(tmp_path, replace(file, url=redirected_url))
@@ -114,7 +114,7 @@ def test_addresses_outside_of_the_internet_are_internal(host, is_internal):
 
 @pytest.mark.parametrize("code", [404, 403, 410])
 def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
-    host.script["/no"] = [status(code)] * 9
+    host.respond_with("/no", [status(code)] * 9)
 
     message = download_error(tmp_path, File(url=host.url("/no")))
 
@@ -157,7 +157,7 @@ def test_letters_of_a_url_are_quoted_but_not_twice(tmp_path, host):
 
 
 def test_a_response_in_chunks_without_a_length_is_read_to_its_end(tmp_path, host):
-    host.script["/x"] = [in_chunks(CONTENT[:HALF_SIZE], CONTENT[HALF_SIZE:])]
+    host.respond_with("/x", [in_chunks(CONTENT[:HALF_SIZE], CONTENT[HALF_SIZE:])])
 
     assert download(tmp_path, File(url=host.url("/x"))) == CONTENT
     assert len(host.seen) == 1
@@ -178,7 +178,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
     tmp_path, host, pauses, capfd, failure
 ):
     url = host.put("/x", CONTENT, ranges=False)
-    host.script["/x"] = [failure] * 99
+    host.respond_with("/x", [failure] * 99)
 
     message = download_error(tmp_path, File(url=url))
 
@@ -194,7 +194,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
 def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
     # More attempts than are allowed without progress.
-    host.script["/x"] = [cut(20_000)] * 12
+    host.respond_with("/x", [cut(20_000)] * 12)
 
     assert download(tmp_path, file) == CONTENT
 
@@ -203,7 +203,7 @@ def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monke
 
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504])
 def test_a_server_error_that_may_pass_is_tried_again(tmp_path, host, file, code):
-    host.script["/x"] = [status(code)]
+    host.respond_with("/x", [status(code)])
 
     assert download(tmp_path, file) == CONTENT
     assert len(host.seen) == 2
@@ -213,7 +213,7 @@ def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host,
     """Without a SHA-256 each attempt begins at the first byte, so none of them is progress."""
     monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
     url = host.put("/x", CONTENT)
-    host.script["/x"] = [cut(20_000)] * 99
+    host.respond_with("/x", [cut(20_000)] * 99)
 
     message = download_error(tmp_path, File(url=url))
 
@@ -222,7 +222,7 @@ def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host,
 
 
 def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, pauses):
-    host.script["/x"] = [status(503, Retry_After="77"), status(429, Retry_After="0")]
+    host.respond_with("/x", [status(503, Retry_After="77"), status(429, Retry_After="0")])
 
     assert download(tmp_path, file) == CONTENT
 
@@ -231,7 +231,7 @@ def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, 
 
 
 def test_a_download_fails_if_the_server_asks_for_a_pause_of_a_day(tmp_path, host, pauses):
-    host.script["/x"] = [status(503, Retry_After="86400")]
+    host.respond_with("/x", [status(503, Retry_After="86400")])
 
     message = download_error(tmp_path, File(url=host.url("/x")))
 
@@ -282,7 +282,7 @@ def send_repeatedly(content, pause):
 
 def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tmp_path, host):
     """Otherwise it would fill the disk. The server would send 200 MB."""
-    host.script["/x"] = [send_repeatedly(bytes(200_000), pause=0)]
+    host.respond_with("/x", [send_repeatedly(bytes(200_000), pause=0)])
 
     message = download_error(tmp_path, File(url=host.url("/x"), size=7))
 
@@ -293,7 +293,7 @@ def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tm
 def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monkeypatch):
     monkeypatch.setattr(http, "PERIOD", 0.5)
     monkeypatch.setattr(http, "ATTEMPTS", 2)
-    host.script["/x"] = [send_repeatedly(b"x", pause=0.02), send_repeatedly(b"x", pause=0.02)]
+    host.respond_with("/x", [send_repeatedly(b"x", pause=0.02), send_repeatedly(b"x", pause=0.02)])
 
     message = download_error(tmp_path, File(url=host.url("/x")))
 
@@ -336,7 +336,7 @@ def test_only_a_file_with_a_sum_is_resumed(
 ):
     url = host.put("/x", CONTENT, ranges=accepts_ranges, ETag='"one"')
     # The first response ends after half of the file.
-    host.script["/x"] = [cut(HALF_SIZE)]
+    host.respond_with("/x", [cut(HALF_SIZE)])
 
     assert download(tmp_path, File(url=url, sha256=sha256)) == CONTENT
 
@@ -348,7 +348,7 @@ def test_only_a_file_with_a_sum_is_resumed(
 def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "TIMEOUT", 1.0)
     may_finish = threading.Event()
-    host.script["/x"] = [stall(HALF_SIZE, may_finish)]
+    host.respond_with("/x", [stall(HALF_SIZE, may_finish)])
 
     assert download(tmp_path, file) == CONTENT
 
@@ -363,7 +363,7 @@ def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
 def partial_file(tmp_path, host, file, monkeypatch):
     """The first half of `file`, which an earlier process downloaded."""
     # The first response ends after half of the file.
-    host.script["/x"] = [cut(HALF_SIZE)]
+    host.respond_with("/x", [cut(HALF_SIZE)])
     with monkeypatch.context() as patch:
         patch.setattr(http, "ATTEMPTS", 1)
         download_error(tmp_path, file)
@@ -377,7 +377,7 @@ def partial_file(tmp_path, host, file, monkeypatch):
 @pytest.mark.usefixtures("partial_file")
 def test_the_next_process_resumes_a_download(tmp_path, host, file):
     """An earlier process downloaded the first half of the file."""
-    host.script["/x"] = [cut(1000)]
+    host.respond_with("/x", [cut(1000)])
 
     assert download(tmp_path, file) == CONTENT
 
@@ -402,7 +402,7 @@ def test_the_progress_bar_of_a_resumed_download_starts_at_what_is_there(
             bars[-1][-1] += count
 
     monkeypatch.setattr(http, "Progress", RecordedProgress)
-    host.script["/x"] = [cut(1000)]
+    host.respond_with("/x", [cut(1000)])
 
     download(tmp_path, file)
 
@@ -440,7 +440,7 @@ def test_bytes_that_a_killed_process_downloaded_are_not_downloaded_again(
     tmp_path, host, start_download
 ):
     may_finish = threading.Event()
-    host.script["/x"] = [stall(HALF_SIZE, may_finish)]
+    host.respond_with("/x", [stall(HALF_SIZE, may_finish)])
     process = start_download()
     partial_file = tmp_path / "store" / f"{sha256_of(host.url('/x').encode())}.partial"
     while not partial_file.exists() or partial_file.stat().st_size < 100_000:
@@ -489,7 +489,7 @@ def netrc(tmp_path, monkeypatch):
 def test_a_password_comes_from_netrc_and_is_not_recorded(tmp_path, host, netrc):
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
     url = host.put("/x", CONTENT)
-    host.script["/x"] = [serve_with_password, serve_with_password]
+    host.respond_with("/x", [serve_with_password, serve_with_password])
 
     assert download(tmp_path, File(url=url)) == CONTENT
 
@@ -502,8 +502,8 @@ def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc)
     """127.0.0.1 and localhost are different hosts here, although they are the same machine."""
     netrc.write_text("machine localhost login me password secret\n")
     url = host.put("/x", CONTENT)
-    host.script["/old"] = [status(302, Location=url)]
-    host.script["/x"] = [serve_with_password, serve_with_password]
+    host.respond_with("/old", [status(302, Location=url)])
+    host.respond_with("/x", [serve_with_password, serve_with_password])
     url_at_localhost = host.url("/old").replace("127.0.0.1", "localhost")
 
     message = download_error(tmp_path, File(url=url_at_localhost))

@@ -16,6 +16,7 @@ from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
 from bleuprint.runtime.errors import UserError
+from corpora import lines_to_text
 
 # The command of the package subword-nmt.
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
@@ -40,7 +41,7 @@ def generated_words(seed=3):
 
 def write_words(path, words):
     """Write a word per line."""
-    path.write_text("".join(f"{word}\n" for word in words))
+    path.write_text(lines_to_text(words))
 
 
 def read_bpe_of_subword_nmt(codes_text, vocabulary=None):
@@ -144,9 +145,9 @@ def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     )
 
     generator = random.Random(7)
-    subwords = [bpe.split(word, dropout, generator) for word in words]
     random.seed(7)  # subword-nmt draws from the global generator.
-    assert subwords == [reference.segment_tokens([word], dropout) for word in words]
+    for word in words:
+        assert bpe.split(word, dropout, generator) == reference.segment_tokens([word], dropout)
     # Both have drawn equally many numbers.
     assert generator.random() == random.random()
 
@@ -186,10 +187,11 @@ def test_dropout_splits_equal_letters_in_a_row_as_by_subword_nmt(tmp_path, dropo
     reference = read_bpe_of_subword_nmt(codes_text)
 
     generator = random.Random(8)
-    subwords = [bpe.split(word, dropout, generator) for word in words]
     random.seed(8)  # subword-nmt draws from the global generator.
-    assert subwords == [reference.segment_tokens([word], dropout) for word in words]
-    assert [join(subwords_of_word) for subwords_of_word in subwords] == [[word] for word in words]
+    for word in words:
+        subwords = bpe.split(word, dropout, generator)
+        assert subwords == reference.segment_tokens([word], dropout)
+        assert join(subwords) == [word]
 
 
 @pytest.mark.parametrize("num_merges", [0, 60])

@@ -16,7 +16,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from bleuprint.runtime import memoize
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
-from corpora import TORTURE, write_set
+from corpora import TORTURE, file_contents, file_names, write_set
 
 # The command of the package subword-nmt.
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
@@ -125,9 +125,13 @@ def reference_folder(tokens, tmp_path_factory, joint):
     groups = [["de", "en"]] if joint else [["de"], ["en"]]
     for languages in groups:
         arguments = ["learn-joint-bpe-and-vocab", "-s", NUM_MERGES, "-o", folder / "codes"]
-        arguments += ["--input", *(tokens.path / f"train.{language}" for language in languages)]
-        vocabularies = [folder / f"vocabulary.{language}" for language in languages]
-        run_subword_nmt(*arguments, "--write-vocabulary", *vocabularies)
+        texts = []
+        vocabularies = []
+        for language in languages:
+            texts.append(tokens.path / f"train.{language}")
+            vocabularies.append(folder / f"vocabulary.{language}")
+        arguments += ["--input", *texts, "--write-vocabulary", *vocabularies]
+        run_subword_nmt(*arguments)
         for language, vocabulary in zip(languages, vocabularies, strict=True):
             codes = (folder / "codes").read_text()
             (folder / f"codes.{language}").write_text(codes)
@@ -248,8 +252,8 @@ def test_min_count_limits_the_words_of_a_joint_vocabulary(small_tokens, tmp_path
 def test_a_vocabulary_of_words_is_written_without_merges(small_tokens, tmp_path):
     learn(small_tokens, tmp_path / "bpe", word_units())
 
-    names = {path.name for path in (tmp_path / "bpe").iterdir()}
-    assert names == {"segmentation.json", "vocabulary.de", "vocabulary.en"}
+    names = file_names(tmp_path / "bpe")
+    assert names == ["segmentation.json", "vocabulary.de", "vocabulary.en"]
 
 
 def test_whole_words_that_look_like_subwords_are_not_joined(small_tokens, tmp_path):
@@ -296,8 +300,8 @@ def test_ids_are_those_of_the_tokens_and_are_decoded_to_the_words(
 @pytest.mark.parametrize("units", [bpe_units(), word_units()], ids=["BPE", "words"])
 def test_words_with_characters_that_end_lines_elsewhere_are_read_back(units, tmp_path):
     words = [*TORTURE, "@@", "a@@"]
-    words += [f"{character}b{character}" for character in TORTURE]
-    words += [f"a{character}" for character in TORTURE]
+    for character in TORTURE:
+        words += [f"{character}b{character}", f"a{character}"]
     line = " ".join(words)
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [(line, " ".join(reversed(words)))] * 3)
@@ -396,6 +400,4 @@ def test_the_number_of_workers_does_not_change_the_vocabulary(tokens, tmp_path, 
     learn_segmentation("c", units, tokens, tmp_path / "one", workers=1)
     learn_segmentation("c", units, tokens, tmp_path / "many", workers=workers)
 
-    files_of_one_worker = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
-    files_of_workers = {path.name: path.read_bytes() for path in (tmp_path / "many").iterdir()}
-    assert files_of_workers == files_of_one_worker
+    assert file_contents(tmp_path / "many") == file_contents(tmp_path / "one")

@@ -3,11 +3,11 @@
 import pytest
 
 from bleuprint.corpus.steps.filter_stats import SetCounts
-from corpora import TORTURE
+from corpora import TORTURE, lines_to_text, sources_of, targets_of
 from parallel_formats import PAIRS, read_error, read_pairs
 
-SOURCES = [source for source, _ in PAIRS]
-TARGETS = [target for _, target in PAIRS]
+SOURCES = sources_of(PAIRS)
+TARGETS = targets_of(PAIRS)
 
 
 def document_files(*documents):
@@ -19,7 +19,7 @@ def document_files(*documents):
     files = [b"", b""]
     for sides in documents:
         for index, lines in enumerate(sides):
-            files[index] += "".join(f"{line}\n" for line in lines).encode() + b"\n"
+            files[index] += lines_to_text(lines).encode() + b"\n"
     return files
 
 
@@ -117,7 +117,7 @@ def test_no_control_character_in_a_line_is_lost(character):
     pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
 
     # Sentences may have been joined by spaces.
-    assert " ".join(source for source, _ in pairs) == " ".join(lines + SOURCES)
+    assert " ".join(sources_of(pairs)) == " ".join(lines + SOURCES)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])

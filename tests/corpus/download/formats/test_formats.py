@@ -286,7 +286,8 @@ def test_a_file_with_damage_anywhere_gives_pairs_of_lines_or_one_error(text_form
     ],
 )
 def test_the_side_that_a_system_will_translate_is_empty(given_side, synthetic_side, expected):
-    text = Text("x", "plain", **{given_side: File(path="inputs/x")})
+    files = {given_side: File(path="inputs/x")}
+    text = Text("x", "plain", **files)
 
     pairs = read_text(text, [io.BytesIO(b"eins\nzwei\n")], ("de", "en"), SetCounts(), [])
 

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bleuprint.corpus.steps.filter_stats import SetCounts
+from corpora import sources_of, targets_of
 from parallel_formats import read_error, read_pairs
 
 # Any sentence that a line can contain. Null bytes have a test of their own, because a file with
@@ -29,13 +30,18 @@ def lines_of(content):
     return [line.decode() for line in lines]
 
 
+def join_lines(lines, line_end):
+    """Return a file in which each line has this end."""
+    return "".join(line + line_end for line in lines).encode()
+
+
 @given(
     pairs=st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1),
     line_end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_any_two_files_in_utf_8_are_read_line_by_line(pairs, line_end):
-    source_file = "".join(source + line_end for source, _ in pairs).encode()
-    target_file = "".join(target + line_end for _, target in pairs).encode()
+    source_file = join_lines(sources_of(pairs), line_end)
+    target_file = join_lines(targets_of(pairs), line_end)
 
     pairs_read = read_pairs("plain", source_file, target_file)
 
@@ -53,8 +59,8 @@ def test_sentences_without_byte_order_mark_and_carriage_return_are_read_unchange
         assume(not target.startswith("\ufeff"))
         assume(not source.endswith("\r"))
         assume(not target.endswith("\r"))
-    source_file = "".join(source + line_end for source, _ in pairs).encode()
-    target_file = "".join(target + line_end for _, target in pairs).encode()
+    source_file = join_lines(sources_of(pairs), line_end)
+    target_file = join_lines(targets_of(pairs), line_end)
 
     assert read_pairs("plain", source_file, target_file) == pairs
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
+from corpora import sources_of, targets_of
 from parallel_formats import XML_TEXTS, published_files, read_error, read_pairs
 
 
@@ -184,8 +185,8 @@ def mteval_file(sentences):
 
 @given(st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1))
 def test_any_sentence_of_ted_xml_is_read_back_with_folded_spaces(pairs):
-    source_file = mteval_file([source for source, _ in pairs])
-    target_file = mteval_file([target for _, target in pairs])
+    source_file = mteval_file(sources_of(pairs))
+    target_file = mteval_file(targets_of(pairs))
 
     pairs_read = read_pairs("ted-xml", source_file, target_file)
 
