@@ -189,7 +189,7 @@ class Corpus:
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
     def __post_init__(self) -> None:
-        """Check the settings of the corpus together: languages, licenses, texts and sets.
+        """Check settings that depend on each other: languages, licenses, files and drawn sets.
 
         If the corpus has several translation directions, each direction is checked instead, as a
         corpus with a source and a target language.
@@ -201,6 +201,7 @@ class Corpus:
         if self.directions is not None:
             check_directions(self)
             return
+        # Only the training texts of several directions are mixed, by a temperature.
         if self.split.temperature is not None:
             message = f"{self.split.temperature}: only for a corpus with directions; remove it"
             raise SettingError(["split", "temperature"], message)

@@ -416,10 +416,10 @@ class Settings:
 
 
 def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
-    """Read and check params.yaml.
+    """Read and check the settings in params.yaml, or in a file of the same form in recipes/.
 
     Args:
-        path: The path of params.yaml, or of a recipe.
+        path: The file.
         root: The folder that contains corpora/; by default the folder of the file or, for a recipe,
             the folder above it.
 

@@ -50,8 +50,8 @@ class MultiHeadAttention(nn.Module):
         """Compute self-attention: each token attends to the tokens of its sentence.
 
         Args:
-            x: The tokens of all sentences in a batch, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
             is_causal: Whether tokens do not attend to later ones, as in the decoder.
 
         Returns:
@@ -68,11 +68,11 @@ class MultiHeadAttention(nn.Module):
         """Compute cross-attention: target tokens attend to the encoder's output for their sentence.
 
         Args:
-            x: The target tokens of all sentences in a batch, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The target tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
             key: The keys of the encoder's output, from `project_key_value`.
             value: The values of the encoder's output, from `project_key_value`.
-            memory_layout: Knows which keys and values belong to a sentence.
+            memory_layout: Which keys and values belong to which sentence.
 
         Returns:
             The output of the sublayer, (rows, d_model).
@@ -128,8 +128,8 @@ class MultiHeadAttention(nn.Module):
         With rotary encoding, queries and keys are rotated by the position of their token.
 
         Args:
-            x: The tokens of all sentences in a batch, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
         """
         projected = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         query, key, value = (layout.split_heads(part, self.heads) for part in projected)
@@ -144,7 +144,7 @@ class MultiHeadAttention(nn.Module):
         Args:
             memory: The encoder's output for all sentences in a batch, one source token in each row,
                 (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            layout: Which rows belong to which sentence.
         """
         query_size, *key_value_sizes = self.qkv_sizes
         keys_and_values = slice(query_size, None)  # Queries are the first outputs of `in_proj`.

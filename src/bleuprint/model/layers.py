@@ -163,8 +163,8 @@ class EncoderLayer(nn.Module):
         """Transform the source tokens of a batch.
 
         Args:
-            x: The source tokens of all sentences, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The source tokens of all sentences, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
 
         Returns:
             The transformed tokens, (rows, d_model).
@@ -194,10 +194,10 @@ class DecoderLayer(nn.Module):
         """Transform the target tokens of a batch; no token attends to a later one.
 
         Args:
-            x: The target tokens of all sentences, one in each row, (target rows, d_model).
-            layout: Knows which target rows belong to a sentence.
+            x: The target tokens of all sentences, a row for each token, (target rows, d_model).
+            layout: Which target rows belong to which sentence.
             memory: The encoder's output, with a row for each source token, (source rows, d_model).
-            memory_layout: Knows which source rows belong to a sentence.
+            memory_layout: Which source rows belong to which sentence.
 
         Returns:
             The transformed target tokens, (target rows, d_model).
@@ -247,8 +247,8 @@ class Encoder(nn.ModuleList):
         """Run the encoder layers one after the other on the source tokens of a batch.
 
         Args:
-            x: The source tokens of all sentences, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The source tokens of all sentences, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
             layer_drop: The probability that a layer is skipped in training (LayerDrop).
 
         Returns:
@@ -280,10 +280,10 @@ class Decoder(nn.ModuleList):
         """Run the decoder layers one after the other on the target tokens of a batch.
 
         Args:
-            x: The target tokens of all sentences, one in each row, (target rows, d_model).
-            layout: Knows which target rows belong to a sentence.
+            x: The target tokens of all sentences, a row for each token, (target rows, d_model).
+            layout: Which target rows belong to which sentence.
             memory: The encoder's output, with a row for each source token, (source rows, d_model).
-            memory_layout: Knows which source rows belong to a sentence.
+            memory_layout: Which source rows belong to which sentence.
             layer_drop: The probability that a layer is skipped in training (LayerDrop).
 
         Returns:

@@ -303,8 +303,8 @@ class Transformer(nn.Module):
         """Run the encoder on the embedded source tokens of a batch.
 
         Args:
-            x: The embedded tokens of all sentences, one in each row, (rows, d_model).
-            layout: Knows which rows belong to a sentence.
+            x: The embedded tokens of all sentences, a row for each token, (rows, d_model).
+            layout: Which rows belong to which sentence.
 
         Returns:
             The encoder's output, (rows, d_model).
@@ -318,10 +318,10 @@ class Transformer(nn.Module):
         """Run the decoder on the embedded target tokens of a batch.
 
         Args:
-            x: The embedded tokens of all sentences, one in each row, (target rows, d_model).
-            layout: Knows which target rows belong to a sentence.
+            x: The embedded tokens of all sentences, a row for each token, (target rows, d_model).
+            layout: Which target rows belong to which sentence.
             memory: The encoder's output, with a row for each source token, (source rows, d_model).
-            memory_layout: Knows which source rows belong to a sentence.
+            memory_layout: Which source rows belong to which sentence.
 
         Returns:
             The hidden states of the target tokens, (target rows, d_model).

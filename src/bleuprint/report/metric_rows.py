@@ -123,12 +123,12 @@ def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, Met
                 values = values_by_run[results.run]
                 if system.is_trained and _CUT_OFF_KEY not in values:
                     lines = results.scores_of(test)["lines"]
-                    values[_CUT_OFF_KEY] = _no_output_cut_off(lines)
+                    values[_CUT_OFF_KEY] = _zero_cut_off_outputs(lines)
     return dict(values_by_run)
 
 
-def _no_output_cut_off(lines: int) -> MetricValue:
-    """Return the number of cut-off outputs of a run that cut off none: 0 of all its lines.
+def _zero_cut_off_outputs(lines: int) -> MetricValue:
+    """Return the value 0 of the metric "outputs cut off at the maximum length".
 
     Args:
         lines: The number of lines of the test set.

@@ -227,7 +227,8 @@ def load_checked(settings: Settings, root: Path = Path()) -> Records:
 def check_settings(records: Records, settings: Settings, path: Path, remedy: str = _REMEDY) -> None:
     """Check that results were computed with these settings, and not with an older params.yaml.
 
-    Published numbers are not part of results.json, so their settings may differ.
+    The numbers from papers under `published` may differ: they are not stored in results.json, but
+    read from params.yaml whenever a table is printed.
 
     Args:
         records: The results, as results.json stores them.

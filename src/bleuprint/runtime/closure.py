@@ -107,7 +107,7 @@ class SourceTree:
         self._files: set[str] = set()
         for path in package_folder.rglob("*"):
             relative_path = path.relative_to(package_folder)
-            if path.is_file() and not _is_not_code(relative_path):
+            if path.is_file() and not _is_leftover_file(relative_path):
                 self._files.add(relative_path.as_posix())
         # Parsing all files takes a second, so that the results are kept on the disk. The key of a
         # file changes with its content.
@@ -249,8 +249,10 @@ def _script_path(script: str) -> str:
     return f"../../stages/{script}.py"
 
 
-def _is_not_code(path: Path) -> bool:
-    """Return whether Python, an editor or Git has left a file in a folder of code.
+def _is_leftover_file(path: Path) -> bool:
+    """Return whether a file in a folder of code was left by Python, an editor or Git.
+
+    Such a file is not part of the code, so it does not change the fingerprint of the code.
 
     Args:
         path: The file, such as `__pycache__/words.cpython-311.pyc` or `words.py.orig`.

@@ -148,7 +148,8 @@ def _file_of_standard_output() -> str:
 def describe_memory() -> str:
     """Describe how much memory the running stage needs and how much this process can have.
 
-    If memory is so short that not even this can be found out, the text says so.
+    Reading the memory of the machine itself needs a little memory. If there is not even so much,
+    the description is "this process can have no more".
     """
     try:
         description = _memory_of_machine()

@@ -23,7 +23,14 @@ from bleuprint.runtime.utf8 import utf8_error
 
 # What ruamel raises besides its own errors: at a merge (<<) of a mapping into itself, and where
 # Python fails at a number, a date, many brackets, or a list in the place of a name.
-_NOT_YAML = (AttributeError, AssertionError, LookupError, RecursionError, TypeError, ValueError)
+_PYTHON_ERRORS = (
+    AttributeError,
+    AssertionError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 # Errors of ruamel that wrong indentation or a missing space after a colon causes.
 _INDENTATION_PROBLEM = re.compile("<block|mapping values|could not find expected ':'")
 
@@ -230,17 +237,28 @@ def parse_yaml(text: str, path: str) -> Any:
         return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         raise _error_at_mark(error, text, path) from None
-    except (YAMLError, *_NOT_YAML) as error:
-        reason = str(error) or type(error).__name__
-        first_line = reason.splitlines()[0]
-        # Some errors, such as a control character in the file, have a position in characters
-        # instead of a line.
-        position = getattr(error, "position", None)
-        line = ""
-        if position is not None:
-            lines_before = text.count("\n", 0, position)
-            line = f":{lines_before + 1}"
-        raise UserError(f"{path}{line}: not valid YAML: {first_line}") from None
+    except YAMLError as error:
+        raise _error_without_mark(error, text, path) from None
+    except _PYTHON_ERRORS as error:
+        raise _error_without_mark(error, text, path) from None
+
+
+def _error_without_mark(error: Exception, text: str, path: str) -> UserError:
+    """Return the error for text that is not YAML, with the line if it is known.
+
+    Args:
+        error: An error of ruamel.yaml or of Python. Some of them, such as the error about a control
+            character in the file, have the attribute `position`, a number of characters.
+        text: The content of the file.
+        path: The file.
+    """
+    reason = str(error) or type(error).__name__
+    first_line_of_reason = reason.splitlines()[0]
+    position = getattr(error, "position", None)
+    if position is None:
+        return UserError(f"{path}: not valid YAML: {first_line_of_reason}")
+    line_number = text.count("\n", 0, position) + 1
+    return UserError(f"{path}:{line_number}: not valid YAML: {first_line_of_reason}")
 
 
 def _error_at_mark(error: MarkedYAMLError, text: str, path: str) -> UserError:

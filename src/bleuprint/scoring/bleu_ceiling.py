@@ -187,13 +187,17 @@ def describe_low_ceiling(
 
 
 def lost_points(scores: Scores) -> dict[str, float]:
-    """Return how many BLEU points each step loses, from 100 on.
+    """Return how many BLEU points each preparation step takes from the references.
+
+    Unchanged references have 100 BLEU. A step that changes words for good, such as `clean` or the
+    vocabulary, lowers the score that even a perfect translation can reach.
 
     Args:
-        scores: BLEU of the references after each step, such as `clean`, in the order of the steps.
+        scores: BLEU of the references after each step, in the order of the steps.
 
     Returns:
-        The points of each step that loses 0.1 or more; empty if the last score is near 100.
+        The lost points of each step that loses 0.1 or more; empty if the score after the last step
+        is 99.5 or more.
     """
     previous_score = 100.0
     points_by_step = {}

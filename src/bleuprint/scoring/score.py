@@ -147,7 +147,8 @@ def _read_test_set(
         cut: The lines, from 1, whose translations ended at the maximum length of an output.
 
     Raises:
-        UserError: A file, or the description, is about another number of lines.
+        UserError: The files have different numbers of lines, or the description is of another
+            number of lines.
     """
     reference_lines = []
     translations = []

@@ -266,33 +266,77 @@ def _log_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) 
         experiment_id: The id of the MLflow experiment.
         run_to_log: The training, with the content that its MLflow run should show.
     """
+    run = runs.find_run(client, experiment_id, run_to_log.content.description.tags)
+    if run is None:
+        _log_new_run(client, experiment_id, run_to_log)
+    else:
+        _complete_existing_run(client, run, run_to_log)
+
+
+def _log_new_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) -> None:
+    """Create the MLflow run of a training that has none for its decoding settings.
+
+    Args:
+        client: MLflow's client.
+        experiment_id: The id of the MLflow experiment.
+        run_to_log: The training, with the content that its MLflow run should show.
+    """
     content = run_to_log.content
     description = content.description
-    existing_run = runs.find_run(client, experiment_id, description.tags)
-    if existing_run is None and not content.has_scores:
+    if not content.has_scores:
         # The training may have an MLflow run for other decoding settings. A second run, for these
         # settings, is not created before it has scores.
         run_of_training = runs.find_run(client, experiment_id, description.training_tags)
         if run_of_training is not None:
             return
-    is_finished = existing_run is not None and existing_run.info.status == FINISHED
-    if existing_run and is_finished and existing_run.data.tags.get(OUTPUTS) == content.sha256:
-        return  # The run shows everything already.
-    seconds = content.seconds or 0.0
-    run = existing_run or runs.create_run(client, experiment_id, description, {}, seconds)
-    is_described = runs.describe_run(client, run, description)
-    is_completed = runs.complete_run(client, run, content.tags, content.points, content.metrics)
-    if not is_finished:
-        end_milliseconds = None  # MLflow then sets the present time.
-        if content.seconds is not None:
-            end_milliseconds = run.info.start_time + round(1000 * seconds)
-        client.set_terminated(run.info.run_id, FINISHED, end_milliseconds)
-    outcome = run_to_log.outcome
-    if existing_run is None:
-        outcome.done = "made"
-    elif is_described or is_completed or not is_finished:
-        outcome.done = "completed"
+    run = runs.create_run(
+        client,
+        experiment_id,
+        description,
+        tags={},
+        seconds=content.seconds or 0.0,
+    )
+    runs.describe_run(client, run, description)
+    runs.complete_run(client, run, content.tags, content.points, content.metrics)
+    _end_run(client, run, content.seconds)
+    run_to_log.outcome.done = "made"
     _finish_log(client, run, run_to_log)
+
+
+def _complete_existing_run(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog) -> None:
+    """Log what the MLflow run of a training lacks, and end it if it was not ended.
+
+    Args:
+        client: MLflow's client.
+        run: The MLflow run.
+        run_to_log: The training, with the content that its MLflow run should show.
+    """
+    content = run_to_log.content
+    is_finished = run.info.status == FINISHED
+    shows_all_results = run.data.tags.get(OUTPUTS) == content.sha256
+    if is_finished and shows_all_results:
+        return
+    has_new_description = runs.describe_run(client, run, content.description)
+    has_new_results = runs.complete_run(client, run, content.tags, content.points, content.metrics)
+    if not is_finished:
+        _end_run(client, run, content.seconds)
+    if has_new_description or has_new_results or not is_finished:
+        run_to_log.outcome.done = "completed"
+    _finish_log(client, run, run_to_log)
+
+
+def _end_run(client: "MlflowClient", run: "MlflowRun", seconds: float | None) -> None:
+    """Give an MLflow run the status FINISHED, and a time at which it ended.
+
+    Args:
+        client: MLflow's client.
+        run: The MLflow run.
+        seconds: How long the training took; None if that is not known. The run then ends now.
+    """
+    end_milliseconds = None
+    if seconds is not None:
+        end_milliseconds = run.info.start_time + round(1000 * seconds)
+    client.set_terminated(run.info.run_id, FINISHED, end_milliseconds)
 
 
 def _finish_log(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog) -> None:

@@ -68,11 +68,12 @@ class Tracker:
         self._end_status = ""
         # Why MLflow could not be reached. Until an attempt fails, it has just not answered yet.
         self._problem = "it did not answer in time"
-        # Whether the end of the training was logged.
+        # Set when the training ends. The thread then sends the rest.
+        self._has_ended = threading.Event()
+        # Whether MLflow has received the end of the training.
         self._is_end_logged = False
         self._connection: _Connection | None = None
         self._monitor: SystemMetricsMonitor | None = None
-        self._has_ended = threading.Event()
         self._thread = threading.Thread(target=self._send_until_end, daemon=True)
         self._thread.start()
 

@@ -130,10 +130,10 @@ class TrainingLog(Observer):
             print(message, file=sys.stderr, flush=True)
 
     def saving(self, state: TrainState) -> None:  # noqa: ARG002
-        """Save the durations before a checkpoint is written.
+        """Save the durations; the training calls this before it writes a checkpoint.
 
-        If the process is killed in between, the durations are ahead of the checkpoint, but never
-        behind it.
+        So the saved durations cover all updates that the checkpoint contains, even if the process
+        is killed in between.
         """
         self.stopwatch.save()
 

@@ -220,7 +220,7 @@ def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callabl
 
 
 def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
-    """Apply one merge operation: join all pairs of neighboring symbols that it is for.
+    """Apply one merge operation: join each pair of neighboring symbols that has its rank.
 
     Args:
         symbols: The symbols of a word.
