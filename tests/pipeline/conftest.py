@@ -1,3 +1,5 @@
+"""A project with resolved settings, in which nothing has run, and its stages."""
+
 import pytest
 
 import micro
@@ -8,7 +10,7 @@ from shared_folders import left_unchanged
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A micro project whose settings are resolved. Not to be changed."""
+    """Make a micro project whose settings are resolved. Not to be changed."""
     project = micro.make(tmp_path_factory.mktemp("resolved") / "project")
     write_resolved(project.root)
     with left_unchanged(project.root):
@@ -17,4 +19,5 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stages(project):
+    """Return the stages of the project's dvc.yaml, by names such as `train@tiny-own-1`."""
     return {stage.name: stage for stage in graph.load_stages(project.root)}

@@ -11,9 +11,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from root import ROOT
 
-SCRIPT = "average.py"
 MODULE = "src/bleuprint/training/averaging.py"
-GRAPH = """\
+DVC_YAML = """\
 stages:
   # a comment
   average:
@@ -26,7 +25,7 @@ stages:
       - reports/resolved.json:
           - code.average
           - "runs.${item.system}.${item.corpus}.average"
-          - "made.${item.part}.x"
+          - "custom.${item.part}.x"
     meta: {memory_gb: 16}
 metrics: []
 """
@@ -34,68 +33,104 @@ metrics: []
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    (tmp_path / "dvc.yaml").write_text(GRAPH)
-    for name in (MODULE, f"stages/{SCRIPT}"):
+    """Make a project with the stage average, its code, and the resolved settings of one run."""
+    (tmp_path / "dvc.yaml").write_text(DVC_YAML)
+    for name in (MODULE, "stages/average.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     run = {"average": {"last": 1}, "decode": {"beam": 2}}
-    code = {"average": code_fingerprint("average"), "train": "x"}
-    content = {"runs": {"micro": {"toy": run}}, "made": {"a": 1}, "code": code}
+    content = {
+        "runs": {"micro": {"toy": run}},
+        "custom": {"a": 1},
+        "code": {"average": code_fingerprint("average"), "train": "x"},
+    }
     write_json(tmp_path / "reports/resolved.json", content)
     return tmp_path
 
 
-def begun():
-    return edit_check(entry_running(SCRIPT), SCRIPT, ["micro", "toy", "1"])
+def begin_average():
+    """Begin the stage average of system micro on corpus toy with seed 1.
+
+    Returns:
+        The function that the stage calls at its end. It raises UserError if settings or code were
+        edited since.
+    """
+    return edit_check(entry_running("average.py"), "average.py", ["micro", "toy", "1"])
 
 
 def edit(path, old, new):
+    """Replace a text in a file once."""
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(
-    ("path", "old", "new"),
+    ("file", "old", "new"),
     [
-        ("dvc.yaml", "comment", "other comment"),
-        ("reports/resolved.json", '"beam": 2', '"beam": 1'),  # which this stage does not read
-        (MODULE, '"""', '"""Another docstring. '),
-        (MODULE, "\n\n\n", "\n\n\n# a comment\n"),
+        pytest.param("dvc.yaml", "comment", "other comment", id="comment in dvc.yaml"),
+        pytest.param(
+            "reports/resolved.json", '"beam": 2', '"beam": 1', id="setting of another stage"
+        ),
+        pytest.param(MODULE, '"""', '"""Another docstring. ', id="docstring"),
+        pytest.param(MODULE, "\n\n\n", "\n\n\n# a comment\n", id="comment in code"),
     ],
 )
-def test_comments_and_what_the_stage_does_not_use_may_be_edited(project, path, old, new):
-    check = begun()
-    edit(project / path, old, new)
-    check()
+def test_a_user_may_edit_what_a_running_stage_does_not_use(project, file, old, new):
+    check_at_the_end = begin_average()
+
+    edit(project / file, old, new)
+
+    check_at_the_end()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ('"last": 1', '"last": 2', "runs.micro.toy.average"),
-        ('"a": 1', '"a": 2', "made"),  # which the arguments do not tell counts as a whole
-    ],
-)
-def test_another_value_for_dvc_is_refused(project, old, new, key):
-    check = begun()
-    edit(project / "reports/resolved.json", old, new)
-    with pytest.raises(UserError, match=rf"^reports/resolved.json \({key}\) was edited while"):
-        check()
+def test_a_stage_whose_setting_was_edited_while_it_ran_fails(project):
+    """Otherwise DVC would record the new value as the one of the result."""
+    check_at_the_end = begin_average()
+
+    edit(project / "reports/resolved.json", '"last": 1', '"last": 2')
+
+    message = r"^reports/resolved.json \(runs.micro.toy.average\) was edited while"
+    with pytest.raises(UserError, match=message):
+        check_at_the_end()
 
 
-def test_edited_code_is_refused_though_resolve_has_not_seen_it(project):
-    check = begun()
+def test_a_section_whose_key_is_unknown_must_not_be_edited_while_a_stage_runs(project):
+    """The stage depends on `custom.${item.part}.x`, and its arguments do not tell item.part.
+
+    So each value in the section `custom` counts.
+    """
+    check_at_the_end = begin_average()
+
+    edit(project / "reports/resolved.json", '"a": 1', '"a": 2')
+
+    with pytest.raises(UserError, match=r"^reports/resolved.json \(custom\) was edited while"):
+        check_at_the_end()
+
+
+def test_a_stage_whose_code_was_edited_while_it_ran_fails(project):
+    check_at_the_end = begin_average()
+
     edit(project / MODULE, "\n\n\n", "\n\n\nX = 1\n")
+
     with pytest.raises(UserError, match=r"^the code of stages/average.py was edited"):
-        check()
-    with pytest.raises(UserError, match=r"^the code"):  # before it began, too
-        begun()()
+        check_at_the_end()
+
+
+def test_a_stage_whose_code_was_edited_since_resolve_fails(project):
+    """The stage resolve has written the hash of the code before the edit."""
+    edit(project / MODULE, "\n\n\n", "\n\n\nX = 1\n")
+
+    with pytest.raises(UserError, match=r"^the code"):
+        begin_average()()
+
+    # The check writes nothing.
     assert read_json(project / "reports/resolved.json")["code"]["train"] == "x"
 
 
-def test_each_stage_of_the_graph_is_found_by_its_script(monkeypatch):
+def test_each_script_in_stages_belongs_to_an_entry_of_dvc_yaml_that_says_its_memory(monkeypatch):
     monkeypatch.chdir(ROOT)
+
     for script in (ROOT / "stages").glob("*.py"):
-        assert entry_running(script.name).memory_gb > 0
+        assert entry_running(script.name).memory_gb > 0, script.name

@@ -1,4 +1,7 @@
-"""Systems that start from others, and shared vocabularies, in DVC's graph; nothing is run."""
+"""Systems that start from the weights of others, and shared vocabularies, in DVC's graph.
+
+Nothing is run.
+"""
 
 import networkx
 import pytest
@@ -8,8 +11,9 @@ from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.pipeline.rules import make_rules
 
-# `again` starts from a system below it, which starts from one above.
-FINE = """\
+# System `again` starts from `fine`, which stands below it. System `fine` starts from `tiny`, which
+# stands above it.
+FINE_TUNED_SYSTEMS = """\
   again: {like: fine}
   fine:
     like: tiny
@@ -22,73 +26,153 @@ init_from:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
+    """Make a project with two fine-tuned systems, fine and again; its settings are resolved.
+
+    The corpus other uses the vocabulary of the corpus own. The project has a COMET model, too.
+    """
     project = micro.make(tmp_path_factory.mktemp("fine") / "project")
-    more = f"{micro.SECOND_CORPUS}vocabularies: {{other: own}}\n{micro.COMET}systems:\n"
-    project.edit("params.yaml", "systems:\n", more)
-    project.write("params.yaml", project.read("params.yaml") + FINE)
+    sections = f"{micro.SECOND_CORPUS}vocabularies: {{other: own}}\n{micro.COMET}"
+    project.edit("params.yaml", "systems:\n", f"{sections}systems:\n")
+    project.write("params.yaml", project.read("params.yaml") + FINE_TUNED_SYSTEMS)
     write_resolved(project.root)
     return project
 
 
 @pytest.fixture(scope="module")
-def before(project):
-    """By stage, all that DVC runs before it."""
+def dvc_before(project):
+    """Return the names of all stages that DVC runs before a stage, by the stage's name."""
+    names_before = {}
     with open_repo(project.root) as repo:
         graph = repo.index.graph
-        return {
-            stage.name: {each.name for each in networkx.descendants(graph, stage)}
-            for stage in graph
-        }
+        for stage in graph:
+            # An edge of DVC's graph leads from a stage to one that it depends on.
+            stages_before = networkx.descendants(graph, stage)
+            names_before[stage.name] = {stage_before.name for stage_before in stages_before}
+    return names_before
 
 
-def test_dvc_orders_a_start_before_what_starts_there(before):
-    assert {"average@tiny-own-1", "parents@fine", "init_weights@fine-1"} <= before[
-        "train@fine-other-1"
-    ]
-    assert "train@fine-other-1" in before["train@again-other-1"]
+@pytest.fixture(scope="module")
+def rules(project, stages):
+    """Return the rules of Snakemake by name."""
+    return {rule.name: rule for rule in make_rules(stages.values(), root=project.root)}
 
 
-def test_what_starts_from_random_weights_waits_for_no_other_training(before):
-    for name in ("train@tiny-own-1", "train@tiny-other-1", "train@wide-other-1"):
-        kinds = {stage.partition("@")[0] for stage in before[name]}
-        assert "fresh" in kinds
-        assert not kinds & {"train", "parents", "init_weights"}
+@pytest.fixture(scope="module")
+def snakemake_before(rules, stages):
+    """Return the names of the stages whose outputs a job of Snakemake reads, by its stage."""
+    writers = {}
+    for stage in stages.values():
+        for path in stage.outputs:
+            writers[path] = stage.name
+    names_before = {}
+    for rule in rules.values():
+        for name, paths in rule.dependencies.items():
+            names_before[name] = {writers[path] for path in paths if path in writers}
+    return names_before
 
 
-def test_a_system_with_a_start_runs_the_stages_of_others(before):
-    for kind in ("average@", "translate@", "score@", "comet@own-model-"):
-        assert "train@fine-other-1" in before[f"{kind}fine-other-1"]
-    assert {"score@fine-other-1", "comet@own-model-again-other-1"} <= before["report"]
+def test_dvc_trains_a_system_after_the_one_whose_weights_it_starts_with(dvc_before):
+    """The system fine starts from tiny on the corpus own: `fine: {system: tiny, corpus: own}`."""
+    stages_before = dvc_before["train@fine-other-1"]
+
+    assert {"average@tiny-own-1", "parents@fine", "init_weights@fine-1"} <= stages_before
 
 
-def test_dvc_orders_a_vocabulary_before_the_text_that_it_numbers(before):
-    assert {"share_vocabulary@other", "learn_vocabulary@own"} <= before["binarize@other"]
-    assert "share_vocabulary@other" not in before["binarize@own"]
+def test_dvc_trains_a_system_after_one_that_is_below_it_in_params_yaml(dvc_before):
+    """The system again starts from fine, which params.yaml names later."""
+    assert "train@fine-other-1" in dvc_before["train@again-other-1"]
 
 
-def test_snakemake_has_the_same_stages(project, before, stages):
-    maker = {path: stage.name for stage in stages.values() for path in stage.outputs}
-    of_snakemake = {
-        name: {maker[path] for path in paths if path in maker}
-        for rule in make_rules(stages.values(), root=project.root)
-        for name, paths in rule.dependencies.items()
-    }
-    for name in ("binarize@other", "parents@again", "init_weights@again-1", "train@again-other-1"):
-        assert of_snakemake[name] <= before[name]
-    assert {"fresh@again-1", "init_weights@again-1"} <= of_snakemake["train@again-other-1"]
-    assert of_snakemake["init_weights@again-1"] == {"parents@again"}
-    assert "share_vocabulary@other" in of_snakemake["binarize@other"]
-    for name in ("share_vocabulary@other", "parents@fine", "init_weights@fine-1", "fresh@fine-1"):
-        assert f"code.{name.partition('@')[0]}" in stages[name].parameters
-    folders = {rule.name: rule.folders for rule in make_rules(stages.values(), root=project.root)}
-    assert folders["init_weights"] == ["data/starts/{system}/{seed}/weights"]
-    assert folders["parents"] == ["data/parents/{key}"]
+@pytest.mark.parametrize("run", ["tiny-own-1", "tiny-other-1", "wide-other-1"])
+def test_a_training_from_random_weights_waits_for_no_other_training(dvc_before, run):
+    kinds_before = {name.partition("@")[0] for name in dvc_before[f"train@{run}"]}
+
+    assert "fresh" in kinds_before  # The stage that initializes weights at random.
+    assert not kinds_before & {"train", "parents", "init_weights"}
+
+
+@pytest.mark.parametrize("prefix", ["average@", "translate@", "score@", "comet@own-model-"])
+def test_a_fine_tuned_system_runs_the_same_stages_as_other_systems(dvc_before, prefix):
+    assert "train@fine-other-1" in dvc_before[f"{prefix}fine-other-1"]
+
+
+@pytest.mark.parametrize("stage", ["score@fine-other-1", "comet@own-model-again-other-1"])
+def test_the_report_waits_for_the_scores_of_fine_tuned_systems(dvc_before, stage):
+    assert stage in dvc_before["report"]
+
+
+def test_dvc_binarizes_a_corpus_after_the_vocabulary_that_it_shares(dvc_before):
+    """The corpus other uses the vocabulary of own: `vocabularies: {other: own}`."""
+    assert {"share_vocabulary@other", "learn_vocabulary@own"} <= dvc_before["binarize@other"]
+
+
+def test_the_corpus_that_lends_its_vocabulary_does_not_wait_for_the_other(dvc_before):
+    """The corpus other uses the vocabulary of own: `vocabularies: {other: own}`."""
+    assert "share_vocabulary@other" not in dvc_before["binarize@own"]
+
+
+@pytest.mark.parametrize(
+    "stage", ["binarize@other", "parents@again", "init_weights@again-1", "train@again-other-1"]
+)
+def test_snakemake_waits_for_no_stage_that_dvc_does_not_run_before(
+    dvc_before, snakemake_before, stage
+):
+    assert snakemake_before[stage] <= dvc_before[stage]
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        ("train@again-other-1", {"fresh@again-1", "init_weights@again-1"}),
+        ("binarize@other", {"share_vocabulary@other"}),
+    ],
+)
+def test_snakemake_waits_for_weights_and_vocabularies_of_others(snakemake_before, stage, expected):
+    """System again starts from another one; corpus other uses the vocabulary of another one."""
+    assert expected <= snakemake_before[stage]
+
+
+def test_the_weights_of_a_start_depend_on_the_parents_alone(snakemake_before):
+    assert snakemake_before["init_weights@again-1"] == {"parents@again"}
+
+
+@pytest.mark.parametrize(
+    "stage", ["share_vocabulary@other", "parents@fine", "init_weights@fine-1", "fresh@fine-1"]
+)
+def test_a_stage_for_starts_or_vocabularies_depends_on_its_code(stages, stage):
+    script = stage.partition("@")[0]
+
+    assert f"code.{script}" in stages[stage].parameters
+
+
+@pytest.mark.parametrize(
+    ("rule_name", "folder"),
+    [
+        ("init_weights", "data/starts/{system}/{seed}/weights"),
+        ("parents", "data/parents/{key}"),
+        ("share_vocabulary", "data/bpe/{key}/shared"),
+    ],
+)
+def test_the_output_of_a_rule_for_starts_or_vocabularies_is_a_folder(rules, rule_name, folder):
+    assert rules[rule_name].folders == [folder]
+
+
+def test_the_stage_fresh_writes_a_file(stages):
+    """Its weights are made by the training itself; the file contains their settings."""
     assert stages["fresh@fine-1"].outputs == ("data/starts/fine/1/fresh.json",)
-    assert folders["share_vocabulary"] == ["data/bpe/{key}/shared"]
-    fine = stages["train@fine-other-1"]
-    scratch = stages["train@tiny-other-1"]
-    assert fine.dependencies[0] == "data/starts/fine/1"
-    assert fine.dependencies[1:] == scratch.dependencies[1:]
-    assert fine.command == scratch.command.replace("tiny", "fine")
-    assert (fine.gpu, fine.threads) == (scratch.gpu, scratch.threads)
-    assert stages["train@fine-own-1"].gpu == 0  # left out
+
+
+def test_a_fine_tuned_training_differs_from_other_trainings_only_in_its_start(stages):
+    fine_tuned = stages["train@fine-other-1"]
+    from_scratch = stages["train@tiny-other-1"]
+
+    assert fine_tuned.dependencies[0] == "data/starts/fine/1"
+    assert fine_tuned.dependencies[1:] == from_scratch.dependencies[1:]
+    assert fine_tuned.command == from_scratch.command.replace("tiny", "fine")
+    assert fine_tuned.gpu == from_scratch.gpu
+    assert fine_tuned.threads == from_scratch.threads
+
+
+def test_a_fine_tuned_system_needs_no_gpu_on_a_corpus_from_which_it_is_excluded(stages):
+    """System fine is trained on the corpus other alone: `fine: {corpora: {other: {}}}`."""
+    assert stages["train@fine-own-1"].gpu == 0

@@ -9,93 +9,152 @@ from bleuprint.pipeline import slurm
 from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.errors import UserError
 
+# The wildcards of a job of the training rule.
+TRAINING = {"system": "tiny", "corpus": "own", "seed": "1"}
+
 
 @pytest.fixture(scope="module")
-def rules(project, stages):
-    return {rule.name: rule for rule in make_rules(stages.values(), root=project.root)}
-
-
-def program(folder, name, lines):
-    """A program that prints `lines` to both outputs."""
-    (folder / name).write_text(f"#!/bin/sh\ntee /dev/stderr <<'END'\n{lines}END\n")
-    (folder / name).chmod(0o755)
+def resources(project, stages):
+    """Return the functions that compute what a job asks for, by the name of its rule."""
+    rules = make_rules(stages.values(), root=project.root)
+    return {rule.name: slurm.job_resources(rule) for rule in rules}
 
 
 @pytest.fixture
-def bin(tmp_path, monkeypatch):
-    """A folder of programs that are found first."""
+def program_folder(tmp_path, monkeypatch):
+    """Return a folder whose programs are found first."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     return tmp_path
 
 
-def test_jobs_that_a_killed_run_has_left_are_named(bin, tmp_path):
-    lines = f"7|rule_train_w_a_b_1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train_w_a_b_1|/elsewhere\n"
-    program(bin, "squeue", lines)
+def write_program(folder, name, output):
+    """Write a program that prints a text to standard output and standard error."""
+    (folder / name).write_text(f"#!/bin/sh\ntee /dev/stderr <<'END'\n{output}END\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def queued_jobs(program_folder):
+    """Let SLURM's squeue list three jobs: number, name and working folder."""
+    jobs = f"""\
+7|rule_train_w_a_b_1|{program_folder}
+8|mine|{program_folder}
+9|rule_train_w_a_b_1|/elsewhere
+"""
+    write_program(program_folder, "squeue", jobs)
+
+
+@pytest.mark.usefixtures("queued_jobs")
+def test_jobs_that_a_killed_run_of_this_project_has_left_are_named(tmp_path):
+    """Of the queued jobs, only number 7 has the name of a rule and the folder of the project."""
     with pytest.raises(UserError, match=r"this project: 7\. Wait .*\(squeue .*scancel 7$"):
         slurm.check_no_earlier_jobs(tmp_path)
+
+
+@pytest.mark.usefixtures("queued_jobs")
+def test_jobs_of_other_projects_are_accepted(tmp_path):
+    """No queued job has the parent folder as its working folder."""
     slurm.check_no_earlier_jobs(tmp_path.parent)
 
 
-TRAINING = {"system": "tiny", "corpus": "own", "seed": "1"}
+def test_only_training_and_translation_ask_for_a_gpu(resources):
+    wildcards = {"key": "own", **TRAINING}
+
+    rules_with_gpu = {name for name, of_rule in resources.items() if of_rule["gpu"](wildcards)}
+
+    assert rules_with_gpu == {"train", "translate"}
 
 
-def test_what_computes_with_a_model_asks_for_a_gpu(rules):
-    asked = {name: slurm.job_resources(rule) for name, rule in rules.items()}
-    gpus = {}
-    for name, resources in asked.items():
-        gpus[name] = resources["gpu"]({"key": "own", **TRAINING})
-    assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate"}
-    assert asked["train"]["runtime"](TRAINING) == 24 * 60
+def test_a_training_asks_for_a_day(resources):
+    minutes = resources["train"]["runtime"](TRAINING)
+
+    assert minutes == 24 * 60
 
 
-def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(rules):
-    memory = {name: slurm.job_resources(rule)["mem_mb"] for name, rule in rules.items()}
-    asked = [memory["filter"]({"key": "own"}, attempt) for attempt in (1, 2, 3)]
-    assert asked == [8000, 16000, 16000]
-    assert [memory["train"](TRAINING, attempt) for attempt in (1, 2, 3)] == [32000] * 3
+def test_a_job_that_is_tried_again_asks_for_twice_the_memory(resources):
+    """It may have failed because the memory was too small."""
+    memory_in_mb = resources["filter"]["mem_mb"]
+
+    assert memory_in_mb({"key": "own"}, 1) == 8000
+    assert memory_in_mb({"key": "own"}, 2) == 16000
+    assert memory_in_mb({"key": "own"}, 3) == 16000
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 3])
+def test_a_training_that_is_tried_again_asks_for_the_same_memory(resources, attempt):
+    assert resources["train"]["mem_mb"](TRAINING, attempt) == 32000
+
+
+def slurm_workflow(status_command):
+    """Return a workflow of Snakemake on SLURM.
+
+    Args:
+        status_command: The program that Snakemake asks for the state of jobs, by its profile; None
+            for the default.
+    """
+    return SimpleNamespace(
+        executor_plugin=SimpleNamespace(name="slurm"),
+        executor_settings=SimpleNamespace(status_command=status_command),
+    )
+
+
+def write_slurm_programs(folder, accounting_storage):
+    """Write SLURM's programs scontrol, which shows the settings, squeue and sacct."""
+    settings = f"""\
+AccountingStorageTRES = cpu
+AccountingStorageType   = {accounting_storage}
+X = none
+"""
+    write_program(folder, "scontrol", settings)
+    write_program(folder, "squeue", "")
+    write_program(folder, "sacct", "")
 
 
 @pytest.mark.parametrize(
-    ("command", "storage", "refused"),
+    ("status_command", "accounting_storage"),
     [
-        ("sacct", "accounting_storage/none", True),
-        (None, "(null)", True),
-        ("squeue", "accounting_storage/none", False),
-        ("sacct", "accounting_storage/slurmdbd", False),
+        pytest.param("sacct", "accounting_storage/none", id="sacct"),
+        pytest.param(None, "(null)", id="the default"),
     ],
 )
-def test_a_run_that_would_wait_for_ever_is_refused(bin, command, storage, refused):
-    shown = f"AccountingStorageTRES = cpu\nAccountingStorageType   = {storage}\nX = none\n"
-    for name, lines in (("scontrol", shown), ("squeue", ""), ("sacct", "")):
-        program(bin, name, lines)
-    settings = SimpleNamespace(status_command=command)
-    workflow = SimpleNamespace(
-        executor_plugin=SimpleNamespace(name="slurm"), executor_settings=settings
-    )
-    if refused:
-        with pytest.raises(
-            UserError, match=r"no accounts .* Add .*: slurm-status-command: squeue$"
-        ):
-            slurm.check_cluster(workflow)
-    else:
-        slurm.check_cluster(workflow)
+def test_asking_sacct_on_a_cluster_without_accounts_is_refused(
+    program_folder, status_command, accounting_storage
+):
+    """There, sacct knows no job, so Snakemake would wait for ever."""
+    write_slurm_programs(program_folder, accounting_storage)
+
+    message = r"no accounts .* Add .*: slurm-status-command: squeue$"
+    with pytest.raises(UserError, match=message):
+        slurm.check_cluster(slurm_workflow(status_command))
 
 
-def test_where_there_is_no_sacct_the_executor_asks_squeue(bin, monkeypatch):
-    """Whatever the profile says: its default is sacct, if that is installed."""
-    shown = "AccountingStorageType   = accounting_storage/none\n"
-    for name, lines in (("scontrol", shown), ("squeue", "")):
-        program(bin, name, lines)
+@pytest.mark.parametrize(
+    ("status_command", "accounting_storage"),
+    [
+        pytest.param("squeue", "accounting_storage/none", id="squeue without accounts"),
+        pytest.param("sacct", "accounting_storage/slurmdbd", id="sacct with accounts"),
+    ],
+)
+def test_asking_a_program_that_knows_the_jobs_is_accepted(
+    program_folder, status_command, accounting_storage
+):
+    write_slurm_programs(program_folder, accounting_storage)
+
+    slurm.check_cluster(slurm_workflow(status_command))
+
+
+def test_sacct_may_be_asked_where_it_is_not_installed(program_folder, monkeypatch):
+    """There, Snakemake asks squeue, whatever the profile says."""
+    write_slurm_programs(program_folder, "accounting_storage/none")
+    (program_folder / "sacct").unlink()
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "sacct" else which(name))
-    workflow = SimpleNamespace(
-        executor_plugin=SimpleNamespace(name="slurm"),
-        executor_settings=SimpleNamespace(status_command="sacct"),
-    )
-    slurm.check_cluster(workflow)
+
+    slurm.check_cluster(slurm_workflow("sacct"))
 
 
-def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):
+def test_the_error_without_slurm_asks_whether_this_is_a_login_node(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
+
     with pytest.raises(UserError, match="squeue: not installed; is this a login node"):
         slurm.check_no_earlier_jobs(tmp_path)

@@ -10,58 +10,120 @@ from bleuprint.pipeline.rules import make_rules
 
 @pytest.fixture(scope="module")
 def rules(project, stages):
-    return [*make_rules(stages.values(), shards=3, root=project.root)]
+    """Return the rules of Snakemake; sharded ones divide a corpus into three parts."""
+    return list(make_rules(stages.values(), shards=3, root=project.root))
 
 
-def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):
-    found = {}
+def wildcards_of(rule, stage):
+    """Return the values of a rule's wildcards for a stage, as Snakemake finds them.
+
+    Snakemake matches the rule's output, such as `models/{system}/{corpus}/{seed}/averaged`, with
+    the stage's one, such as `models/tiny/own/1/averaged`.
+    """
+    pattern = rule.outputs[0]
+    for name, possible_values in rule.constraints.items():
+        pattern = pattern.replace(f"{{{name}}}", f"(?P<{name}>{possible_values})", 1)
+    return re.fullmatch(pattern, stage.outputs[0]).groupdict()
+
+
+def test_each_stage_is_a_job_of_exactly_one_rule(rules, stages):
+    names = []
     for rule in rules:
         for stage in rule.stages.values():
-            pattern = rule.outputs[0]
-            for name, values in rule.constraints.items():
-                pattern = pattern.replace(f"{{{name}}}", f"(?P<{name}>{values})", 1)
-            wildcards = re.fullmatch(pattern, stage.outputs[0]).groupdict()
-            assert rule.stage(wildcards) is stage
-            outputs = [*rule.folders, *rule.files, *rule.git_outputs]
-            assert {path.format(**wildcards) for path in outputs} == set(stage.outputs)
-            # DVC's name of the stage, in messages and logs
+            names.append(stage.name)
+            assert stage is stages[stage.name]
+
+    assert sorted(names) == sorted(stages)
+
+
+def test_the_wildcards_of_a_job_lead_to_its_stage(rules):
+    for rule in rules:
+        for stage in rule.stages.values():
+            assert rule.stage(wildcards_of(rule, stage)) is stage
+
+
+def test_a_job_has_the_outputs_of_its_stage(rules):
+    for rule in rules:
+        outputs = [*rule.folders, *rule.files, *rule.git_outputs]
+        for stage in rule.stages.values():
+            wildcards = wildcards_of(rule, stage)
+            job_outputs = {path.format(**wildcards) for path in outputs}
+            assert job_outputs == set(stage.outputs)
+
+
+def test_log_and_message_of_a_job_name_its_stage(rules):
+    for rule in rules:
+        # Snakemake writes the wildcard {system} of a path as {wildcards.system} in a message.
+        message = re.sub(r"{wildcards\.(\w+)}", r"{\1}", rule.message)
+        for stage in rule.stages.values():
+            wildcards = wildcards_of(rule, stage)
             assert rule.log.format(**wildcards) == f"work/snakemake/logs/{stage.name}.log"
-            assert re.sub(r"{wildcards\.(\w+)}", r"{\1}", rule.message).format(**wildcards) == (
-                stage.name
-            )
-            found[stage.name] = stage
-    assert found == stages
+            assert message.format(**wildcards) == stage.name
 
 
-def test_a_sharded_rule_joins_its_shards_and_others_do_not(rules):
-    by_name = {rule.name: rule for rule in rules}
-    own = {"key": "own"}
-    assert by_name["clean"].command(own).startswith(f"{by_name['clean'].shard_command(own)} --ga")
-    assert by_name["clean"].shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
-    assert " --gather " not in by_name["split"].command(own)
+def test_the_command_of_a_sharded_job_joins_the_shards(rules):
+    rule_by_name = {rule.name: rule for rule in rules}
+    clean = rule_by_name["clean"]
+    wildcards = {"key": "own"}
+
+    assert clean.command(wildcards).startswith(f"{clean.shard_command(wildcards)} --ga")
+    assert clean.shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
+
+
+def test_the_command_of_a_job_without_shards_joins_none(rules):
+    rule_by_name = {rule.name: rule for rule in rules}
+
+    assert " --gather " not in rule_by_name["split"].command({"key": "own"})
 
 
 @pytest.mark.parametrize(
-    ("changes", "runs"),
+    "changes",
     [
-        ([], False),
-        ([{"changed deps": {"data/raw/own": "deleted"}}], False),  # its maker runs first
-        ([{"changed outs": {"data/clean/own": "deleted"}}], False),  # Snakemake finds it missing
-        ([{"changed outs": {"data/clean/own": "not in cache"}}], False),  # it is here
-        ([{"changed outs": {"data/clean/own": "modified"}}], True),
-        ([{"changed deps": {"data/raw/own": "modified"}}], True),
-        ([{"changed deps": {"reports/resolved.json": {"code.clean": "modified"}}}], True),
-        ([{"changed deps": {"a": "deleted"}}, {"changed outs": {"b": "modified"}}], True),
-        (["changed command"], True),
+        pytest.param([], id="nothing"),
+        # The stage that writes it runs first.
+        pytest.param([{"changed deps": {"data/raw/own": "deleted"}}], id="missing input"),
+        # Snakemake itself finds that it is missing.
+        pytest.param([{"changed outs": {"data/clean/own": "deleted"}}], id="missing output"),
+        pytest.param(
+            [{"changed outs": {"data/clean/own": "not in cache"}}],
+            id="output that is only in the project, not in the cache",
+        ),
     ],
 )
-def test_a_stage_is_a_job_if_dvc_finds_more_than_a_missing_file(changes, runs):
-    assert snakemake_run._has_changed(changes) == runs
+def test_a_stage_with_only_missing_files_has_not_changed(changes):
+    """The changes are those that `dvc status` reports for the stage."""
+    assert not snakemake_run._has_changed(changes)
 
 
-def test_the_stages_after_a_changed_one_run_as_well(stages):
-    """As `dvc dag` draws them, by hand: through all levels, and in no other branch."""
-    jobs = snakemake_run.Jobs(None, [*stages.values()], None)
-    found = jobs._with_later_stages({"average@tiny-own-1"})
-    assert found == {"average@tiny-own-1", "translate@tiny-own-1", "score@tiny-own-1", "report"}
-    assert jobs._with_later_stages({"score@wide-own-1"}) == {"score@wide-own-1", "report"}
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([{"changed outs": {"data/clean/own": "modified"}}], id="output"),
+        pytest.param([{"changed deps": {"data/raw/own": "modified"}}], id="input"),
+        pytest.param(
+            [{"changed deps": {"reports/resolved.json": {"code.clean": "modified"}}}], id="code"
+        ),
+        pytest.param(
+            [{"changed deps": {"a": "deleted"}}, {"changed outs": {"b": "modified"}}],
+            id="output, with a missing input",
+        ),
+        pytest.param(["changed command"], id="command"),
+    ],
+)
+def test_a_stage_with_a_modified_file_or_command_has_changed(changes):
+    """The changes are those that `dvc status` reports for the stage."""
+    assert snakemake_run._has_changed(changes)
+
+
+@pytest.mark.parametrize(
+    ("changed_stage", "later_stages"),
+    [
+        ("average@tiny-own-1", {"translate@tiny-own-1", "score@tiny-own-1", "report"}),
+        ("score@wide-own-1", {"report"}),
+    ],
+)
+def test_the_stages_after_a_changed_one_run_as_well(stages, changed_stage, later_stages):
+    """They are the ones that `dvc dag` draws after it: on all levels, and in no other branch."""
+    jobs = snakemake_run.Jobs(None, list(stages.values()), None)
+
+    assert jobs._with_later_stages({changed_stage}) == {changed_stage} | later_stages

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -19,288 +20,554 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, changed, frame, record
 
-LAST = "score@small-news-en-de-1"
-OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
+# The fingerprints of a training with other code, and of its translations.
+TRAINED_WITH_OTHER_CODE = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
 
 
-def write(root, bleu=33.0, corpus="news-en-de", **changes):
-    """A project with a report of tiny and small; `changes` to the records of small."""
-    small = record("small", corpus, "first", bleu, **against("tiny", 0.04))
-    (root / RESULTS.parent).mkdir(parents=True, exist_ok=True)
-    records = frame(record("tiny", corpus, "first", 30.0), small)
-    records = changed(records, {"system": "small"}, **changes)
-    records.save(root / RESULTS)
-    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records.runs))
+def write_report(root, bleu_of_small=33.0, corpus="news-en-de", **changes_of_small):
+    """Write the results of two systems, tiny and small, on a test set called `first`.
+
+    Args:
+        root: The project's folder.
+        bleu_of_small: BLEU of small; tiny has 30.
+        corpus: The corpus of both.
+        changes_of_small: What differs from the usual record of small, by the columns of `runs` in
+            results.json, such as `hypotheses_sha256`.
+
+    Returns:
+        The project's folder.
+    """
+    tiny = record("tiny", corpus, "first", 30.0)
+    small = record("small", corpus, "first", bleu_of_small, **against("tiny", 0.04))
+    records = changed(frame(tiny, small), {"system": "small"}, **changes_of_small)
+    results_file = root / RESULTS
+    results_file.parent.mkdir(parents=True, exist_ok=True)
+    records.save(results_file)
+    results_file.with_name("costs.csv").write_text(costs_csv(records.runs))
     return root
 
 
-def write_lock(root, smoothing=0.1, model="m", data="d", bpe="b", arithmetic="native"):
-    """A dvc.lock; without another cause weights follow from all three, and what scoring reads."""
-    weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
-    train = {
-        "code.train": model,
+def write_lock(root, smoothing=0.1, train_code="m", text="d", vocabulary="b", arithmetic="native"):
+    """Write a dvc.lock with the stages of small on news-en-de.
+
+    The weights follow from the label smoothing, the code and the vocabulary; what later stages read
+    and write follows from the weights.
+
+    Args:
+        root: The project's folder.
+        smoothing: The label smoothing of the training.
+        train_code: The hash of the code of stages/train.py.
+        text: The MD5 of the user's file inputs/a.en.
+        vocabulary: The MD5 of the binary corpus, which follows from the vocabulary.
+        arithmetic: The arithmetic of the training.
+    """
+    smoothing_number = float(str(smoothing)[:3])
+    weights = f"w{smoothing_number}{train_code}{vocabulary}"
+    training_settings = {
+        "code.train": train_code,
         "runs.small.news-en-de.train": {"label_smoothing": smoothing, "clip": 1.0},
         "runs.small.news-en-de.arithmetic": arithmetic,
     }
-    content = {
-        "score@small-news-en-de-1": stage(
-            {"data/test_stats": f"d{weights}", "results/h": f"h{weights}"}, {"s.json": "s"}
+    stages = {
+        "score@small-news-en-de-1": lock_entry(
+            deps={"data/test_stats": f"d{weights}", "results/h": f"h{weights}"},
+            outs={"s.json": "s"},
         ),
-        "test_stats@news-en-de": stage({}, {"data/test_stats": f"d{weights}"}),
-        "translate@small-news-en-de-1": stage({"models/a": weights}, {"results/h": f"h{weights}"}),
-        "train@small-news-en-de-1": stage(
-            {"data/bin/x": bpe},
-            {"models": weights, "results/training.json": f"t{data}{weights}"},
-            train,
+        "test_stats@news-en-de": lock_entry(deps={}, outs={"data/test_stats": f"d{weights}"}),
+        "translate@small-news-en-de-1": lock_entry(
+            deps={"models/a": weights}, outs={"results/h": f"h{weights}"}
         ),
-        "learn_vocabulary@news-en-de": stage(
-            {},
-            {"data/bin": bpe, "data/filter_stats/l.json": f"l{data}{model}"},
-            {"inputs.news-en-de": {"inputs/a.en": data}},
+        "train@small-news-en-de-1": lock_entry(
+            deps={"data/bin/x": vocabulary},
+            outs={"models": weights, "results/training.json": f"t{text}{weights}"},
+            params=training_settings,
+        ),
+        "learn_vocabulary@news-en-de": lock_entry(
+            deps={},
+            outs={"data/bin": vocabulary, "data/filter_stats/l.json": f"l{text}{train_code}"},
+            params={"inputs.news-en-de": {"inputs/a.en": text}},
         ),
     }
     with (root / "dvc.lock").open("w") as file:
-        YAML().dump({"schema": "2.0", "stages": content}, file)
+        YAML().dump({"schema": "2.0", "stages": stages}, file)
 
 
-def stage(deps, outs, params=None):
-    sums = [
-        [
-            {"path": path, "hash": "md5", "md5": md5.rjust(32, "0"), "size": 1}
-            for path, md5 in files.items()
-        ]
-        for files in (deps, outs)
-    ]
-    return {
-        "cmd": "c",
-        "deps": sums[0],
-        **({"params": {"reports/resolved.json": params}} if params else {}),
-        "outs": sums[1],
-    }
+def lock_entry(deps, outs, params=None):
+    """Return an entry of dvc.lock, for one stage.
+
+    Args:
+        deps: The MD5 of each dependency by path; they are filled up to 32 digits.
+        outs: The MD5 of each output by path.
+        params: The settings by dotted key; None for none.
+    """
+    entry = {"cmd": "c", "deps": lock_files(deps)}
+    if params is not None:
+        entry["params"] = {"reports/resolved.json": params}
+    entry["outs"] = lock_files(outs)
+    return entry
 
 
-def compared(first, second):
-    """The lines on two reports, and whether they are the same."""
+def lock_files(md5_by_path):
+    """Return dependencies or outputs in the form of dvc.lock."""
+    files = []
+    for path, md5 in md5_by_path.items():
+        files.append({"path": path, "hash": "md5", "md5": md5.rjust(32, "0"), "size": 1})
+    return files
+
+
+def verify_reports(first, second):
+    """Compare the reports at two paths; return the verification."""
     verification = verify.compare_reports(open_report(str(first)), open_report(str(second)))
     assert len(verification.lines) <= 10
-    return verification.lines, verification.is_same
+    return verification
 
 
-def test_the_same_bytes_from_a_file_and_a_folder(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    for other in (there, there / RESULTS, (there / RESULTS).parent):
-        text, is_same = compared(here, other)
-        assert is_same
-        assert text == [f"{here} and {other}: 2 results with the same bytes"]
+@pytest.mark.parametrize(
+    "path_in_project",
+    [
+        pytest.param("", id="project"),
+        pytest.param("reports/results.json", id="file of results"),
+        pytest.param("reports", id="folder of the report"),
+    ],
+)
+def test_equal_results_are_the_same_whether_a_file_or_a_folder_is_named(tmp_path, path_in_project):
+    first = write_report(tmp_path / "a")
+    second = write_report(tmp_path / "b") / path_in_project
+
+    verification = verify_reports(first, second)
+
+    assert verification.is_same
+    assert verification.lines == [f"{first} and {second}: 2 results with the same bytes"]
 
 
-def test_results_that_differ_are_named_with_their_stage(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **OTHER)
-    text, is_same = compared(here, there)
-    assert not is_same
-    assert text == [
-        f"{here} and {there}: 1 result with the same bytes, 1 different",
+def test_a_result_that_differs_is_named_with_its_scores_its_first_stage_and_the_cause(tmp_path):
+    first = write_report(tmp_path / "a", bleu_of_small=33.0)
+    second = write_report(tmp_path / "b", bleu_of_small=33.5, **TRAINED_WITH_OTHER_CODE)
+
+    verification = verify_reports(first, second)
+
+    assert not verification.is_same
+    assert verification.lines == [
+        f"{first} and {second}: 1 result with the same bytes, 1 different",
         "different: small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU",
         "  from train on: code of the training",
     ]
 
 
 @pytest.mark.parametrize(
-    ("changes", "stage", "causes"),
+    ("changes_of_lock", "stage", "cause"),
     [
-        ({"smoothing": 0.2}, "train", "settings runs.small.news-en-de.train.label_smoothing"),
-        ({"model": "n"}, "train", "code of stages/train.py"),
-        ({"bpe": "c", "data": "e"}, "learn_vocabulary", "data inputs/a.en"),
-        ({"bpe": "c"}, "learn_vocabulary", "nothing that is recorded differs: another machine or"),
+        pytest.param(
+            {"smoothing": 0.2},
+            "train",
+            "settings runs.small.news-en-de.train.label_smoothing",
+            id="setting",
+        ),
+        pytest.param({"train_code": "n"}, "train", "code of stages/train.py", id="code"),
+        pytest.param(
+            {"vocabulary": "c", "text": "e"}, "learn_vocabulary", "data inputs/a.en", id="text"
+        ),
+        pytest.param(
+            {"vocabulary": "c"},
+            "learn_vocabulary",
+            "nothing that is recorded differs: another machine or",
+            id="unknown",
+        ),
     ],
 )
-def test_the_first_stage_by_dvc_lock(tmp_path, changes, stage, causes):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
-    write_lock(here)
-    write_lock(there, **changes)
-    text, is_same = compared(here, there)
-    assert not is_same
-    assert text[1] == "different: small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
-    assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
+def test_dvc_lock_tells_the_first_stage_that_differs_and_its_cause(
+    tmp_path, changes_of_lock, stage, cause
+):
+    first = write_report(tmp_path / "a", bleu_of_small=33.0)
+    second = write_report(tmp_path / "b", bleu_of_small=36.0, **TRAINED_WITH_OTHER_CODE)
+    write_lock(first)
+    write_lock(second, **changes_of_lock)
+
+    verification = verify_reports(first, second)
+
+    assert not verification.is_same
+    different, stage_and_cause = verification.lines[1:3]
+    assert different == "different: small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU"
+    assert stage_and_cause.startswith(f"  from {stage} on: ")
+    assert cause in stage_and_cause
 
 
-def test_a_portable_training_is_known_by_dvc_lock(tmp_path):
-    root = write(tmp_path / "a")
-    small = Run("small", "news-en-de", 1)
-    assert not open_report(str(root)).is_portable(small)
-    for arithmetic in ("native", "portable"):
-        write_lock(root, arithmetic=arithmetic)
-        assert open_report(str(root)).is_portable(small) == (arithmetic == "portable")
+@pytest.mark.parametrize("arithmetic", ["native", "portable"])
+def test_dvc_lock_tells_whether_a_training_used_portable_arithmetic(tmp_path, arithmetic):
+    root = write_report(tmp_path / "a")
+    write_lock(root, arithmetic=arithmetic)
+
+    is_portable = open_report(str(root)).is_portable(Run("small", "news-en-de", 1))
+
+    assert is_portable == (arithmetic == "portable")
 
 
-def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
-    write_lock(here)
-    own = compared(here, there)[0]
-    colleague = (there / RESULTS).rename(here / "colleague.json")
-    assert compared(here, colleague)[0][2] == own[2] == "  from train on: code of the training"
+def test_a_training_is_not_portable_without_a_dvc_lock(tmp_path):
+    root = write_report(tmp_path / "a")
+
+    assert not open_report(str(root)).is_portable(Run("small", "news-en-de", 1))
 
 
-def test_files_beside_one_that_was_downloaded_are_not_of_it(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    colleague = (there / RESULTS).rename(tmp_path / "colleague.json")
-    for name in ("SHA256SUMS", "costs.csv"):
-        (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
-    assert compared(here, colleague)[1]
+def test_the_dvc_lock_of_a_project_does_not_describe_a_file_with_another_name_in_it(tmp_path):
+    """A colleague's results.json was stored in the project as colleague.json.
+
+    Without the colleague's dvc.lock, the cause follows from the fingerprints in results.json.
+    """
+    root = write_report(tmp_path / "a")
+    write_lock(root)
+    colleague_root = write_report(tmp_path / "b", 36.0, **TRAINED_WITH_OTHER_CODE)
+    cause_without_lock = verify_reports(root, colleague_root).lines[2]
+
+    colleague_file = (colleague_root / RESULTS).rename(root / "colleague.json")
+
+    cause_line = verify_reports(root, colleague_file).lines[2]
+    assert cause_line == cause_without_lock
+    assert cause_line == "  from train on: code of the training"
 
 
-def test_results_that_dvc_lock_does_not_name_are_reported(tmp_path, capsys):
-    md5 = hashlib.md5((write(tmp_path) / RESULTS).read_bytes()).hexdigest()
+@pytest.mark.parametrize("name", ["SHA256SUMS", "costs.csv"])
+def test_unrelated_files_in_the_folder_of_a_downloaded_result_are_not_read(tmp_path, name):
+    """A release has files of these names; here they have nothing to do with the result."""
+    root = write_report(tmp_path / "a")
+    downloaded = (write_report(tmp_path / "b") / RESULTS).rename(tmp_path / "colleague.json")
+    (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
+
+    assert verify_reports(root, downloaded).is_same
+
+
+@pytest.fixture
+def with_recorded_report(tmp_path):
+    """Return a project with results, whose dvc.lock records the MD5 of results.json."""
+    root = write_report(tmp_path)
+    md5 = hashlib.md5((root / RESULTS).read_bytes()).hexdigest()
     outs = f"    - path: {RESULTS}\n      hash: md5\n      md5: {md5}\n"
-    (tmp_path / "dvc.lock").write_text(f"stages:\n  report:\n    outs:\n{outs}")
-    open_report(str(tmp_path))
+    (root / "dvc.lock").write_text(f"stages:\n  report:\n    outs:\n{outs}")
+    return root
+
+
+def test_results_that_dvc_lock_records_cause_no_warning(with_recorded_report, capsys):
+    open_report(str(with_recorded_report))
+
     assert capsys.readouterr().err == ""
-    open_report(str(write(tmp_path, 45.0)))
-    assert (
-        f"{tmp_path}: {RESULTS} is not the file that dvc.lock records. " in capsys.readouterr().err
-    )
 
 
-def test_a_stage_that_the_other_lacks(tmp_path):
+def test_a_warning_names_results_that_dvc_lock_does_not_record(with_recorded_report, capsys):
+    root = with_recorded_report
+    write_report(root, bleu_of_small=45.0)
+
+    open_report(str(root))
+
+    warning = f"{root}: {RESULTS} is not the file that dvc.lock records. "
+    assert warning in capsys.readouterr().err
+
+
+@pytest.fixture
+def locked_stages(tmp_path):
+    """Return the stages in the dvc.lock of write_lock, by name."""
     write_lock(tmp_path)
-    stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
-    assert first_difference(stages, stages, LAST) is None
-    fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
-    assert first_difference(stages, fewer, LAST) == Difference("translate", ["no such stage there"])
+    return YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
+
+
+def test_equal_stages_have_no_first_difference(locked_stages):
+    assert first_difference(locked_stages, locked_stages, "score@small-news-en-de-1") is None
+
+
+def test_a_stage_that_the_other_dvc_lock_lacks_is_the_first_difference(locked_stages):
+    """The stage translate comes before score."""
+    other_stages = dict(locked_stages)
+    del other_stages["translate@small-news-en-de-1"]
+
+    difference = first_difference(locked_stages, other_stages, "score@small-news-en-de-1")
+
+    assert difference == Difference("translate", ["no such stage there"])
 
 
 @pytest.mark.parametrize(
-    ("damaged", "message"),
+    ("damaged_lock", "message"),
     [
-        (
+        pytest.param(
             "stages: [1]\n",
             r"/b: dvc\.lock is damaged: field stages: .*; restore it \(git checkout\)",
+            id="list of stages",
         ),
-        ("stages:\n  a: 1\n", r"/b: dvc\.lock is damaged: field stages\.a: .*; restore it"),
-        ("stages:\n  a: {\n", r"/b: dvc\.lock:\d+: not valid YAML: "),
+        pytest.param(
+            "stages:\n  a: 1\n",
+            r"/b: dvc\.lock is damaged: field stages\.a: .*; restore it",
+            id="number for a stage",
+        ),
+        pytest.param(
+            "stages:\n  a: {\n", r"/b: dvc\.lock:\d+: not valid YAML: ", id="invalid YAML"
+        ),
     ],
 )
-def test_a_damaged_dvc_lock_is_named_if_it_is_needed(tmp_path, damaged, message):
-    """To say why results differ; the same results need no reason."""
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
-    write_lock(here)
-    (there / "dvc.lock").write_text(damaged)
+def test_a_damaged_dvc_lock_is_an_error_if_results_differ(tmp_path, damaged_lock, message):
+    """dvc.lock is read to say why they differ."""
+    first = write_report(tmp_path / "a")
+    second = write_report(tmp_path / "b", 36.0, **TRAINED_WITH_OTHER_CODE)
+    write_lock(first)
+    (second / "dvc.lock").write_text(damaged_lock)
+
     with pytest.raises(UserError, match=message):
-        compared(here, there)
-    write(there)
-    assert compared(here, there)[1]
+        verify_reports(first, second)
 
 
-def test_metrics_that_one_file_lacks_are_named(tmp_path):
-    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+@pytest.mark.parametrize(
+    "damaged_lock",
+    [
+        pytest.param("stages: [1]\n", id="list of stages"),
+        pytest.param("stages:\n  a: 1\n", id="number for a stage"),
+        pytest.param("stages:\n  a: {\n", id="invalid YAML"),
+    ],
+)
+def test_a_damaged_dvc_lock_does_not_matter_if_results_are_equal(tmp_path, damaged_lock):
+    first = write_report(tmp_path / "a")
+    second = write_report(tmp_path / "b")
+    write_lock(first)
+    (second / "dvc.lock").write_text(damaged_lock)
+
+    assert verify_reports(first, second).is_same
+
+
+def test_metrics_that_one_report_lacks_are_named_and_not_compared(tmp_path):
+    first = write_report(tmp_path / "a")
+    second = write_report(tmp_path / "b")
     content = read_json(second / RESULTS)
-    left_out = ("chrf2pp", "ter", "loss", "perplexity")
-    content["metrics"] = [e for e in content["metrics"] if e["metric"] not in left_out]
+    missing = ("chrf2pp", "ter", "loss", "perplexity")
+    content["metrics"] = [row for row in content["metrics"] if row["metric"] not in missing]
     write_json(second / RESULTS, content)
-    text, is_same = compared(first, second)
-    assert is_same
-    assert text[1] == ("not compared, since one side lacks them: chrf2pp, loss, perplexity, ter")
+
+    verification = verify_reports(first, second)
+
+    assert verification.is_same
+    not_compared = "not compared, since one side lacks them: chrf2pp, loss, perplexity, ter"
+    assert verification.lines[1] == not_compared
 
 
-def test_a_result_of_1_0_is_told_in_one_line(tmp_path):
-    path = write(tmp_path / "b") / RESULTS
+def test_a_result_of_version_1_0_is_refused_in_one_line(tmp_path):
+    path = write_report(tmp_path / "b") / RESULTS
     content = read_json(path)
+    # The names of these sections in version 1.0.
     write_json(path, {"cells": content["runs"], "measures": content["metrics"]})
+
     message = f"^{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
     with pytest.raises(UserError, match=message):
         open_report(str(path))
 
 
-def test_results_that_one_side_lacks_are_counted(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)
-    text, is_same = compared(here, there)
-    assert not is_same
-    assert text[1] == "only here: 1 result, only there: 0"
+def test_results_that_one_report_lacks_are_counted(tmp_path):
+    first = write_report(tmp_path / "a")  # The systems tiny and small.
+    second = write_report(tmp_path / "b")
+    frame(record("tiny", "news-en-de", "first", 30.0)).save(second / RESULTS)
+
+    verification = verify_reports(first, second)
+
+    assert not verification.is_same
+    assert verification.lines[1] == "only here: 1 result, only there: 0"
 
 
-def test_the_first_three_causes_are_written_out(tmp_path):
-    changes = {
-        "hypotheses_sha256": "99" * 32,
-        "settings_sha256": "ab" * 32,
-        "sources_sha256": "bc" * 32,
-        "binary_sha256": "cd" * 32,
+def write_reports_with_causes(folder, **other_changes):
+    """Write two reports that differ by settings, test set and data; return their folders.
+
+    Args:
+        folder: Where to write them.
+        other_changes: What else differs in the second report.
+    """
+    first = write_report(folder / "a")
+    second = write_report(
+        folder / "b",
+        bleu_of_small=33.5,
+        hypotheses_sha256="99" * 32,
+        settings_sha256="ab" * 32,
+        sources_sha256="bc" * 32,
+        binary_sha256="cd" * 32,
+        **other_changes,
+    )
+    return first, second
+
+
+def test_three_causes_of_a_difference_are_written_out(tmp_path):
+    first, second = write_reports_with_causes(tmp_path)
+
+    cause_line = verify_reports(first, second).lines[2]
+
+    assert cause_line == "  from split on: settings; test set; data"
+
+
+def test_a_fourth_cause_of_a_difference_is_counted(tmp_path):
+    first, second = write_reports_with_causes(tmp_path, scored_with="torch 2.0.0, sacrebleu 2.7.0")
+
+    cause_line = verify_reports(first, second).lines[2]
+
+    assert cause_line == "  from split on: settings; test set; data; and 1 more"
+
+
+@pytest.fixture
+def reports_with_many_differences(tmp_path):
+    """Write two reports on 12 test sets, t0 to t11, and return the project's folders.
+
+    All translations differ. BLEU differs on the first nine test sets. The settings differ if the
+    number of the test set is odd, the data if it is not divisible by 3, and BLEU's signature if it
+    is not divisible by 5. The second report lacks t0.
+    """
+    first_rows = []
+    second_rows = []
+    for number in range(12):
+        first_row = record(
+            system="tiny",
+            corpus="news-en-de",
+            test=f"t{number}",
+            bleu=30.0,
+            models=4,
+            hypotheses_sha256=f"first {number}",
+            settings_sha256="first",
+            binary_sha256="first",
+        )
+        second_row = record(
+            system="tiny",
+            corpus="news-en-de",
+            test=f"t{number}",
+            bleu=30.5 if number < 9 else 30.0,
+            models=4 + number,
+            hypotheses_sha256=f"second {number}",
+            settings_sha256="second" if number % 2 else "first",
+            binary_sha256=f"second {number % 3}" if number % 3 else "first",
+        )
+        first_row["metrics"]["bleu", ""]["signature"] = "tok:a|version:0.0"
+        version = 0.5 * (number % 5)
+        second_row["metrics"]["bleu", ""]["signature"] = f"tok:a|version:{version}"
+        first_rows.append(first_row)
+        second_rows.append(second_row)
+    first = write_report(tmp_path / "a")
+    second = write_report(tmp_path / "b")
+    frame(*first_rows).save(first / RESULTS)
+    frame(*second_rows[1:]).save(second / RESULTS)
+    return first, second
+
+
+def test_results_that_differ_for_the_same_causes_share_their_lines(reports_with_many_differences):
+    """The results t1 and t11 differ by settings, data and signature."""
+    verification = verify_reports(*reports_with_many_differences)
+
+    assert not verification.is_same
+    example, causes = verification.lines[2:4]
+    assert example.endswith("30.00 and 30.50 BLEU, and 1 other")
+    assert causes == "  from binarize on: settings; data; signature version:0.0 and version:0.5"
+
+
+def test_only_three_groups_of_differences_are_described(reports_with_many_differences):
+    lines = verify_reports(*reports_with_many_differences).lines
+
+    # Two lines of counts, and two for each of the three groups.
+    assert len(lines) == 8
+    assert lines[7].endswith(" more groups of results, by where and why they differ)")
+
+
+def run_verify(root, other):
+    """Run `bleuprint verify OTHER` in a project; return the process with status and output."""
+    return processes.run_text((sys.executable, "-m", "bleuprint", "verify", other), root)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """Return a git repository with a project in a subfolder, whose results are committed."""
+    repository = tmp_path_factory.mktemp("committed") / "larger"
+    project = write_report(repository / "project")
+    write_lock(project)
+    (project / "params.yaml").touch()  # By this file the project's folder is found.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DVC_", "GIT_"))
     }
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **changes)
-    text, _ = compared(here, there)
-    assert text[2] == "  from split on: settings; test set; data"
-    there = write(tmp_path / "b", 33.5, scored_with="torch 2.0.0, sacrebleu 2.7.0", **changes)
-    text, _ = compared(here, there)
-    assert text[2] == "  from split on: settings; test set; data; and 1 more"
-
-
-def test_many_differences_fit_ten_lines(tmp_path):
-    here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    for root, more in ((here, 0.0), (there, 0.5)):
-        rows = [
-            record(
-                *("tiny", "news-en-de", f"t{n}", 30.0 + more * (n < 9)),
-                models=4 + n * int(more * 2),
-                hypotheses_sha256=f"{n}{more}",
-                settings_sha256=f"{n % 2}{more * (n % 2)}",
-                binary_sha256=f"{n % 3}{more * (n % 3)}",
-            )
-            for n in range(12)
-        ]
-        for n, row in enumerate(rows):
-            row["metrics"]["bleu", ""]["signature"] = f"tok:a|version:{more * (n % 5)}"
-        frame(*rows).save(root / RESULTS)
-    frame(*rows[1:]).save(there / RESULTS)
-    text, is_same = compared(here, there)
-    assert not is_same
-    assert text[2].endswith("30.00 and 30.50 BLEU, and 1 other")
-    assert text[3] == "  from binarize on: settings; data; signature version:0.0 and version:0.5"
-    assert text[7].endswith(" more groups of results, by where and why they differ)")
-
-
-def bleuprint(root, *arguments):
-    command = (sys.executable, "-m", "bleuprint", "verify", *arguments)
-    done = processes.run_text(command, root)
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_the_exit_status_and_a_revision(tmp_path):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_"))}
-    kept |= {f"GIT_{a}_{b}": "t@x" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
-    root = write(tmp_path / "larger" / "project")
-    write_lock(root)
-    (root / "params.yaml").touch()  # the project's root
+    for role in ("AUTHOR", "COMMITTER"):
+        environment[f"GIT_{role}_NAME"] = "t@x"
+        environment[f"GIT_{role}_EMAIL"] = "t@x"
     for command in (
-        ["git", "init", "--quiet", str(root.parent)],
+        ["git", "init", "--quiet", str(repository)],
         ["dvc", "init", "--quiet", "--subdir"],
         ["git", "add", "--all"],
         ["git", "commit", "--quiet", "--message", "first"],
     ):
-        subprocess.run(command, cwd=root, env=kept, check=True)
-    same, alone = (
-        "here and HEAD: 2 results with the same bytes\n",
-        "here, reports/ is as committed: ",
+        subprocess.run(command, cwd=project, env=environment, check=True)
+    return repository
+
+
+@pytest.fixture
+def committed(repository, tmp_path):
+    """Return a copy of the project in `repository`, with its git repository."""
+    shutil.copytree(repository, tmp_path / "larger")
+    return tmp_path / "larger" / "project"
+
+
+def test_verify_says_if_the_results_are_only_those_of_the_commit(committed):
+    """Comparing a clone with its own commit says nothing about this machine."""
+    result = run_verify(committed, "HEAD")
+
+    assert result.returncode == 0
+    assert result.stdout.startswith(
+        "here and HEAD: 2 results with the same bytes\n"
+        "here, reports/ is as committed: nothing has run since. To run: make"
     )
-    status, output, _ = bleuprint(root, "HEAD")
-    assert status == 0 and output.startswith(f"{same}{alone}nothing has run since. To run: make")
-    (folder := root / Run("tiny", "news-en-de", 1).results_folder).mkdir(parents=True)
-    (folder / "scores.json").touch()
-    assert bleuprint(root, "HEAD")[:2] == (0, same)
-    write(root, 33.4, **OTHER)
-    write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
-    status, output, _ = bleuprint(root, "HEAD")
-    counts = "1 result with the same bytes, 1 different\n"
-    assert status == 5 and output.startswith(f"here and HEAD: {counts}")
-    assert (
-        "from train on: settings runs.small.news-en-de.train.label_smoothing 0.2      and 0.1\n"
-        in output
-    )
-    other = write(tmp_path / "other", corpus="talks-en-fr")
-    for name, message in {
-        str(other): "another experiment: no system, corpus, seed and test set in common with here",
-        "nowhere": "no Git revision, DVC experiment, file or folder: unknown Git revision",
-        str(tmp_path): "reports/results.json: no such file; give a results.json, a release,",
-    }.items():
-        status, output, error = bleuprint(root, name)
-        assert (status, output, error.count("\n")) == (1, "", 1)
-        assert message in error
+
+
+def test_verify_ends_with_status_0_for_a_run_with_the_results_of_the_commit(committed):
+    results_folder = committed / Run("tiny", "news-en-de", 1).results_folder
+    results_folder.mkdir(parents=True)
+    (results_folder / "scores.json").touch()  # The stage score has run.
+
+    result = run_verify(committed, "HEAD")
+
+    assert result.returncode == 0
+    assert result.stdout == "here and HEAD: 2 results with the same bytes\n"
+
+
+def test_verify_ends_with_status_5_for_a_run_with_other_results_than_the_commit(committed):
+    write_report(committed, 33.4, **TRAINED_WITH_OTHER_CODE)
+    write_lock(committed, smoothing=0.2)
+
+    result = run_verify(committed, "HEAD")
+
+    assert result.returncode == 5
+    counts = "1 result with the same bytes, 1 different"
+    assert result.stdout.startswith(f"here and HEAD: {counts}\n")
+
+
+def test_verify_prints_control_characters_of_a_setting_as_spaces(committed):
+    """They could move the cursor of a terminal, or begin a new line."""
+    write_report(committed, 33.4, **TRAINED_WITH_OTHER_CODE)
+    write_lock(committed, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
+
+    result = run_verify(committed, "HEAD")
+
+    assert result.returncode == 5
+    setting = "runs.small.news-en-de.train.label_smoothing"
+    assert f"from train on: settings {setting} 0.2      and 0.1\n" in result.stdout
+
+
+def assert_one_error_line(result, message):
+    """Check that a command failed, printed only one line to standard error, and what it says."""
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+def test_verify_refuses_the_results_of_another_experiment(committed, tmp_path):
+    other = write_report(tmp_path / "other", corpus="talks-en-fr")
+
+    result = run_verify(committed, str(other))
+
+    message = "another experiment: no system, corpus, seed and test set in common with here"
+    assert_one_error_line(result, message)
+
+
+def test_verify_refuses_a_name_that_is_neither_a_revision_nor_a_file(committed):
+    result = run_verify(committed, "nowhere")
+
+    message = "no Git revision, DVC experiment, file or folder: unknown Git revision"
+    assert_one_error_line(result, message)
+
+
+def test_verify_refuses_a_folder_without_results(committed, tmp_path):
+    result = run_verify(committed, str(tmp_path))
+
+    message = "reports/results.json: no such file; give a results.json, a release,"
+    assert_one_error_line(result, message)

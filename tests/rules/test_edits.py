@@ -1,3 +1,5 @@
+"""Cleaning rules that edit sentences: entities, tags, mojibake, Unicode and characters in words."""
+
 import unicodedata
 from html.entities import html5
 
@@ -8,12 +10,11 @@ from hypothesis import strategies as st
 from bleuprint.rules import EDITS
 from corpora import LINE_ENDS_ELSEWHERE, TORTURE
 
-ENTITIES, UNPRINTED, PUNCTUATION = (EDITS[n]() for n in ("entities", "non_printing", "punctuation"))
-TAGS, MOJIBAKE = EDITS["html_tags"](), EDITS["mojibake"]()
-NFC, NFKC = (EDITS["unicode"](form=form) for form in ("NFC", "NFKC"))
-
+NFC = EDITS["unicode"](form="NFC")
+NFKC = EDITS["unicode"](form="NFKC")
 LINE_ENDS = ["\n", *LINE_ENDS_ELSEWHERE]
-# Sentences with what edits are about; without surrogates, which no decoded line can hold.
+# Random sentences with many entities and special characters; without surrogates, which no decoded
+# line contains.
 SENTENCES = st.lists(
     st.one_of(
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=5),
@@ -26,8 +27,13 @@ SENTENCES = st.lists(
 ).map("".join)
 
 
+def apply_edit(name, sentence, language="de"):
+    """Return a sentence after a cleaning rule without settings, such as `entities`."""
+    return EDITS[name]().edit(sentence, language)
+
+
 @pytest.mark.parametrize(
-    ("written", "decoded"),
+    ("sentence", "decoded"),
     [
         ("&lt;b&gt; &quot;R&amp;D&quot;", '<b> "R&D"'),
         ("it&#39;s &#x27;s &#X27;s &apos;s", "it's 's 's 's"),
@@ -37,24 +43,37 @@ SENTENCES = st.lists(
         ("&amp;lt; &amp;#39; &amp;amp;amp;", "&lt; &#39; &amp;amp;"),
     ],
 )
-def test_entities_are_decoded_once(written, decoded):
-    assert ENTITIES.edit(written, "de") == decoded
+def test_entities_are_decoded_once(sentence, decoded):
+    """The text `&amp;lt;` becomes `&lt;`, and not `<`."""
+    assert apply_edit("entities", sentence) == decoded
 
 
 @pytest.mark.parametrize(
     "sentence",
     ["AT&T", "&copy=1&reg=2", "x?a=1&lang=de", "&notit;", "&foo;", "&#;", "&#xZZ;", "& amp;"],
 )
-def test_what_is_no_entity_stays(sentence):
-    assert ENTITIES.edit(sentence, "de") == sentence
+def test_text_that_only_looks_like_an_entity_stays(sentence):
+    assert apply_edit("entities", sentence) == sentence
 
 
-def test_no_number_decodes_to_a_line_end():
-    for code in [*map(ord, LINE_ENDS), 0, 0xD800, 0xFFFF, 0x10FFFF, 0x110000, 9999999]:
-        for written in (f"&#{code};", f"&#x{code:x};"):
-            decoded = ENTITIES.edit(written, "de")
-            assert not any(end in decoded for end in LINE_ENDS)
-            decoded.encode()
+LINE_END_CODES = [ord(line_end) for line_end in LINE_ENDS]
+UNUSUAL_CODES = [0, 0xD800, 0xFFFF, 0x10FFFF, 0x110000, 9999999]
+
+
+@pytest.mark.parametrize("code", LINE_END_CODES + UNUSUAL_CODES)
+def test_a_numeric_entity_becomes_text_of_one_line_that_can_be_written(code):
+    """A sentence that became two lines would shift all lines after it against the other side."""
+    for entity in (f"&#{code};", f"&#x{code:x};"):
+        decoded = apply_edit("entities", entity)
+
+        for line_end in LINE_ENDS:
+            assert line_end not in decoded
+        decoded.encode()  # Fails for characters that UTF-8 does not have.
+
+
+@pytest.mark.parametrize("entity", ["&#10;", "&#xA;", "&#x0000a;", "&NewLine;", "&#13;"])
+def test_an_entity_for_a_line_end_becomes_a_space(entity):
+    assert apply_edit("entities", f"a{entity}b") == "a b"
 
 
 @pytest.mark.parametrize(
@@ -63,83 +82,111 @@ def test_no_number_decodes_to_a_line_end():
         ("<b>One</b> <I>two</I>", " One   two "),
         ('a<br/>b<br />c<a href="x?y=1">d</a>', "a b c d "),
         ("<h2>x</h2><h7>", " x <h7>"),
-        ("a < b and b > a, <3, <unk>, List<int>", "a < b and b > a, <3, <unk>, List<int>"),
     ],
 )
-def test_tags_become_spaces(sentence, edited):
-    assert TAGS.edit(sentence, "en") == edited
+def test_html_tags_become_spaces(sentence, edited):
+    """HTML has headings of six levels, so `<h7>` is not a tag."""
+    assert apply_edit("html_tags", sentence) == edited
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
-@pytest.mark.parametrize("text", ["Größe, für Äpfel", "déjà là, ça", "œuvre"])
-def test_letters_read_in_another_encoding_are_restored(text, encoding):
-    assert MOJIBAKE.edit(text.encode().decode(encoding), "fr") == text
+def test_text_in_angle_brackets_that_is_not_a_tag_stays():
+    sentence = "a < b and b > a, <3, <unk>, List<int>"
+
+    assert apply_edit("html_tags", sentence) == sentence
 
 
-def test_punctuation_read_in_another_encoding_is_restored():
-    text = "“l’été“ – 5 €… BJÖRN, WÄRE À"
-    assert MOJIBAKE.edit(text.encode().decode("cp1252"), "fr") == text
+@pytest.mark.parametrize("wrong_encoding", ["cp1252", "latin-1"])
+@pytest.mark.parametrize("sentence", ["Größe, für Äpfel", "déjà là, ça", "œuvre"])
+def test_letters_that_were_read_in_a_wrong_encoding_are_restored(sentence, wrong_encoding):
+    """UTF-8 that was read as another encoding is called mojibake: `GrÃ¶ÃŸe` for `Größe`."""
+    mojibake = sentence.encode().decode(wrong_encoding)
+
+    assert apply_edit("mojibake", mojibake, "fr") == sentence
+
+
+def test_punctuation_that_was_read_in_a_wrong_encoding_is_restored():
+    sentence = "“l’été“ – 5 €… BJÖRN, WÄRE À"
+    mojibake = sentence.encode().decode("cp1252")
+
+    assert apply_edit("mojibake", mojibake, "fr") == sentence
 
 
 @pytest.mark.parametrize(
-    "text",
+    "sentence",
     ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€", "“AMANHÃ” IRMÃ…"],
 )
-def test_letters_that_are_meant_stay(text):
-    assert MOJIBAKE.edit(text, "fr") == text
+def test_letters_that_only_look_like_a_wrong_encoding_stay(sentence):
+    assert apply_edit("mojibake", sentence, "fr") == sentence
 
 
-def test_unicode_forms():
+def test_nfc_composes_letters_and_keeps_ligatures():
     assert NFC.edit("u\u0308ber ﬁn ①", "de") == "über ﬁn ①"
+
+
+def test_nfkc_composes_letters_and_replaces_compatible_characters():
+    """They are ligatures, numbers in circles and half-width letters."""
     assert NFKC.edit("u\u0308ber ﬁn ① ｶﾞ", "ja") == "über fin 1 ガ"
 
 
-@pytest.mark.parametrize("character", sorted({*TORTURE} - {*"\u00a0\u3000\u00ad\ufeff"}))
-def test_controls_become_spaces(character):
-    assert UNPRINTED.edit(f"a{character}b", "de") == "a b"
+@pytest.mark.parametrize("character", sorted(set(TORTURE) - set("\u00a0\u3000\u00ad\ufeff")))
+def test_control_characters_become_spaces(character):
+    """Spaces stay; the soft hyphen and the byte-order mark vanish."""
+    assert apply_edit("non_printing", f"a{character}b") == "a b"
+
+
+def test_printed_characters_stay():
+    sentence = "Grüße, 日本語 – 5\u00a0% «oui» می\u200cخواهم 😀"
+
+    assert apply_edit("non_printing", sentence) == sentence
 
 
 @pytest.mark.parametrize(
-    ("written", "edited"),
+    ("sentence", "edited"),
     [
-        *((f"Was{entity}ser", "Wasser") for entity in ("&shy;", "&#173;", "&#xAD;", "&NoBreak;")),
-        *((f"Was{entity}ser", "Was ser") for entity in ("&ZeroWidthSpace;", "&#x200b;", "&#2;")),
-        ("Was<wbr>ser Was<WBR />ser", "Wasser Wasser"),
-        ("&rlm;شلום&lrm; \ufeffx", "شلום x"),
-        ("می&zwnj;خواهم", "می\u200cخواهم"),
-        ("\ufeffOui".encode().decode("cp1252"), "Oui"),
-        ("a\u200bb".encode().decode("cp1252"), "a b"),
-        ("Was\u00adser".encode().decode("cp1252"), "Wasser"),
-        ("آية &#x6dd;٥", "آية \u06dd٥"),
+        pytest.param("Was&shy;ser", "Wasser", id="soft hyphen"),
+        pytest.param("Was&#173;ser", "Wasser", id="soft hyphen, decimal"),
+        pytest.param("Was&#xAD;ser", "Wasser", id="soft hyphen, hexadecimal"),
+        pytest.param("Was&NoBreak;ser", "Wasser", id="word joiner"),
+        pytest.param("Was&ZeroWidthSpace;ser", "Was ser", id="space of no width"),
+        pytest.param("Was&#x200b;ser", "Was ser", id="space of no width, hexadecimal"),
+        pytest.param("Was&#2;ser", "Was ser", id="control character"),
+        pytest.param("Was<wbr>ser Was<WBR />ser", "Wasser Wasser", id="tag of a possible break"),
+        pytest.param("&rlm;شلום&lrm; \ufeffx", "شلום x", id="direction of writing"),
+        pytest.param("می&zwnj;خواهم", "می\u200cخواهم", id="non-joiner of Persian, which stays"),
+        pytest.param("\ufeffOui".encode().decode("cp1252"), "Oui", id="mojibake, byte-order mark"),
+        pytest.param("a\u200bb".encode().decode("cp1252"), "a b", id="mojibake, space of no width"),
+        pytest.param("Was\u00adser".encode().decode("cp1252"), "Wasser", id="mojibake, hyphen"),
+        pytest.param("آية &#x6dd;٥", "آية \u06dd٥", id="end of a verse of Arabic, which stays"),
     ],
 )
-def test_formats_within_words(written, edited):
-    for edit in (ENTITIES, TAGS, MOJIBAKE, UNPRINTED):
-        written = edit.edit(written, "de")
-    assert written == edited
+def test_invisible_characters_in_words_vanish_or_become_spaces(sentence, edited):
+    """The rules run one after the other, as for a corpus."""
+    for name in ("entities", "html_tags", "mojibake", "non_printing"):
+        sentence = apply_edit(name, sentence)
+
+    assert sentence == edited
 
 
 @given(SENTENCES)
-def test_no_edit_makes_a_line_break_or_what_cannot_be_written(sentence):
-    for edit in (ENTITIES, TAGS, MOJIBAKE, NFC, NFKC, UNPRINTED, PUNCTUATION):
+def test_an_edited_sentence_is_one_line_that_can_be_written(sentence):
+    edits = [NFC, NFKC]
+    for name in ("entities", "html_tags", "mojibake", "non_printing", "punctuation"):
+        edits.append(EDITS[name]())
+
+    for edit in edits:
         edited = edit.edit(sentence, "de")
         assert "\n" not in edited
-        edited.encode()
+        edited.encode()  # Fails for characters that UTF-8 does not have.
 
 
 @given(SENTENCES)
-def test_edits_but_entities_have_nothing_left_to_do(sentence):
-    for edit in (NFC, NFKC, UNPRINTED):
-        once = edit.edit(sentence, "de")
-        assert edit.edit(once, "de") == once
+def test_an_edit_has_nothing_left_to_do_in_an_edited_sentence(sentence):
+    """Entities are not among these rules, since they are decoded once: `&amp;lt;` is `&lt;`."""
+    for edit in (NFC, NFKC, EDITS["non_printing"]()):
+        edited_once = edit.edit(sentence, "de")
+        assert edit.edit(edited_once, "de") == edited_once
+
+
+@given(SENTENCES)
+def test_the_rule_for_nfc_returns_normalized_sentences(sentence):
     assert unicodedata.is_normalized("NFC", NFC.edit(sentence, "de"))
-
-
-@pytest.mark.parametrize("written", ["&#10;", "&#xA;", "&#x0000a;", "&NewLine;", "&#13;"])
-def test_an_entity_that_ends_a_line_becomes_a_space(written):
-    assert ENTITIES.edit(f"a{written}b", "de") == "a b"
-
-
-def test_what_is_printed_stays():
-    text = "Grüße, 日本語 – 5\u00a0% «oui» می\u200cخواهم 😀"
-    assert UNPRINTED.edit(text, "de") == text
