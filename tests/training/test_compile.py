@@ -1,5 +1,7 @@
 """Compiled layers are few, whatever the batches, and give what the others give."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -12,56 +14,102 @@ from bleuprint.training import train_step
 from bleuprint.training.train_step import TrainStep
 from trainings import ALONE
 
-# pairs, and the lengths of their sides: batches with padding and without
-SIZES = [(7, 9, 12), (20, 3, 5), (5, 17, 17), (30, 12, 4), (3, 2, 2), (11, 8, 8)]
+
+def pairs_of_lengths(count, source_length, target_length):
+    """Return equally long sentence pairs, and one pair of two tokens, for which others are padded.
+
+    Args:
+        count: The number of equally long pairs.
+        source_length: The number of source tokens of each, without EOS.
+        target_length: The number of target tokens of each, without EOS.
+    """
+    source = [*range(4, 4 + source_length), 2]
+    target = [*range(4, 4 + target_length), 2]
+    short_sentence = [4, 2]
+    return PairIds([source] * count + [short_sentence], [target] * count + [short_sentence])
 
 
-def pairs(count, source, target):
-    sides = ([[*range(4, 4 + n), 2]] * count for n in (source, target))
-    shorter = [[4, 2]]
-    return PairIds(*([*side, *shorter] for side in sides))
+PAIRS_OF_BATCHES = [
+    pairs_of_lengths(7, 9, 12),
+    pairs_of_lengths(20, 3, 5),
+    pairs_of_lengths(5, 17, 17),
+    pairs_of_lengths(30, 12, 4),
+    pairs_of_lengths(3, 2, 2),
+    pairs_of_lengths(11, 8, 8),
+]
 
 
-# encoder and decoder layers, of padded batches with a mask and without
-@pytest.mark.parametrize(("kind", "graphs"), [(Batch, 4), (PackedBatch, 2)])
-def test_batches_of_many_sizes_are_compiled_once(kind, graphs, monkeypatch):
-    monkeypatch.setattr(train_step, "COMPILER", "eager")
-    monkeypatch.setitem(
-        packed_kernels._KERNELS, "by sentence", lambda q, k, v, *_: q * k.mean() + v.mean()
-    )
-    monkeypatch.setattr(train_step, "_LAUNCH_FLOPS", 0)
-    # Loading it takes a second, so that collecting the tests does not.
+def gradient_of(batches, is_compiled):
+    """Compute the gradient of some batches, with a new model of five layers."""
+    torch.manual_seed(1)
+    model = Transformer(systems.model(encoder_layers=3, decoder_layers=2), 37, 37)
+    step = TrainStep(model, systems.train(compile=is_compiled), 1, ALONE)
+    for index, batch in enumerate(batches):
+        step.accumulate_gradient([batch], 1, index, 100)
+    return step.optimizer.gradient
+
+
+@pytest.fixture(scope="module", params=[Batch, PackedBatch], ids=["padded", "packed"])
+def compiled(request):
+    """Compute the gradient of batches of six sizes without compiler and with it.
+
+    Attributes of what it returns:
+        batch_class: The class of the batches.
+        plain_gradient: The gradient without compiler.
+        gradient: The gradient with it.
+        graph_count: How many functions the compiler has compiled.
+    """
+    # The import takes a second, which collecting the tests should not take.
     from torch._dynamo.utils import counters
 
-    torch._dynamo.reset()
-    found = []
-    for compiled in (False, True):
-        torch.manual_seed(1)
-        model = Transformer(systems.model(encoder_layers=3, decoder_layers=2), 37, 37)
-        step = TrainStep(model, systems.train(compile=compiled), 1, ALONE)
+    batches = [request.param.from_ids(pairs) for pairs in PAIRS_OF_BATCHES]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_step, "COMPILER", "eager")
+        patch.setattr(train_step, "_LAUNCH_FLOPS", 0)  # No batch is small enough for CUDA graphs.
+        # The attention kernels for packed batches need a GPU. This replaces them.
+        patch.setitem(
+            packed_kernels._KERNELS, "by sentence", lambda q, k, v, *_: q * k.mean() + v.mean()
+        )
+        torch._dynamo.reset()
+        plain_gradient = gradient_of(batches, is_compiled=False)
         counters.clear()
-        for index, size in enumerate(SIZES):
-            step.accumulate_gradient([kind.from_ids(pairs(*size))], 1, index, 100)
-        found.append(step.optimizer.gradient)
-    torch.testing.assert_close(*found)
-    assert counters["stats"]["unique_graphs"] == graphs
+        gradient = gradient_of(batches, is_compiled=True)
+    return SimpleNamespace(
+        batch_class=request.param,
+        plain_gradient=plain_gradient,
+        gradient=gradient,
+        graph_count=counters["stats"]["unique_graphs"],
+    )
+
+
+def test_compiled_layers_give_the_gradient_of_plain_layers(compiled):
+    torch.testing.assert_close(compiled.plain_gradient, compiled.gradient)
+
+
+def test_layers_are_compiled_once_for_batches_of_all_sizes(compiled):
+    # Of padded batches, an encoder layer and a decoder layer are each compiled for sources with
+    # padding and for sources without; packed batches have no padding.
+    expected_graphs = 2 if compiled.batch_class is PackedBatch else 4
+
+    assert compiled.graph_count == expected_graphs
 
 
 @pytest.mark.parametrize(
-    ("device", "capability", "compiler", "headers", "expected"),
+    ("device", "capability", "has_c_compiler", "has_python_headers", "is_compiled"),
     [
-        ("cuda", (9, 0), True, True, True),
-        ("cuda", (6, 0), True, True, False),
-        ("cuda", (9, 0), None, True, False),
-        ("cuda", (9, 0), True, False, False),
-        ("cpu", (9, 0), True, True, False),
+        pytest.param("cuda", (9, 0), True, True, True, id="new GPU"),
+        pytest.param("cuda", (6, 0), True, True, False, id="GPU too old for Triton"),
+        pytest.param("cuda", (9, 0), False, True, False, id="no C compiler"),
+        pytest.param("cuda", (9, 0), True, False, False, id="no headers of Python"),
+        pytest.param("cpu", (9, 0), True, True, False, id="CPU"),
     ],
 )
-def test_gpus_that_the_compiler_knows_compile_by_default(
-    device, capability, compiler, headers, expected, monkeypatch
+def test_models_are_compiled_by_default_on_gpus_for_which_triton_works(
+    device, capability, has_c_compiler, has_python_headers, is_compiled, monkeypatch
 ):
-    monkeypatch.setattr(backends, "find_spec", lambda _: True)
-    monkeypatch.setattr(backends.Path, "exists", lambda _: headers)
-    monkeypatch.setattr(backends, "which", lambda name: compiler and name)
+    monkeypatch.setattr(backends, "find_spec", lambda _: True)  # Triton is installed.
+    monkeypatch.setattr(backends.Path, "exists", lambda _: has_python_headers)
+    monkeypatch.setattr(backends, "which", lambda name: name if has_c_compiler else None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-    assert train_step.compiles(torch.device(device)) == expected
+
+    assert train_step.compiles(torch.device(device)) == is_compiled

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from ruamel.yaml import YAML
 
+import systems
 from bleuprint.config.system import System
 from bleuprint.model.flops import training_flops
 from bleuprint.runtime.schema import validate_document
@@ -14,78 +15,245 @@ from bleuprint.training.fitted_systems import TextSize, fitted_systems_yaml
 from recipes import SETTINGS
 from root import ROOT
 
-OWN = (ROOT / "recipes" / "own.yaml").read_text(encoding="utf-8")
 
+def fitted_system(text, name, path):
+    """Return the settings of `small` or `medium`, which `bleuprint new-corpus` fits to a text.
 
-def rows(text, tmp_path):
-    """The settings of both systems for a text."""
+    Args:
+        text: The size of the text.
+        name: The name of the system.
+        path: The path of params.yaml, for error messages.
+    """
     content = YAML(typ="safe", pure=True).load(fitted_systems_yaml(text))["systems"]
-    small, medium = content["small"], content["medium"]
-    medium = {**small, "model": small["model"] | medium["model"]}
-    medium["train"] = small["train"] | content["medium"]["train"]
-    return [validate_document(System, row, tmp_path / "params.yaml") for row in (small, medium)]
+    settings = content["small"]
+    if name == "medium":
+        # It is `like: small`, and only its differences are written.
+        settings["model"].update(content["medium"]["model"])
+        settings["train"].update(content["medium"]["train"])
+    return validate_document(System, settings, path)
 
 
-def test_the_recipe_is_that_of_ten_thousand_pairs():
-    assert OWN.endswith(f"\n{fitted_systems_yaml(TextSize(9000, 17.0, 17.0, 4000))}")
+def test_the_recipe_own_contains_the_systems_for_a_text_of_9000_pairs():
+    recipe = (ROOT / "recipes" / "own.yaml").read_text(encoding="utf-8")
+    text = TextSize(pairs=9000, source_length=17.0, target_length=17.0, vocabulary_size=4000)
+
+    assert recipe.endswith(f"\n{fitted_systems_yaml(text)}")
     assert list(SETTINGS["own"].runs) == ["small", "medium"]
 
 
-def test_a_text_of_a_hundred_short_pairs_has_an_update(tmp_path):
-    for system in rows(TextSize(120, 5.0, 5.0, 200), tmp_path):
-        assert system.train.tokens_per_update == system.train.max_tokens == 300
+@pytest.mark.parametrize("name", ["small", "medium"])
+def test_a_tiny_text_has_two_updates_per_epoch(tmp_path, name):
+    text = TextSize(pairs=120, source_length=5.0, target_length=5.0, vocabulary_size=200)
+
+    train = fitted_system(text, name, tmp_path / "params.yaml").train
+
+    half_of_the_text = 120 * 5 / 2
+    assert train.tokens_per_update == train.max_tokens == half_of_the_text
 
 
-@pytest.mark.parametrize("pairs", [100, 1000, 10_000, 100_000, 1_000_000, 50_000_000])
-def test_the_operations_fit_into_half_an_hour(tmp_path, pairs):
-    text = TextSize(pairs, 20.0, 18.0, 6000)
-    for system, rate in zip(rows(text, tmp_path), (4.5e10, 5.5e10), strict=True):
-        train = system.train
-        trained = train.max_updates * train.tokens_per_update / 18
-        assert trained * training_flops(system.model, 6000, 20, 18) / rate <= 1200 * 1.03
-        # a short text is not read for ever; a long one uses the time
-        assert trained <= 101.5 * pairs or train.max_updates == 20
-        if pairs >= 100_000:
-            assert trained * training_flops(system.model, 6000, 20, 18) / rate >= 1200 * 0.97
-        assert train.max_updates == 20 * train.validate_interval
-        assert train.lr_schedule.inverse_sqrt.warmup_updates < train.max_updates / 4
-        assert (system.average.best, train.keep_best, train.patience) == (4, 4, 5)
+def text_of(pairs):
+    """Return the size of a text with this number of pairs, of 20 and 18 tokens."""
+    return TextSize(pairs=pairs, source_length=20.0, target_length=18.0, vocabulary_size=6000)
 
 
-def test_the_updates_and_passes_of_a_training(tmp_path):
-    text = TextSize(1000, 20.0, 10.0, 500)
-    system, _ = rows(text, tmp_path)
-    for tokens, sentences, updates, epochs, number, passes in (
-        (200, None, 100, None, 100, 2.0),
-        (200, None, 100, 1, 50, 1.0),
-        (None, 30, 1000, 3, 3 * 34, 3.0),  # 33 updates of 30 pairs, and one of 10
-        (None, 30, None, None, None, None),
-    ):
-        size = {"tokens_per_update": tokens, "sentences_per_update": sentences}
-        ends = {"max_updates": updates, "max_epochs": epochs, "patience": 1}
-        train = type(system.train)(max_tokens=100, **size, **ends)
-        assert train.update_limit(10_000, 1000) == number
-        if number:
-            assert fitted_systems.epochs_in_updates(train, text, number) == passes
+SHORT_TEXTS = [text_of(100), text_of(1000), text_of(10_000)]
+LONG_TEXTS = [text_of(100_000), text_of(1_000_000), text_of(50_000_000)]
 
 
-def test_the_forecast_grows_with_what_is_trained(tmp_path, monkeypatch):
-    text = TextSize(1000, 20.0, 10.0, 500)
-    system, _ = rows(text, tmp_path)
-    took = fitted_systems.seconds_per_pair(system, text, 1)
-    assert math.isfinite(took) and took > 0
-    monkeypatch.setattr(fitted_systems, "seconds_per_pair", lambda *_: 0.5)
-    pairs = system.train.tokens_per_update / 10
-    system = replace(system, arithmetic="native")
-    once = fitted_systems.training_seconds(system, text, 0, 100, 1)
-    assert once == pytest.approx(100 * pairs * 0.5)
-    validated = fitted_systems.training_seconds(system, text, 50, 100, 1) - once
-    assert validated == pytest.approx(100 / system.train.validate_interval * 50 * 1.3 * 0.5)
+def pairs_id(text):
+    """Return the name of a test by the number of pairs of its text."""
+    return f"{text.pairs} pairs"
 
 
-def test_a_gpu_is_used():
-    text = TextSize(1000, 20.0, 10.0, 500)
-    (line,) = set(fitted_systems_yaml(text).splitlines()) - set(
-        fitted_systems_yaml(text, is_portable=False).splitlines()
+for_each_text = pytest.mark.parametrize("text", SHORT_TEXTS + LONG_TEXTS, ids=pairs_id)
+for_each_long_text = pytest.mark.parametrize("text", LONG_TEXTS, ids=pairs_id)
+
+
+def trained_pairs(text, train):
+    """Return how many pairs a training sees, each as often as it is repeated."""
+    return train.max_updates * train.tokens_per_update / text.target_length
+
+
+# The floating-point operations per second with which one core trains each system.
+for_each_system = pytest.mark.parametrize(
+    ("name", "flops_per_second"), [("small", 4.5e10), ("medium", 5.5e10)]
+)
+
+
+@for_each_system
+@for_each_text
+def test_a_fitted_training_takes_20_minutes_of_one_core_at_most(
+    text, name, flops_per_second, tmp_path
+):
+    """With preparation, translation and report, a user's first experiment takes half an hour."""
+    system = fitted_system(text, name, tmp_path / "params.yaml")
+
+    flops = trained_pairs(text, system.train) * training_flops(system.model, 6000, 20, 18)
+    seconds = flops / flops_per_second
+
+    rounding = 1.03  # The number of updates is rounded to a multiple of 20.
+    assert seconds <= 20 * 60 * rounding
+
+
+@for_each_system
+@for_each_long_text
+def test_a_fitted_training_on_a_long_text_takes_the_whole_20_minutes(
+    text, name, flops_per_second, tmp_path
+):
+    """100 epochs of a text with fewer than 100,000 pairs would take less time."""
+    system = fitted_system(text, name, tmp_path / "params.yaml")
+
+    flops = trained_pairs(text, system.train) * training_flops(system.model, 6000, 20, 18)
+    seconds = flops / flops_per_second
+
+    rounding = 0.97
+    assert seconds >= 20 * 60 * rounding
+
+
+@pytest.mark.parametrize("name", ["small", "medium"])
+@for_each_text
+def test_a_fitted_training_has_100_epochs_at_most(text, name, tmp_path):
+    """Unless these are fewer than the 20 updates that every fitted training has."""
+    train = fitted_system(text, name, tmp_path / "params.yaml").train
+
+    epochs = trained_pairs(text, train) / text.pairs
+
+    rounding = 1.5
+    assert epochs <= 100 + rounding or train.max_updates == 20
+
+
+@pytest.mark.parametrize("name", ["small", "medium"])
+@for_each_text
+def test_a_fitted_training_is_validated_20_times(text, name, tmp_path):
+    train = fitted_system(text, name, tmp_path / "params.yaml").train
+
+    assert train.max_updates == 20 * train.validate_interval
+
+
+@pytest.mark.parametrize("name", ["small", "medium"])
+@for_each_text
+def test_the_warmup_of_a_fitted_training_ends_in_its_first_quarter(text, name, tmp_path):
+    train = fitted_system(text, name, tmp_path / "params.yaml").train
+
+    assert train.lr_schedule.inverse_sqrt.warmup_updates < train.max_updates / 4
+
+
+@pytest.mark.parametrize("name", ["small", "medium"])
+@for_each_text
+def test_a_fitted_training_stops_early_and_averages_its_best_checkpoints(text, name, tmp_path):
+    system = fitted_system(text, name, tmp_path / "params.yaml")
+
+    assert system.train.patience == 5
+    assert system.train.keep_best == 4
+    assert system.average.best == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected_updates", "expected_epochs"),
+    [
+        pytest.param(
+            {"tokens_per_update": 200, "max_updates": 100},
+            100,
+            2.0,
+            id="20 pairs of 10 tokens, 100 times",
+        ),
+        pytest.param(
+            {"tokens_per_update": 200, "max_updates": 100, "max_epochs": 1},
+            50,
+            1.0,
+            id="one epoch of 20 pairs per update",
+        ),
+        pytest.param(
+            {
+                "tokens_per_update": None,
+                "sentences_per_update": 30,
+                "max_updates": 1000,
+                "max_epochs": 3,
+            },
+            3 * 34,
+            3.0,
+            id="three epochs of 33 updates of 30 pairs, and one of 10 pairs",
+        ),
+    ],
+)
+def test_updates_and_epochs_of_a_training_on_1000_pairs(
+    settings, expected_updates, expected_epochs
+):
+    text = TextSize(pairs=1000, source_length=20.0, target_length=10.0, vocabulary_size=500)
+    train = systems.train(max_tokens=100, patience=1, **settings)
+
+    updates = train.update_limit(10_000, 1000)
+
+    assert updates == expected_updates
+    assert fitted_systems.epochs_in_updates(train, text, updates) == expected_epochs
+
+
+def test_a_training_that_only_patience_ends_has_no_known_number_of_updates():
+    train = systems.train(
+        max_tokens=100,
+        patience=1,
+        tokens_per_update=None,
+        sentences_per_update=30,
+        max_updates=None,
+        max_epochs=None,
     )
-    assert line.startswith("    arithmetic: portable")
+
+    assert train.update_limit(10_000, 1000) is None
+
+
+@pytest.fixture
+def small_text():
+    """Return the size of a text of 1,000 pairs."""
+    return TextSize(pairs=1000, source_length=20.0, target_length=10.0, vocabulary_size=500)
+
+
+@pytest.fixture
+def small_system(small_text, tmp_path):
+    """Return the system `small` for this text, without portable arithmetic, which is slower."""
+    system = fitted_system(small_text, "small", tmp_path / "params.yaml")
+    return replace(system, arithmetic="native")
+
+
+def test_the_training_time_of_a_pair_is_measured(small_text, small_system):
+    seconds = fitted_systems.seconds_per_pair(small_system, small_text, threads=1)
+
+    assert math.isfinite(seconds)
+    assert seconds > 0
+
+
+def test_the_forecast_of_a_training_grows_with_its_updates(small_text, small_system, monkeypatch):
+    monkeypatch.setattr(fitted_systems, "seconds_per_pair", lambda *_: 0.5)
+
+    seconds = fitted_systems.training_seconds(
+        small_system, small_text, valid_pairs=0, updates=100, threads=1
+    )
+
+    pairs_per_update = small_system.train.tokens_per_update / 10  # Targets have 10 tokens.
+    assert seconds == pytest.approx(100 * pairs_per_update * 0.5)
+
+
+def test_the_forecast_of_a_training_grows_with_its_validations(
+    small_text, small_system, monkeypatch
+):
+    monkeypatch.setattr(fitted_systems, "seconds_per_pair", lambda *_: 0.5)
+    without_validations = fitted_systems.training_seconds(
+        small_system, small_text, valid_pairs=0, updates=100, threads=1
+    )
+
+    seconds = fitted_systems.training_seconds(
+        small_system, small_text, valid_pairs=50, updates=100, threads=1
+    )
+
+    validations = 100 / small_system.train.validate_interval
+    # To validate a pair takes 1.3 times as long as to train on it.
+    expected = validations * 50 * 1.3 * 0.5
+    assert seconds - without_validations == pytest.approx(expected)
+
+
+def test_only_without_portable_arithmetic_can_a_gpu_train(small_text):
+    portable_lines = set(fitted_systems_yaml(small_text).splitlines())
+    other_lines = set(fitted_systems_yaml(small_text, is_portable=False).splitlines())
+
+    (removed_line,) = portable_lines - other_lines
+
+    assert removed_line.startswith("    arithmetic: portable")

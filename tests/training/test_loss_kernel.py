@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.training.loss import _target_distribution, plain_loss
+from bleuprint.training.loss import TargetDistribution, _target_distribution, plain_loss
 from requirements import GPU, needs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
@@ -18,6 +18,7 @@ pytestmark = [
 
 @pytest.fixture
 def fused_loss(monkeypatch):
+    """Return the function that computes the loss by one Triton kernel."""
     if DEVICE.type == "cpu":
         monkeypatch.setenv("TRITON_INTERPRET", "1")
     pytest.importorskip("triton", reason=GPU)
@@ -26,27 +27,45 @@ def fused_loss(monkeypatch):
     return fused_loss
 
 
-# fewer, as many and more tokens than a program reads at once
-@pytest.mark.parametrize(("size", "columns"), [(13, 16), (4096, 4096), (9001, 9024)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize(
+    ("vocabulary_size", "columns"),
+    [
+        # A program of the kernel reads 4,096 logits at once.
+        pytest.param(13, 16, id="fewer logits than a program reads at once"),
+        pytest.param(4096, 4096, id="as many logits as a program reads at once"),
+        pytest.param(9001, 9024, id="more logits than a program reads at once"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float16, 1e-3)], ids=["32", "16"]
+)
 @pytest.mark.parametrize(("smoothing", "target"), [(0.0, "uniform"), (0.1, "non_target")])
-def test_loss_and_gradient_are_those_in_float64(
-    fused_loss, smoothing, target, dtype, size, columns
+def test_the_kernel_gives_the_loss_and_gradient_of_torch_in_float64(
+    fused_loss, smoothing, target, dtype, tolerance, vocabulary_size, columns
 ):
     torch.manual_seed(1)
     logits = (5 * torch.randn(9, columns)).to(DEVICE, dtype)
-    labels = torch.randint(1, size, (9,))
-    labels[-2:] = PAD
-    given = labels.to(DEVICE), size, _target_distribution(size, smoothing, target)
-    expected, gradient = plain_loss(logits.double(), *given)
-    found, ours = fused_loss(logits.clone(), *given)
-    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
-    rounding = 1e-6 if dtype == torch.float32 else 1e-3
-    torch.testing.assert_close(ours.double(), gradient, rtol=rounding, atol=1e-6)
+    labels = torch.randint(1, vocabulary_size, (9,))
+    labels[-2:] = PAD  # Two rows without label.
+    labels = labels.to(DEVICE)
+    distribution = _target_distribution(vocabulary_size, smoothing, target)
+    expected_loss, expected_gradient = plain_loss(
+        logits.double(), labels, vocabulary_size, distribution
+    )
+
+    loss, gradient = fused_loss(logits.clone(), labels, vocabulary_size, distribution)
+
+    assert loss.item() == pytest.approx(expected_loss.item(), rel=1e-6)
+    torch.testing.assert_close(gradient.double(), expected_gradient, rtol=tolerance, atol=1e-6)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_logit_that_is_no_number_is_a_loss_that_is_none(fused_loss, bad):
-    logits = torch.tensor([[0.0, bad, 1.0]], device=DEVICE)
-    loss, _ = fused_loss(logits, torch.tensor([1], device=DEVICE), 3, (0.01, 0.97, 0.01))
+@pytest.mark.parametrize("logit", [float("nan"), float("inf")])
+def test_a_logit_that_is_not_finite_makes_the_loss_not_finite(fused_loss, logit):
+    """A training ends with an error then; a finite loss would hide that it diverged."""
+    logits = torch.tensor([[0.0, logit, 1.0]], device=DEVICE)
+    labels = torch.tensor([1], device=DEVICE)
+    distribution = TargetDistribution(other=0.01, label=0.97, pad=0.01)
+
+    loss, _ = fused_loss(logits, labels, 3, distribution)
+
     assert not loss.isfinite()

@@ -1,6 +1,7 @@
 """Batches of many sizes are of few shapes, so that oneDNN compiles each product once.
 
-On Intel's processors MKL multiplies, which compiles nothing.
+On Intel's processors MKL multiplies, which compiles nothing. This file is also a script, which
+trains on batches of some sizes, since oneDNN counts what it compiles in a process.
 """
 
 import os
@@ -19,41 +20,74 @@ from processors import ALL
 from requirements import ONEDNN, needs
 from root import ROOT
 
-PATHS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
+IMPORT_FOLDERS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 
-def train(*lengths):
-    """The gradients of batches of 600 to 900 rows, of sentences of each of these lengths."""
+def train_on_lengths(sentence_lengths):
+    """Compute the gradients of batches of 600 to 900 tokens, one of each number of sentences.
+
+    Args:
+        sentence_lengths: The number of tokens of the sentences, EOS included; the sentences of a
+            batch are equally long.
+    """
     torch.manual_seed(1)
     model = Transformer(systems.model(d_model=32, d_ff=48), 31, 31)
-    for length in lengths:
-        for pairs in range(600 // length, 900 // length):
-            ids = [[*range(5, 4 + length), 2]] * pairs
-            loss = batch_loss(model, Batch.from_ids(PairIds(ids, ids)), 0.1)
-            torch.autograd.backward(loss)
+    for length in sentence_lengths:
+        sentence = [*range(5, 4 + length), 2]
+        for sentence_count in range(600 // length, 900 // length):
+            sentences = [sentence] * sentence_count
+            batch = Batch.from_ids(PairIds(sentences, sentences))
+            batch_loss(model, batch, 0.1).backward()
 
 
-def compiled(vendor, lengths, **variables):
-    """How many products oneDNN compiles for it on a processor of this vendor."""
-    variables |= {"PYTHONPATH": os.pathsep.join(PATHS), "ONEDNN_VERBOSE": "profile_create"}
-    command = [sys.executable, __file__, vendor, *map(str, lengths)]
-    environment = {**os.environ, **variables}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+def count_compiled_products(vendor, sentence_lengths, **variables):
+    """Run this script, and return how many products oneDNN compiles for it.
+
+    Args:
+        vendor: The vendor of the processor on which the script believes to run: AMD or Intel.
+        sentence_lengths: The lengths of the sentences that the script trains on.
+        variables: Environment variables.
+    """
+    script_environment = {
+        **os.environ,
+        **variables,
+        "PYTHONPATH": os.pathsep.join(IMPORT_FOLDERS),
+        "ONEDNN_VERBOSE": "profile_create",
+    }
+    command = [sys.executable, __file__, vendor, *map(str, sentence_lengths)]
+    done = subprocess.run(
+        command, env=script_environment, capture_output=True, text=True, check=True
+    )
     return done.stdout.count("create:cache_miss")
 
 
 @needs(ONEDNN, backends.HAS_ONEDNN)
-def test_a_batch_of_another_size_has_products_that_are_known():
-    known = compiled("AMD", [15])  # in steps that are smaller than those of padded rows
-    assert 0 < known == compiled("AMD", [15, 17])
-    few = {"LRU_CACHE_CAPACITY": "4", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "4"}
-    assert compiled("AMD", [15], **few) > known
+def test_batches_of_sentences_of_another_length_need_no_new_products():
+    """Their rows are filled up to few numbers of rows, so their products are compiled already."""
+    count_of_one_length = count_compiled_products("AMD", [15])
+
+    count_of_two_lengths = count_compiled_products("AMD", [15, 17])
+
+    assert count_of_one_length > 0
+    assert count_of_two_lengths == count_of_one_length
+
+
+@needs(ONEDNN, backends.HAS_ONEDNN)
+def test_without_room_for_compiled_products_they_are_compiled_again():
+    """So the count shows that products are kept, rather than that none is needed."""
+    usual_count = count_compiled_products("AMD", [15])
+
+    count_with_small_caches = count_compiled_products(
+        "AMD", [15], LRU_CACHE_CAPACITY="4", ONEDNN_PRIMITIVE_CACHE_CAPACITY="4"
+    )
+
+    assert count_with_small_caches > usual_count
 
 
 def test_on_intel_onednn_compiles_no_product():
-    assert compiled("Intel", [15, 17]) == 0
+    assert count_compiled_products("Intel", [15, 17]) == 0
 
 
 if __name__ == "__main__":
     processor.THIS = ALL[sys.argv[1]]
-    train(*map(int, sys.argv[2:]))
+    train_on_lengths([int(length) for length in sys.argv[2:]])

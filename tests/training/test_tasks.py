@@ -1,4 +1,4 @@
-"""The first example of a course: memorizing four words, from text to translation."""
+"""The first task of every course: memorizing four words, from text to translation."""
 
 import systems
 from bleuprint.config.corpus import Units, Words
@@ -15,17 +15,25 @@ from bleuprint.training.validation import greedy_search
 from prepared import prepare
 from trainings import train_here
 
-WORDS = Units(words=Words(joint=False, max_size=100, min_count=1))
-SPACES = Tokenize(name="none", lowercase=False, hyphens=False, escape=False)
 
-
-def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+def prepare_one_pair(root):
+    """Prepare a text with one training pair of four words each; words are what spaces separate."""
     sets = {
         "train": [("ich mochte ein bier", "i want a beer")],
         "valid": [("ich mochte ein cola", "i want a coke")],
         "test.x": [("ich mochte ein wasser", "i want a water")],
     }
+    return prepare(
+        root,
+        sets,
+        tokenize=Tokenize(name="none", lowercase=False, hyphens=False, escape=False),
+        units=Units(words=Words(joint=False, max_size=100, min_count=1)),
+        checks=(),
+    )
+
+
+def system_of_40_updates():
+    """Return a small system that sees one pair of five tokens at each of 40 updates."""
     settings = systems.train(
         tokens_per_update=5,
         max_tokens=5,
@@ -38,13 +46,20 @@ def test_four_words_are_learnt_by_heart(tmp_path, monkeypatch):
         keep_interval=0,
         max_updates=40,
     )
-    system = systems.system(model=systems.model(tie_embeddings="none"), train=settings)
-    corpus = prepare(tmp_path / "data", sets, tokenize=SPACES, units=WORDS, checks=()).binary
-    job = Job(Run("s", "c", 1), system, corpus.folder, tmp_path / "data/split", "code")
-    work, _, fingerprints = train_here(job, tmp_path)
-    export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
+    return systems.system(model=systems.model(tie_embeddings="none"), train=settings)
+
+
+def test_a_model_learns_the_translation_of_one_sentence_by_heart(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    corpus = prepare_one_pair(tmp_path / "data").binary
+    texts = tmp_path / "data" / "split"
+    job = Job(Run("s", "c", 1), system_of_40_updates(), corpus.folder, texts, "code")
+
+    training = train_here(job, tmp_path)
+    export_checkpoints(job, training.folder, training.fingerprints, tmp_path / "checkpoints")
     average_checkpoints(tmp_path / "checkpoints", Average(last=1), tmp_path / "averaged")
     model = load_model(tmp_path / "averaged", corpus)
-    ids = pad([list(corpus.segmentation("de").encode(["ich mochte ein bier"]))])
-    (words,) = greedy_search(model, ids)
-    assert corpus.text("en", words) == "i want a beer"
+    source_ids = list(corpus.segmentation("de").encode(["ich mochte ein bier"]))
+    (target_ids,) = greedy_search(model, pad([source_ids]))
+
+    assert corpus.text("en", target_ids) == "i want a beer"

@@ -7,99 +7,187 @@ from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.dataset.batching import Position
 from bleuprint.training.train_state import TrainState
 
-METRICS = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
+
+def validation(update, loss, bleu):
+    """Return the scores of a validation, as the state of a training contains them."""
+    return {"update": update, "loss": loss, "bleu": bleu}
 
 
-def state(validations=5, update=50, epoch=0):
-    made = TrainState.initial(parameters=7)
-    made.update, made.position = update, Position(epoch, 3, 999)
-    made.validations = [
-        {"update": at, "loss": loss, "bleu": bleu} for at, loss, bleu in METRICS[:validations]
-    ]
-    return made
+# The lowest loss is that of update 20, reached again at 40; the highest BLEU that of update 30.
+VALIDATIONS = [
+    validation(10, loss=3.0, bleu=1.0),
+    validation(20, loss=2.0, bleu=5.0),
+    validation(30, loss=2.5, bleu=9.0),
+    validation(40, loss=2.0, bleu=9.0),
+    validation(50, loss=2.1, bleu=2.0),
+]
 
 
-def test_the_best_are_the_lowest_losses_or_the_highest_bleu():
-    assert state().ranking("loss") == [20, 40, 50, 30, 10]
-    assert state().ranking("bleu") == [30, 40, 20, 50, 10]
+def state_of(update=50, validations=VALIDATIONS, epoch=0):
+    """Return the state of a training after an update, within an epoch, counted from 0."""
+    state = TrainState.initial(parameters=7)
+    state.update = update
+    state.position = Position(epoch=epoch, batch=3, tokens=999)
+    state.validations = list(validations)
+    return state
 
 
 @pytest.mark.parametrize(
-    ("stops", "finished"),
+    ("metric", "updates_best_first"),
+    [("loss", [20, 40, 50, 30, 10]), ("bleu", [30, 40, 20, 50, 10])],
+)
+def test_the_best_checkpoints_have_the_lowest_loss_or_the_highest_bleu(metric, updates_best_first):
+    """The earlier of two equal ones comes first."""
+    assert state_of().ranking(metric) == updates_best_first
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_finished"),
     [
-        ({"max_updates": 50}, True),
-        ({"max_updates": 51}, False),
-        ({"max_updates": None, "max_epochs": 2}, True),
-        ({"max_updates": None, "max_epochs": 3}, False),
-        ({"max_updates": 90, "max_epochs": 2}, True),
-        # the best loss was at 20, and three validations have not bettered it since
-        ({"max_updates": None, "patience": 3}, True),
-        ({"max_updates": None, "patience": 4}, False),
-        ({"max_updates": 90, "patience": 3}, True),
-        # the best BLEU was at 30
-        ({"max_updates": None, "patience": 3, "validation_metric": "bleu"}, False),
-        ({"max_updates": None, "patience": 2, "validation_metric": "bleu"}, True),
+        pytest.param({"max_updates": 50}, True, id="last update"),
+        pytest.param({"max_updates": 51}, False, id="not the last update"),
+        pytest.param({"max_updates": None, "max_epochs": 2}, True, id="last epoch"),
+        pytest.param({"max_updates": None, "max_epochs": 3}, False, id="not the last epoch"),
+        pytest.param({"max_updates": 90, "max_epochs": 2}, True, id="last epoch first"),
+        pytest.param(
+            {"max_updates": None, "patience": 3}, True, id="3 losses not lower than at update 20"
+        ),
+        pytest.param({"max_updates": None, "patience": 4}, False, id="only 3 losses not lower"),
+        pytest.param({"max_updates": 90, "patience": 3}, True, id="patience first"),
+        pytest.param(
+            {"max_updates": None, "patience": 2, "validation_metric": "bleu"},
+            True,
+            id="2 scores not higher than at update 30",
+        ),
+        pytest.param(
+            {"max_updates": None, "patience": 3, "validation_metric": "bleu"},
+            False,
+            id="only 2 scores not higher",
+        ),
     ],
 )
-def test_it_stops_at_whatever_comes_first(stops, finished):
-    assert state(epoch=2).is_finished(systems.train(**stops)) is finished
+def test_a_training_is_finished_at_the_first_limit_that_it_reaches(limits, is_finished):
+    """After update 50 and two epochs, with validations after each tenth update."""
+    assert state_of(epoch=2).is_finished(systems.train(**limits)) is is_finished
 
 
-def test_patience_waits_for_a_first_validation():
-    assert not state(validations=0).is_finished(systems.train(max_updates=None, patience=1))
+def test_patience_does_not_end_a_training_before_its_first_validation():
+    settings = systems.train(max_updates=None, patience=1)
+
+    assert not state_of(validations=[]).is_finished(settings)
 
 
-def test_a_training_that_patience_ended_says_why():
-    stops = {"max_updates": 700, "patience": 3}
-    ended = state().early_end(systems.train(**stops), 700)
-    assert str(ended) == (
+def test_a_training_ended_by_patience_with_the_loss_says_why():
+    settings = systems.train(max_updates=700, patience=3)
+
+    early_end = state_of().early_end(settings, 700)
+
+    assert str(early_end) == (
         "ended at update 50 of 700: loss has not improved in 3 validations "
         "(best 2.000 at update 20)"
     )
-    assert ended.warning == ""  # warmup is of 20 updates; the loss was lower before
-    assert state().early_end(systems.train(**stops, validation_metric="bleu"), 700) is None
-    by_bleu = systems.train(max_updates=None, patience=2, validation_metric="bleu")
-    assert str(state().early_end(by_bleu, None)) == (
+
+
+def test_a_training_ended_by_patience_with_bleu_says_why():
+    settings = systems.train(max_updates=None, patience=2, validation_metric="bleu")
+
+    early_end = state_of().early_end(settings, None)
+
+    assert str(early_end) == (
         "ended at update 50: bleu has not improved in 2 validations (best 9.000 at update 30)"
     )
 
 
-def test_a_training_that_may_have_ended_too_early_has_a_warning():
-    made = state(validations=2, update=30)
-    made.validations = [
-        {"update": at, "loss": loss, "bleu": bleu}
-        for at, loss, bleu in [(15, 6.5, 0.003), (20, 6.2, 0.0), (25, 6.3, 0.0), (30, 6.1, 0.003)]
-    ]
-    schedule = LrSchedule(noam=Noam(warmup_updates=4000))
-    train = systems.train(
-        max_updates=700, patience=3, validation_metric="bleu", lr_schedule=schedule
-    )
-    ended = made.early_end(train, 700)
-    assert str(ended) == (
+def test_a_training_ended_after_warmup_with_a_loss_that_rose_has_no_warning():
+    # The warmup of these settings ends at update 20. The loss was lowest at update 20.
+    settings = systems.train(max_updates=700, patience=3)
+
+    assert state_of().early_end(settings, 700).warning == ""
+
+
+# A training by BLEU, which does not improve for 3 validations, while the loss still falls.
+BLEU_STAYS_LOW = [
+    validation(15, loss=6.5, bleu=0.003),
+    validation(20, loss=6.2, bleu=0.0),
+    validation(25, loss=6.3, bleu=0.0),
+    validation(30, loss=6.1, bleu=0.003),
+]
+LONG_WARMUP = LrSchedule(noam=Noam(warmup_updates=4000))
+
+
+def settings_by_bleu(**changes):
+    """Return settings by which a training ends if BLEU has not improved for 3 validations."""
+    return systems.train(max_updates=700, patience=3, validation_metric="bleu", **changes)
+
+
+def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
+    early_end = state_of(30, BLEU_STAYS_LOW).early_end(settings_by_bleu(), 700)
+
+    assert str(early_end) == (
         "ended at update 30 of 700: bleu has not improved in 3 validations "
         "(best 0.003 at update 15)"
     )
-    assert ended.warning == (
+
+
+def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
+    settings = settings_by_bleu(lr_schedule=LONG_WARMUP)
+
+    early_end = state_of(30, BLEU_STAYS_LOW).early_end(settings, 700)
+
+    assert early_end.warning == (
         "the loss was still falling (6.500 to 6.100) and warmup of 4,000 updates was not over: "
         "raise train.patience or train.validate_interval"
     )
-    made.validations[-1]["loss"] = 6.3
-    assert made.early_end(train, 700).warning.startswith("warmup of 4,000 updates was not over: ")
-    constant = systems.train(patience=3, validation_metric="bleu", max_updates=700)
-    assert made.early_end(constant, 700).warning == ""
 
 
-def test_a_training_that_is_complete_did_not_end_early():
-    assert state().early_end(systems.train(max_updates=50, patience=3), 50) is None
-    assert (
-        state(epoch=2).early_end(systems.train(max_updates=90, max_epochs=2, patience=3), 90)
-        is None
-    )
-    assert state().early_end(systems.train(max_updates=90, patience=4), 90) is None
-    assert state().early_end(systems.train(max_updates=90), 90) is None
+# At the last validation, the loss is no longer the lowest.
+LOSS_STAYS = [*BLEU_STAYS_LOW[:-1], validation(30, loss=6.3, bleu=0.003)]
 
 
-def test_weights_are_validated_once():
-    assert state().is_validated
-    assert not state(update=51).is_validated
-    assert not state(validations=0).is_validated
+def test_an_end_in_the_warmup_while_the_loss_does_not_fall_has_a_warning():
+    settings = settings_by_bleu(lr_schedule=LONG_WARMUP)
+
+    early_end = state_of(30, LOSS_STAYS).early_end(settings, 700)
+
+    assert early_end.warning.startswith("warmup of 4,000 updates was not over: ")
+
+
+def test_an_end_after_the_warmup_while_the_loss_does_not_fall_has_no_warning():
+    early_end = state_of(30, LOSS_STAYS).early_end(settings_by_bleu(), 700)
+
+    assert early_end.warning == ""
+
+
+@pytest.mark.parametrize(
+    ("epoch", "settings", "max_updates"),
+    [
+        pytest.param(0, systems.train(max_updates=50, patience=3), 50, id="last update"),
+        pytest.param(
+            2, systems.train(max_updates=90, max_epochs=2, patience=3), 90, id="last epoch"
+        ),
+        pytest.param(0, systems.train(max_updates=90, patience=4), 90, id="patience not used up"),
+        pytest.param(
+            0,
+            systems.train(max_updates=700, patience=3, validation_metric="bleu"),
+            700,
+            id="patience with bleu not used up",
+        ),
+        pytest.param(0, systems.train(max_updates=90), 90, id="no patience"),
+    ],
+)
+def test_a_training_that_patience_did_not_end_has_no_early_end(epoch, settings, max_updates):
+    assert state_of(epoch=epoch).early_end(settings, max_updates) is None
+
+
+@pytest.mark.parametrize(
+    ("update", "validations", "is_validated"),
+    [
+        pytest.param(50, VALIDATIONS, True, id="validation of this update"),
+        pytest.param(51, VALIDATIONS, False, id="validation of an earlier update"),
+        pytest.param(50, [], False, id="no validation"),
+    ],
+)
+def test_weights_are_validated_if_the_last_validation_is_of_their_update(
+    update, validations, is_validated
+):
+    assert state_of(update, validations).is_validated == is_validated

@@ -1,8 +1,11 @@
 """Validation: the loss without dropout and smoothing, BLEU by the target language."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import sacrebleu
+import torch
 from torch.nn import functional
 
 import systems
@@ -15,39 +18,102 @@ from prepared import prepare
 from trainings import ALONE, merges
 
 
-def test_loss_and_bleu_of_a_validation(tmp_path, monkeypatch):
-    """From Thai, by characters in BLEU, to French, whose elisions only its detokenizer joins."""
-    pairs = [
-        ("ก ข " * n, f"l'eau qu'il a {'b' * (n % 7)}u n'est {'pas ' * (n % 9)}froide.")
-        for n in range(1, 61)
-    ]
-    sets = {"train": pairs[20:], "valid": pairs[:20], "test.x": pairs[:3]}
-    made = prepare(tmp_path, sets, units=merges(5, joint=False), languages=("th", "fr"))
-    corpus = made.binary
-    ids = read_ids(corpus, "valid", np.arange(20))
-    sizes = [len(corpus.segmentation(language).vocabulary) for language in ("th", "fr")]
-    model = Transformer(systems.model(dropout=0.5, tie_embeddings="decoder"), *sizes).train()
+def french_sentence(number):
+    """Return a sentence with elisions, which only the detokenizer of French joins."""
+    return f"l'eau qu'il a {'b' * (number % 7)}u n'est {'pas ' * (number % 9)}froide."
 
-    # translations without their last token, the full stop, and EOS
-    outputs = {tuple(s): list(t)[:-2] for s, t in zip(*ids, strict=True)}
+
+@pytest.fixture(scope="module")
+def thai_to_french(tmp_path_factory):
+    """Prepare a text from Thai to French, with 20 validation pairs.
+
+    Attributes of what it returns:
+        corpus: The binarized corpus.
+        texts: The folder of the text before tokenization.
+        ids: The token ids of the validation pairs.
+        references: The French validation sentences.
+    """
+    pairs = [("ก ข " * number, french_sentence(number)) for number in range(1, 61)]
+    sets = {"train": pairs[20:], "valid": pairs[:20], "test.x": pairs[:3]}
+    root = tmp_path_factory.mktemp("thai-french")
+    units = merges(5, joint=False)
+    corpus = prepare(root, sets, units=units, languages=("th", "fr")).binary
+    return SimpleNamespace(
+        corpus=corpus,
+        texts=root / "split",
+        ids=read_ids(corpus, "valid", np.arange(20)),
+        references=[target for _, target in pairs[:20]],
+    )
+
+
+@pytest.fixture
+def model(thai_to_french):
+    """Return an untrained model with dropout, in training mode."""
+    corpus = thai_to_french.corpus
+    source_size = len(corpus.segmentation("th").vocabulary)
+    target_size = len(corpus.segmentation("fr").vocabulary)
+    torch.manual_seed(1)
+    settings = systems.model(dropout=0.5, tie_embeddings="decoder")
+    return Transformer(settings, source_size, target_size).train()
+
+
+@pytest.fixture
+def translations(thai_to_french, monkeypatch):
+    """Let the search find the references without their full stop, and return these translations."""
+    outputs = {}
+    for source, target in zip(*thai_to_french.ids, strict=True):
+        outputs[tuple(source)] = list(target)[:-2]  # Without the full stop and EOS.
 
     def search(_, source):
-        return [outputs[tuple(i for i in row if i != PAD)] for row in source.tolist()]
+        found_outputs = []
+        for padded_ids in source.tolist():
+            ids = tuple(token for token in padded_ids if token != PAD)
+            found_outputs.append(outputs[ids])
+        return found_outputs
 
     monkeypatch.setattr(validation, "greedy_search", search)
-    found = Validator(corpus, tmp_path / "split", 80).validate(model, ALONE)
-    assert model.training
-    references = [target for _, target in pairs[:20]]
-    translations = [line.removesuffix(".") for line in references]
-    bleu = sacrebleu.corpus_bleu(translations, [references]).score
-    assert found["bleu"] == pytest.approx(bleu)
-    # of several directions, one into a language without spaces
-    corpus.tags.languages = {"<2fr>": "fr", "<2th>": "th"}
-    of_directions = Validator(corpus, tmp_path / "split", 80).validate(model.train(), ALONE)
-    bleu = sacrebleu.corpus_bleu(translations, [references], tokenize="char").score
-    assert of_directions["bleu"] == pytest.approx(bleu)
+    return [reference.removesuffix(".") for reference in thai_to_french.references]
+
+
+@pytest.mark.usefixtures("translations")
+def test_the_validation_loss_is_computed_without_dropout_and_label_smoothing(thai_to_french, model):
+    ids = thai_to_french.ids
     logits = model.eval()(pad(ids.source), Batch.from_ids(ids).target)
-    loss = functional.cross_entropy(
+    expected_loss = functional.cross_entropy(
         logits.flatten(0, 1), pad(ids.target).flatten(), ignore_index=PAD
     )
-    assert found["loss"] == pytest.approx(loss.item(), rel=1e-5)
+
+    validator = Validator(thai_to_french.corpus, thai_to_french.texts, 80)
+    scores = validator.validate(model.train(), ALONE)
+
+    assert scores["loss"] == pytest.approx(expected_loss.item(), rel=1e-5)
+
+
+@pytest.mark.usefixtures("translations")
+def test_the_model_is_in_training_mode_after_a_validation(thai_to_french, model):
+    Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+
+    assert model.training
+
+
+def test_the_bleu_score_of_a_validation_is_that_of_detokenized_translations(
+    thai_to_french, model, translations
+):
+    expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references])
+
+    scores = Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+
+    assert scores["bleu"] == pytest.approx(expected.score)
+
+
+def test_a_validation_of_several_directions_is_scored_by_characters_if_one_target_is_thai(
+    thai_to_french, model, translations, monkeypatch
+):
+    """sacreBLEU has no tokenizer for Thai, which has no spaces, and scores it by characters."""
+    target_languages = {"<2fr>": "fr", "<2th>": "th"}
+    monkeypatch.setattr(thai_to_french.corpus.tags, "languages", target_languages)
+    expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references], tokenize="char")
+
+    scores = Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+
+    assert scores["bleu"] == pytest.approx(expected.score)
