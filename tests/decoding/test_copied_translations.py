@@ -17,251 +17,434 @@ from corpora import TORTURE
 from measuring import value_of
 from scoring import sacrebleu
 
-CORPORA = {"news-en-de": ("first", "second")}
-FILE = "inputs/external/a.de"
+# The external system online-a has a file of translations of the test set `first`, which has 40
+# lines. An external system was not trained here; params.yaml names its files.
+TEST_SETS = {"news-en-de": ("first", "second")}
 RUN = Run("online-a", "news-en-de", 1)
+FILE = "inputs/external/a.de"
+SETTING = "systems.online-a.translations.first: "
 REFERENCES = "data/split/news-en-de/test.first.de"
-SCORES = "results/online-a/news-en-de/1/scores.json"
-
-PLACE = "systems.online-a.translations.first: "
-OTHERS = [hashlib.sha256(content).hexdigest() for content in (b"y\n" * 40, b"z\n")]
-
-
-def external(content):
-    """The entry of a system with a file of translations of the first test set."""
-    file = {"path": FILE, "sha256": hashlib.sha256(content).hexdigest()}
-    return {"online-a": {"about": "system A", "translations": {"first": file}}}
+SOURCES = "data/split/news-en-de/test.first.en"
+RESULTS = "results/online-a/news-en-de/1"
+SCORES = f"{RESULTS}/scores.json"
+FORTY_LINES = b"x\n" * 40
 
 
-def project(root, content):
-    (root / FILE).parent.mkdir(parents=True, exist_ok=True)
-    (root / FILE).write_bytes(content)
-    return trees.settings_in(root, corpora=CORPORA, external=external(content))
+TRAINED_SYSTEM = trees._system(None)
+
+
+def external_system(**sha256_by_test):
+    """Return the entry of an external system in params.yaml.
+
+    Args:
+        sha256_by_test: The SHA-256 of FILE, by the test sets whose translations it contains.
+    """
+    translations = {}
+    for test, sha256 in sha256_by_test.items():
+        translations[test] = {"path": FILE, "sha256": sha256}
+    return {"about": "system A", "translations": translations}
+
+
+def write_file(root, content):
+    """Write the translations of the external system, and return their SHA-256."""
+    path = root / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def write_project(root, content):
+    """Write the translations of the external system, and settings that name them.
+
+    Returns:
+        The settings.
+    """
+    sha256 = write_file(root, content)
+    external = {"online-a": external_system(first=sha256)}
+    return trees.settings_in(root, corpora=TEST_SETS, external=external)
+
+
+def as_text(lines):
+    """Return the content of a file with these lines."""
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def copy_and_score(settings, root):
-    """What the stages translate and score do."""
+    """Do what the stages translate and score do."""
     copy_translations(settings, RUN, root)
     score_run(settings, *RUN, root)
 
 
+def scores_of(root):
+    """Read the scores of the test set `first`."""
+    return read_json(root / SCORES)["first"]
+
+
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
+    """Write the test sets of a project, of 40 lines each."""
     root = tmp_path_factory.mktemp("texts")
-    trees.write_texts(root, trees.settings_in(root, corpora=CORPORA), 40)
+    trees.write_texts(root, trees.settings_in(root, corpora=TEST_SETS), 40)
     return root
 
 
 @pytest.fixture
 def root(texts, tmp_path):
+    """Copy the project, so that a test may change it."""
     return shutil.copytree(texts, tmp_path / "copy")
 
 
-def translations(root):
-    """The references of the first test set, with a word less in each."""
-    references = (root / REFERENCES).read_text().split("\n")[:-1]
-    return [line.partition(" ")[2] for line in references]
+def lines_of(path):
+    """Return the lines of a file."""
+    return path.read_text().split("\n")[:-1]
 
 
-def test_scores_are_those_of_sacrebleus_command_line(root):
-    settings = project(root, "".join(f"{line}\n" for line in translations(root)).encode())
+def translations_in(root):
+    """Return 40 translations: the references without their first words."""
+    return [line.partition(" ")[2] for line in lines_of(root / REFERENCES)]
+
+
+def in_subwords(lines):
+    """Divide the first word of each line, as BPE does."""
+    return [line.replace(" ", "@@ ", 1) for line in lines]
+
+
+def in_tokens(lines):
+    """Separate the full stop of each line from the last word, as tokenizers do."""
+    return [line.replace(".", " .") for line in lines]
+
+
+@pytest.mark.parametrize(("metric", "index"), [("bleu", 0), ("chrf2", 1), ("ter", 2)])
+def test_an_external_system_has_the_scores_of_sacrebleus_command_line(root, metric, index):
+    settings = write_project(root, as_text(translations_in(root)))
+    expected_scores = sacrebleu(
+        root / REFERENCES, "-i", root / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter"
+    )
+
     copy_and_score(settings, root)
-    scores = read_json(root / SCORES)
-    assert list(scores) == ["first"]
-    references = root / REFERENCES
-    found = sacrebleu(references, "-i", root / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter")
-    for key, of in zip(("bleu", "chrf2", "ter"), found, strict=True):
-        assert value_of(scores["first"], key) == pytest.approx(of["score"], abs=1e-5)
-    assert (value_of(scores["first"], "bleu") or 100) < 95
-    assert value_of(scores["first"], "loss") is None
-    assert value_of(scores["first"], "any error") is not None
+
+    value = value_of(scores_of(root), metric)
+    assert value == pytest.approx(expected_scores[index]["score"], abs=1e-5)
 
 
-def test_a_line_ends_at_a_newline_alone(root):
-    lines = translations(root)
-    odd = [*TORTURE, "".join(TORTURE)]
-    lines = [f"x{c}{line}{c}x" for c, line in zip((odd * 3)[:40], lines, strict=True)]
-    content = "\n".join(lines).encode()  # the last without its \n
-    settings = project(root, content)
+def test_an_external_system_is_scored_on_the_test_sets_of_its_files(root):
+    copy_and_score(write_project(root, as_text(translations_in(root))), root)
+
+    assert list(read_json(root / SCORES)) == ["first"]
+
+
+def test_an_external_system_has_all_scores_that_need_no_model(root):
+    copy_and_score(write_project(root, as_text(translations_in(root))), root)
+
+    scores = scores_of(root)
+    assert value_of(scores, "bleu") < 95
+    assert value_of(scores, "any error") is not None
+    assert value_of(scores, "loss") is None
+
+
+def lines_with_odd_characters(root):
+    """Put characters into 40 translations that some programs take for the end of a line."""
+    odd_characters = [*TORTURE, "".join(TORTURE)] * 3
+    lines = []
+    for character, line in zip(odd_characters, translations_in(root), strict=False):
+        lines.append(f"x{character}{line}{character}x")
+    assert len(lines) == 40
+    return lines
+
+
+def test_only_a_newline_ends_a_line_of_a_copied_file(root):
+    content_without_last_newline = "\n".join(lines_with_odd_characters(root)).encode()
+    settings = write_project(root, content_without_last_newline)
+
+    copy_and_score(settings, root)
+
+    copy = root / RESULTS / "hypotheses" / "test.first.de"
+    assert copy.read_bytes() == content_without_last_newline + b"\n"
+    assert scores_of(root)["lines"] == 40
+
+
+def test_a_file_with_odd_characters_has_no_note(root):
+    settings = write_project(root, "\n".join(lines_with_odd_characters(root)).encode())
+
     assert list(check_external_files(settings, root)) == []
-    copy_and_score(settings, root)
-    copy = root / SCORES.replace("scores.json", "hypotheses/test.first.de")
-    assert copy.read_bytes() == content + b"\n"
-    assert read_json(root / SCORES)["first"]["lines"] == 40
 
 
-def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root):
-    found = []
-    for mark, end in ("", "\n"), ("\ufeff", "\r\n"):
-        content = mark + "".join(f"{line}{end}" for line in translations(root))
-        copy_and_score(project(root, content.encode()), root)
-        found.append((root / SCORES).read_bytes())
-    assert found[0] == found[1]
+def test_a_byte_order_mark_and_windows_line_ends_do_not_change_the_scores(root):
+    lines = translations_in(root)
+    copy_and_score(write_project(root, as_text(lines)), root)
+    expected_scores = (root / SCORES).read_bytes()
+    windows_content = as_text(lines).replace(b"\n", b"\r\n")
+
+    copy_and_score(write_project(root, b"\xef\xbb\xbf" + windows_content), root)
+
+    assert (root / SCORES).read_bytes() == expected_scores
+
+
+def error_of_copying(settings, root):
+    """Return the message with which the stage translate refuses a file."""
+    with pytest.raises(UserError) as raised:
+        copy_and_score(settings, root)
+    return str(raised.value)
+
+
+def project_with_too_few_lines(root):
+    """Name a file with 39 lines for the test set of 40 lines; return settings and message."""
+    settings = write_project(root, b"x\n" * 39)
+    message = f"{root / FILE} has 39 lines, but the test set first of news-en-de has 40"
+    return settings, message
+
+
+def project_with_another_hash(root):
+    """Change the file after params.yaml has named its hash; return settings and message."""
+    settings = write_project(root, b"z\n")
+    sha256_in_settings = hashlib.sha256(b"z\n").hexdigest()
+    sha256 = write_file(root, b"y\n" * 40)
+    message = f"{root / FILE} has SHA-256 {sha256}, but sha256 is {sha256_in_settings}"
+    return settings, message
+
+
+def project_with_another_encoding(root):
+    """Name a file whose 21st line is not UTF-8; return settings and message."""
+    settings = write_project(root, b"x\n" * 20 + b"\xff\n" + b"x\n" * 19)
+    message = f"{root / FILE}:21: byte 1 of the line is 0xff: not UTF-8"
+    return settings, message
+
+
+for_each_wrong_file = pytest.mark.parametrize(
+    "project_with_wrong_file",
+    [project_with_too_few_lines, project_with_another_hash, project_with_another_encoding],
+)
+
+
+@for_each_wrong_file
+def test_a_wrong_file_is_refused_in_one_line_that_names_its_setting(root, project_with_wrong_file):
+    settings, message = project_with_wrong_file(root)
+
+    error = error_of_copying(settings, root)
+
+    assert f"{SETTING}{message}" in error
+    assert "\n" not in error
+    assert re.search(r"params\.yaml:\d+: systems", error)
+
+
+@for_each_wrong_file
+def test_a_wrong_file_leaves_the_scores_of_the_file_before(root, project_with_wrong_file):
+    copy_and_score(write_project(root, FORTY_LINES), root)
+    old_scores = (root / SCORES).read_bytes()
+    settings, _ = project_with_wrong_file(root)
+
+    error_of_copying(settings, root)
+
+    assert (root / SCORES).read_bytes() == old_scores
 
 
 @pytest.mark.parametrize(
-    ("content", "told", "message"),
-    [
-        (
-            b"x\n" * 39,
-            None,
-            f"{PLACE}ROOT/{FILE} has 39 lines, but the test set first of news-en-de has 40",
-        ),
-        (
-            b"y\n" * 40,
-            b"z\n",
-            f"{PLACE}ROOT/inputs/external/a.de has SHA-256 {OTHERS[0]}, but sha256 is {OTHERS[1]}",
-        ),
-        (
-            b"x\n" * 20 + b"\xff\n" + b"x\n" * 19,
-            None,
-            f"{PLACE}ROOT/{FILE}:21: byte 1 of the line is 0xff: not UTF-8",
-        ),
-    ],
+    "project_with_wrong_file", [project_with_another_hash, project_with_another_encoding]
 )
-def test_another_file_is_refused_and_the_scores_are_kept(root, content, told, message):
-    copy_and_score(project(root, b"x\n" * 40), root)
-    before = (root / SCORES).read_bytes()
-    settings = project(root, told or content)
-    (root / FILE).write_bytes(content)
-    with pytest.raises(UserError) as error:
-        copy_and_score(settings, root)
-    assert message in str(error.value).replace(str(root), "ROOT")
-    assert "\n" not in str(error.value)
-    assert re.search(r"params\.yaml:\d+: systems", str(error.value))
-    assert (root / SCORES).read_bytes() == before
-    if "SHA" in message or "UTF" in message:
-        with pytest.raises(UserError) as checked:
-            list(check_external_files(settings, root))
-        assert str(checked.value) == str(error.value)
-    elif "lines" in message:  # of a test set that may be prepared again before it is scored
-        (note,) = check_external_files(settings, root)
-        assert note.endswith(f"/a.de: has 39 lines, but {root / REFERENCES} has 40")
+def test_check_refuses_a_wrong_file_with_the_message_of_the_stage(root, project_with_wrong_file):
+    settings, _ = project_with_wrong_file(root)
+    error_of_stage = error_of_copying(settings, root)
+
+    with pytest.raises(UserError) as raised:
+        list(check_external_files(settings, root))
+
+    assert str(raised.value) == error_of_stage
 
 
-def test_a_file_with_the_references_is_noted_by_its_name(root, capsys):
-    copy_and_score(project(root, (root / REFERENCES).read_bytes()), root)
-    said = f"{FILE}: all translations are identical to the references\n"
-    assert capsys.readouterr().err.endswith(said)
+def test_check_notes_too_few_lines_without_an_error(root):
+    """The test set may be prepared again, with other lines, before the file is copied."""
+    settings, _ = project_with_too_few_lines(root)
 
-
-def test_a_file_that_is_not_here_is_named(root):
-    settings = project(root, b"x\n" * 40)
-    (root / FILE).unlink()
-    with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: no such file"):
-        copy_and_score(settings, root)
     (note,) = check_external_files(settings, root)
-    assert note.endswith(f"systems.online-a.translations.first: {root / FILE}: no such file")
+
+    assert note.endswith(f"/a.de: has 39 lines, but {root / REFERENCES} has 40")
+
+
+def test_the_stage_refuses_a_missing_file(root):
+    settings = write_project(root, FORTY_LINES)
+    (root / FILE).unlink()
+
+    with pytest.raises(UserError, match=rf"{SETTING}.*a\.de: no such file"):
+        copy_and_score(settings, root)
+
+
+def test_check_notes_a_missing_file(root):
+    settings = write_project(root, FORTY_LINES)
+    (root / FILE).unlink()
+
+    (note,) = check_external_files(settings, root)
+
+    assert note.endswith(f"{SETTING}{root / FILE}: no such file")
+
+
+def test_check_refuses_a_folder(root):
+    settings = write_project(root, FORTY_LINES)
+    (root / FILE).unlink()
     (root / FILE).mkdir()
-    with pytest.raises(UserError, match=rf"{PLACE}.*a\.de: a folder"):
+
+    with pytest.raises(UserError, match=rf"{SETTING}.*a\.de: a folder"):
         list(check_external_files(settings, root))
 
 
-def noted(root, lines):
-    """What the stage and `check` say of a file with these lines; both say the same."""
-    settings = project(root, "".join(f"{line}\n" for line in lines).encode())
-    checked = list(check_external_files(settings, root))
+def warnings_of_file(root, lines):
+    """Copy and score a file with these lines, and return the warnings that its scores contain.
+
+    `check` gives the same warnings as notes.
+    """
+    settings = write_project(root, as_text(lines))
+    notes = list(check_external_files(settings, root))
     copy_and_score(settings, root)
-    metrics = read_json(root / SCORES)["first"]["metrics"]
-    stored = [each["group"] for each in metrics if each["metric"] == "warning"]
-    assert [note.partition(PLACE)[2] for note in checked] == [
-        f"{root / FILE}: {warning}" for warning in stored
-    ]
-    return stored
+    warnings = []
+    for entry in scores_of(root)["metrics"]:
+        if entry["metric"] == "warning":
+            warnings.append(entry["group"])
+    notes_without_location = [note.partition(SETTING)[2] for note in notes]
+    assert notes_without_location == [f"{root / FILE}: {warning}" for warning in warnings]
+    return warnings
 
 
-def test_translations_in_another_form_are_named(root, capsys):
-    assert noted(root, translations(root)) == []
-    subwords = [line.replace(" ", "@@ ", 1) for line in translations(root)]
-    (warning,) = noted(root, [*translations(root)[:4], *subwords[4:]])
-    remedy = "BLEU is of sentences: join the subwords first: sed -E 's/@@( |$)//g'"
-    assert warning == f"90% of the lines look like BPE subwords (@@), such as line 5; {remedy}"
+def test_detokenized_translations_have_no_warning(root):
+    assert warnings_of_file(root, translations_in(root)) == []
+
+
+def test_translations_in_subwords_have_a_warning(root, capsys):
+    translations = translations_in(root)
+    lines = translations[:4] + in_subwords(translations[4:])
+
+    (warning,) = warnings_of_file(root, lines)
+
+    assert warning == (
+        "90% of the lines look like BPE subwords (@@), such as line 5; BLEU is of sentences: join "
+        "the subwords first: sed -E 's/@@( |$)//g'"
+    )
     assert f"note: {FILE}: {warning}\n" in capsys.readouterr().err
-    tokens = [line.replace(".", " .") for line in translations(root)]
-    (warning,) = noted(root, tokens)
+
+
+def test_tokenized_translations_have_a_warning(root):
+    (warning,) = warnings_of_file(root, in_tokens(translations_in(root)))
+
     assert "tokens set apart by spaces" in warning
 
 
 @pytest.mark.parametrize(
-    ("line", "form"),
+    ("line_format", "form"),
     [
-        ("{n}\t{line}", "columns of a table (tabs)"),
-        ("{n} ||| {line} ||| -1.5", "fields with ||| between them (n-best list, fast_align)"),
-        ('{n},"{line}"', "quoted or numbered fields (CSV)"),
+        pytest.param("{number}\t{text}", "columns of a table (tabs)", id="table"),
+        pytest.param(
+            "{number} ||| {text} ||| -1.5",
+            "fields with ||| between them (n-best list, fast_align)",
+            id="n-best list",
+        ),
+        pytest.param('{number},"{text}"', "quoted or numbered fields (CSV)", id="CSV"),
     ],
 )
-def test_the_remedy_for_fields_is_the_translations_alone(root, line, form):
-    lines = [line.format(n=n, line=text) for n, text in enumerate(translations(root))]
-    (warning,) = noted(root, lines)
+def test_translations_among_other_fields_have_a_warning(root, line_format, form):
+    lines = []
+    for number, text in enumerate(translations_in(root)):
+        lines.append(line_format.format(number=number, text=text))
+
+    (warning,) = warnings_of_file(root, lines)
+
     assert warning == (
         f"100% of the lines look like {form}, such as line 1; BLEU is of sentences: "
         "write the translations alone, one per line"
     )
 
 
-def test_the_form_of_the_references_is_right(root):
+def test_tokenized_translations_have_no_warning_if_the_references_are_tokenized(root):
     references = root / REFERENCES
     references.write_text(references.read_text().replace(".", " ."))
-    described = root / "data/test_stats/news-en-de/first.json"
-    assert described.exists()
-    assert noted(root, [line.replace(".", " .") for line in translations(root)]) == []
+    assert (root / "data/test_stats/news-en-de/first.json").exists()
+
+    assert warnings_of_file(root, in_tokens(translations_in(root))) == []
 
 
-def test_copies_of_the_references_or_of_the_sources_are_named(root):
-    references = (root / REFERENCES).read_text().split("\n")[:-1]
-    sources = (root / REFERENCES.replace(".de", ".en")).read_text().split("\n")[:-1]
-    own = translations(root)
-    assert noted(root, references) == ["all translations are identical to the references"]
-    part = noted(root, [*references[:30], *own[30:]])
-    assert part == ["75% of the translations are identical to the references"]
-    assert noted(root, [*sources[:20], *own[20:]]) == [
-        "50% of the translations are identical to the sources"
+def test_copies_of_all_references_have_a_warning(root, capsys):
+    references = lines_of(root / REFERENCES)
+
+    warnings = warnings_of_file(root, references)
+
+    assert warnings == ["all translations are identical to the references"]
+    note = f"{FILE}: all translations are identical to the references\n"
+    assert capsys.readouterr().err.endswith(note)
+
+
+def test_copies_of_some_references_have_a_warning(root):
+    lines = lines_of(root / REFERENCES)[:30] + translations_in(root)[30:]
+
+    assert warnings_of_file(root, lines) == [
+        "75% of the translations are identical to the references"
     ]
-    assert noted(root, [*sources[:19], *own[19:]]) == []
 
 
-def test_before_the_test_set_is_prepared_form_and_empty_lines_are_checked(root):
-    """The number of lines, and copies of the sources, cannot be checked yet."""
-    subwords = [line.replace(" ", "@@ ", 1) for line in translations(root)]
-    lines = ["", *subwords[1:], "", "x"]
-    settings = project(root, "".join(f"{line}\n" for line in lines).encode())
+def test_copies_of_half_of_the_sources_have_a_warning(root):
+    lines = lines_of(root / SOURCES)[:20] + translations_in(root)[20:]
+
+    assert warnings_of_file(root, lines) == ["50% of the translations are identical to the sources"]
+
+
+def test_copies_of_fewer_sources_have_no_warning(root):
+    """Sentences such as names are the same in both languages."""
+    lines = lines_of(root / SOURCES)[:19] + translations_in(root)[19:]
+
+    assert warnings_of_file(root, lines) == []
+
+
+@pytest.mark.parametrize(
+    ("empty_lines", "warning"),
+    [
+        pytest.param({40: " "}, "1 of 40 translations is empty: line 40", id="one"),
+        pytest.param(
+            {2: "", 3: ""}, "2 of 40 translations are empty: line 2 and others", id="several"
+        ),
+    ],
+)
+def test_empty_translations_have_a_warning(root, empty_lines, warning):
+    lines = translations_in(root)
+    for number, line in empty_lines.items():
+        lines[number - 1] = line
+
+    assert warnings_of_file(root, lines) == [warning]
+
+
+def test_check_compares_a_file_only_with_a_test_set_that_is_prepared(root):
+    """It says so, and warns of what the file alone shows: empty lines, and subwords."""
+    lines = ["", *in_subwords(translations_in(root)[1:]), "", "x"]
+    settings = write_project(root, as_text(lines))
     shutil.rmtree(root / "data" / "split")
-    number, empty, form = check_external_files(settings, root)
-    assert number.endswith(
+
+    line_count_note, empty_lines_note, form_note = check_external_files(settings, root)
+
+    assert line_count_note.endswith(
         "/a.de: has 42 lines, to be compared with the test set first of news-en-de once it is "
         "prepared. To prepare it now: dvc repro split"
     )
-    assert empty.endswith("/a.de: 2 of 42 translations are empty: line 1 and others")
-    assert "look like BPE subwords (@@)" in form
+    assert empty_lines_note.endswith("/a.de: 2 of 42 translations are empty: line 1 and others")
+    assert "look like BPE subwords (@@)" in form_note
 
 
-def test_empty_translations_are_named(root):
-    own = translations(root)
-    assert noted(root, [*own[:39], " "]) == ["1 of 40 translations is empty: line 40"]
-    assert noted(root, [own[0], "", "", *own[3:]]) == [
-        "2 of 40 translations are empty: line 2 and others"
-    ]
+def notes_on_systems(root, systems, corpora):
+    """Return what `check` says of systems, without what it says of the content of their files.
 
-
-FIRST = hashlib.sha256(b"x\n" * 40).hexdigest()
-
-
-def systems_notes(root, systems, corpora):
-    """What `check` says of systems, apart from what it says of the content of their files."""
-    (root / FILE).parent.mkdir(parents=True, exist_ok=True)
-    (root / FILE).write_bytes(b"x\n" * 40)
+    Args:
+        root: The folder of a new project, with a file of 40 lines.
+        systems: The systems by name, as in params.yaml.
+        corpora: The test sets of each corpus.
+    """
+    write_file(root, FORTY_LINES)
     settings = trees.settings_in(root, systems=(), corpora=corpora, external=systems)
     return [note for note in check_external_files(settings, root) if "a.de: " not in note]
 
 
-def test_one_file_for_test_sets_of_two_languages_is_noted(tmp_path):
-    """For two preparations of one test set it is right."""
-    file = {"path": FILE, "sha256": FIRST}
-    online = {"about": "A", "translations": {"first": file}}
-    systems = {"tiny": trees._system(None), "online-a": online}
-    same_language = {"news-en-de": ("first",), "more-en-de": ("first",)}
-    assert systems_notes(tmp_path, systems, same_language) == []
-    (note,) = systems_notes(tmp_path, systems, {"news-en-de": ("first",), "news-en-fr": ("first",)})
+SHA256 = hashlib.sha256(FORTY_LINES).hexdigest()
+
+
+def test_one_file_for_test_sets_of_two_languages_has_a_note(tmp_path):
+    systems = {"tiny": TRAINED_SYSTEM, "online-a": external_system(first=SHA256)}
+    german_and_french = {"news-en-de": ("first",), "news-en-fr": ("first",)}
+
+    (note,) = notes_on_systems(tmp_path, systems, german_and_french)
+
     assert re.search(r"params\.yaml:\d+: systems\.online-a\.translations\.first: ", note)
     assert note.endswith(
         "online-a has the same file for first of news-en-de and first of news-en-fr (de and fr); "
@@ -269,20 +452,35 @@ def test_one_file_for_test_sets_of_two_languages_is_noted(tmp_path):
     )
 
 
-def test_one_file_for_two_test_sets_is_noted(tmp_path):
-    file = {"path": FILE, "sha256": FIRST}
-    online = {"about": "A", "translations": {"first": file, "second": file}}
-    systems = {"tiny": trees._system(None), "online-a": online}
-    (note,) = systems_notes(tmp_path, systems, CORPORA)
+def test_one_file_for_two_corpora_of_one_language_has_no_note(tmp_path):
+    """The corpora may prepare the same test set in two ways."""
+    systems = {"tiny": TRAINED_SYSTEM, "online-a": external_system(first=SHA256)}
+    both_german = {"news-en-de": ("first",), "more-en-de": ("first",)}
+
+    assert notes_on_systems(tmp_path, systems, both_german) == []
+
+
+def test_one_file_for_two_test_sets_of_a_corpus_has_a_note(tmp_path):
+    systems = {
+        "tiny": TRAINED_SYSTEM,
+        "online-a": external_system(first=SHA256, second=SHA256),
+    }
+
+    (note,) = notes_on_systems(tmp_path, systems, TEST_SETS)
+
     assert "translations.second: online-a has the same file for first of news-en-de and" in note
 
 
-def test_an_external_system_is_not_the_baseline(tmp_path):
-    file = {"path": FILE, "sha256": FIRST}
-    online = {"about": "A", "translations": {"first": file}}
-    trained = trees._system(None)
-    systems = {"online-a": online, "tiny": trained, "small": trained}
-    (note,) = systems_notes(tmp_path, systems, CORPORA)
+def test_an_external_system_before_the_baseline_has_a_note(tmp_path):
+    """The baseline, with which other systems are compared, is the first system trained here."""
+    systems = {
+        "online-a": external_system(first=SHA256),
+        "tiny": TRAINED_SYSTEM,
+        "small": TRAINED_SYSTEM,
+    }
+
+    (note,) = notes_on_systems(tmp_path, systems, TEST_SETS)
+
     assert re.search(r"params\.yaml:\d+: systems\.online-a: ", note)
     assert note.endswith(
         "online-a is an external system, so tiny, the first system that is trained here, is the "
@@ -290,12 +488,21 @@ def test_an_external_system_is_not_the_baseline(tmp_path):
     )
 
 
-def test_translations_of_another_file_than_params_yaml_names_are_refused(root):
-    settings = project(root, b"x\n" * 40)
-    copy_translations(settings, RUN, root)
-    path = root / RUN.results_folder / "translation.json"
-    record = CopiedTranslations.read(path)
-    record.check(path, settings, RUN)
-    other = project(root, b"y\n" * 40)
+@pytest.fixture
+def copied(root):
+    """Copy the translations of the external system, and return the path of the copy's record."""
+    copy_translations(write_project(root, FORTY_LINES), RUN, root)
+    return root / RUN.results_folder / "translation.json"
+
+
+def test_copied_translations_are_accepted_if_params_yaml_names_the_same_file(root, copied):
+    settings = write_project(root, FORTY_LINES)
+
+    CopiedTranslations.read(copied).check(copied, settings, RUN)
+
+
+def test_copied_translations_are_refused_if_params_yaml_names_another_file(root, copied):
+    settings = write_project(root, b"y\n" * 40)
+
     with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then dvc repro"):
-        record.check(path, other, RUN)
+        CopiedTranslations.read(copied).check(copied, settings, RUN)

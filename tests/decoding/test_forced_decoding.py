@@ -21,23 +21,26 @@ SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
 VOCABULARY_SIZE = 20
 
 
-def model(seed):
+def model_with_seed(seed):
+    """Return an untrained model whose probabilities are far from equal, as a trained model's."""
     torch.manual_seed(seed)
-    made = Transformer(systems.model(norm="pre"), VOCABULARY_SIZE, VOCABULARY_SIZE).eval()
+    model = Transformer(systems.model(norm="pre"), VOCABULARY_SIZE, VOCABULARY_SIZE).eval()
     with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.mul_(2)  # far from even probabilities
-    return made
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=["model", "ensemble"])
 def decoder(request):
-    models = [model(seed) for seed in range(request.param)]
-    return models[0] if len(models) == 1 else Ensemble(models)
+    """Return a model, or an ensemble of three models."""
+    if request.param == "model":
+        return model_with_seed(0)
+    return Ensemble([model_with_seed(seed) for seed in (0, 1, 2)])
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredTranslation:
     """A translation with its score by search, and the scores of its tokens by forced decoding.
 
     Attributes:
@@ -55,58 +58,63 @@ class Scored:
 
 @pytest.fixture(scope="module")
 def translations(decoder):
-    """Three translations of each sentence.
+    """Return three translations of each sentence, scored by search and by forced decoding.
 
     The beam has four hypotheses, which change places while they grow. Forced decoding gets all
     translations at once, of several lengths, so that it pads them.
     """
-    engine = Engine(decoder, systems.decode(beam=4, max_len_b=4))
-    source_lengths = np.array([4, 2, 6])
-    found = engine.search(SOURCES, source_lengths, best=3)
+    search = Engine(decoder, systems.decode(beam=4, max_len_b=4))
+    source_lengths = np.array([len(source) for source in SOURCES])
+    outputs_of_sources = search.search(SOURCES, source_lengths, best=3)
     names = []
     sources = []
     hypotheses = []
-    for number, (source, outputs) in enumerate(zip(SOURCES, found, strict=True), 1):
+    for number, (source, outputs) in enumerate(zip(SOURCES, outputs_of_sources, strict=True), 1):
         for rank, output in enumerate(outputs, 1):
             names.append(f"translation {rank} of sentence {number}")
             sources.append(source)
             hypotheses.append(output)
     targets = [[*hypothesis.tokens, EOS] for hypothesis in hypotheses]
     forced = token_log_probs(decoder, sources, targets)
-    scored = []
+    translations = []
     for name, hypothesis, log_probs in zip(names, hypotheses, forced, strict=True):
-        scored.append(Scored(name, hypothesis.tokens, hypothesis.log_prob, log_probs))
-    return scored
+        translation = ScoredTranslation(name, hypothesis.tokens, hypothesis.log_prob, log_probs)
+        translations.append(translation)
+    return translations
 
 
 def test_the_search_finds_three_translations_of_each_sentence(translations):
-    """Else the tests below would compare fewer."""
-    assert len(translations) == 3 * 3
+    """So the tests below compare the scores of nine translations."""
+    sentences = 3
+
+    assert len(translations) == 3 * sentences
 
 
 def test_forced_decoding_scores_each_token_and_eos(translations):
-    for each in translations:
-        tokens_and_eos = len(each.token_ids) + 1
-        assert len(each.forced_log_probs) == tokens_and_eos, each.name
+    for translation in translations:
+        tokens_and_eos = len(translation.token_ids) + 1
+        assert len(translation.forced_log_probs) == tokens_and_eos, translation.name
 
 
-def test_the_search_adds_up_what_forced_decoding_gives(translations):
-    for each in translations:
-        total = sum(each.forced_log_probs)
-        assert each.log_prob == pytest.approx(total, abs=1e-4), each.name
+def test_the_score_of_a_translation_by_search_is_the_sum_of_its_scores_by_forced_decoding(
+    translations,
+):
+    for translation in translations:
+        total = sum(translation.forced_log_probs)
+        assert translation.log_prob == pytest.approx(total, abs=1e-4), translation.name
 
 
 SOURCE = SOURCES[0]
 TARGET = [17, 3, 4, EOS]
-# What a decoder reads to give TARGET: each token after the one before it.
+# The decoder predicts each token of TARGET from the tokens before it.
 TARGET_INPUT = [BOS, 17, 3, 4]
 
 
 def mean_probabilities(decoder):
-    """The mean over the models of the probabilities that `forward` gives.
+    """Return the probabilities of the next token that a model or each model of an ensemble gives.
 
     Returns:
-        A tensor [position in TARGET, token of the vocabulary] of float64.
+        Their mean over the models, a tensor (positions in TARGET, vocabulary) of float64.
     """
     source = torch.tensor([SOURCE])
     target_input = torch.tensor([TARGET_INPUT])
@@ -121,15 +129,17 @@ def mean_probabilities(decoder):
     return total / len(models)
 
 
-def test_a_step_gives_the_mean_probabilities_of_the_models(decoder):
+def test_a_search_step_gives_the_mean_probabilities_of_the_models(decoder):
     expected = mean_probabilities(decoder)
+
     with torch.inference_mode():
         state = decoder.init_cache(torch.tensor([SOURCE]))
         for position, token in enumerate(TARGET_INPUT):
             log_probs, state = decoder.step(torch.tensor([token]), state)
-            found = log_probs.double().softmax(-1)[0]
+
+            probabilities = log_probs.double().softmax(-1)[0]
             torch.testing.assert_close(
-                found,
+                probabilities,
                 expected[position],
                 atol=1e-6,
                 rtol=1e-5,
@@ -138,41 +148,57 @@ def test_a_step_gives_the_mean_probabilities_of_the_models(decoder):
 
 
 def test_forced_decoding_gives_the_mean_probabilities_of_the_models(decoder):
-    probabilities = mean_probabilities(decoder)
-    (found,) = token_log_probs(decoder, [SOURCE], [TARGET])
-    expected = []
-    for position, token in enumerate(TARGET):
-        expected.append(math.log(probabilities[position, token]))
-    assert found == pytest.approx(expected, abs=1e-5)
+    expected_log_probs = []
+    for probabilities, token in zip(mean_probabilities(decoder), TARGET, strict=True):
+        expected_log_probs.append(math.log(probabilities[token]))
+
+    (log_probs,) = token_log_probs(decoder, [SOURCE], [TARGET])
+
+    assert log_probs == pytest.approx(expected_log_probs, abs=1e-5)
 
 
-def loss_of(monkeypatch, max_positions):
-    """The loss of two pairs of up to five and three tokens, whose probabilities are known."""
-    pairs = PairIds([[5, 6, 7, 8, EOS], [9, EOS]], [[5, 6, EOS], [7, EOS]])
+def loss_on_two_pairs(monkeypatch, max_positions):
+    """Compute the loss on a test set of two pairs, with a stand-in for the model.
+
+    The longest sentence has 5 tokens. The targets have 3 and 2 tokens, which forced decoding gives
+    the log-probabilities -1, -0.5 and -0.25, and -2 and -4.
+
+    Args:
+        monkeypatch: Replaces forced decoding.
+        max_positions: The length of the longest sentence that the model can read.
+    """
+    pairs = PairIds(source=[[5, 6, 7, 8, EOS], [9, EOS]], target=[[5, 6, EOS], [7, EOS]])
 
     def read_ids(corpus, name, rows):
-        assert (corpus.sets[name].pairs, name, rows.tolist()) == (2, "test.x", [0, 1])
+        assert corpus.sets[name].pairs == 2
+        assert name == "test.x"
+        assert rows.tolist() == [0, 1]
         return pairs
 
     def token_log_probs(_, sources, targets):
-        assert (sources, targets) == (pairs.source, pairs.target)
+        assert sources == pairs.source
+        assert targets == pairs.target
         return [[-1.0, -0.5, -0.25], [-2.0, -4.0]]
 
     monkeypatch.setattr(forced_decoding, "read_ids", read_ids)
     monkeypatch.setattr(forced_decoding, "token_log_probs", token_log_probs)
     corpus = SimpleNamespace(sets={"test.x": SimpleNamespace(pairs=2)})
-    short = SimpleNamespace(settings=SimpleNamespace(max_positions=max_positions))
-    return forced_decoding.reference_loss(short, corpus, "test.x")
+    model = SimpleNamespace(settings=SimpleNamespace(max_positions=max_positions))
+    return forced_decoding.reference_loss(model, corpus, "test.x")
 
 
-def test_the_loss_of_references_is_the_sum_over_their_tokens(monkeypatch):
-    assert loss_of(monkeypatch, 5) == {"nats": 7.75, "tokens": 5}
+def test_the_loss_on_references_is_summed_over_their_tokens(monkeypatch):
+    loss = loss_on_two_pairs(monkeypatch, max_positions=5)
+
+    assert loss == {"nats": 1 + 0.5 + 0.25 + 2 + 4, "tokens": 3 + 2}
 
 
-def test_sentences_beyond_the_last_position_have_no_loss(monkeypatch):
-    assert loss_of(monkeypatch, 4) is None
+def test_a_test_set_with_a_sentence_that_is_too_long_for_the_model_has_no_loss(monkeypatch):
+    assert loss_on_two_pairs(monkeypatch, max_positions=4) is None
 
 
-def test_no_batches_have_no_translations(monkeypatch):
+def test_a_test_set_without_sentences_has_no_translations(monkeypatch):
+    """Batches are translated in several threads, also if there are none."""
     monkeypatch.setattr(engine, "_batches_at_once", lambda _: 4)
+
     assert list(engine._map_in_threads(None, [], torch.device("cpu"))) == []

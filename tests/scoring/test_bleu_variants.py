@@ -24,6 +24,8 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import measure, texts_of
 from scoring import sacrebleu
 
+# The options of sacreBLEU's command line that give each variant. If tokens are compared, the files
+# contain tokens.
 OPTIONS = {
     LOWERCASED: ("-lc", "-l", "en-de"),
     INTL: ("--tokenize", "intl"),
@@ -32,82 +34,148 @@ OPTIONS = {
     TOKENIZED_LOWERCASED: ("--tokenize", "none", "--force", "-lc"),
     COMPOUND_SPLIT: ("--tokenize", "none", "--force"),
 }
+NUMBERS = range(40)
+# Sentences with compounds, quotation marks, decimals, an ampersand and capital letters.
 REFERENCES = [
-    f"Die Ost-West-Achse von Haus {i}: „{i % 7},5 % mehr“ & a-b-c als E-Mail." for i in range(40)
-]
-GOOD = [
-    line.replace("Die", "die") if i % 3 else line.replace("Achse", "Linie")
-    for i, line in enumerate(REFERENCES)
+    f"Die Ost-West-Achse von Haus {number}: „{number % 7},5 % mehr“ & a-b-c als E-Mail."
+    for number in NUMBERS
 ]
 
 
-def words_of_digits(lines):
-    """Tokens of a tokenizer that is none of sacreBLEU's: a character, but for words of digits."""
+def translation_of(number, reference):
+    """Change a word in a third of the sentences, and the case of a letter in the others."""
+    if number % 3 == 0:
+        return reference.replace("Achse", "Linie")
+    return reference.replace("Die", "die")
+
+
+TRANSLATIONS = [
+    translation_of(number, reference) for number, reference in zip(NUMBERS, REFERENCES, strict=True)
+]
+
+
+def tokenized_like_no_metric(lines):
+    """Split lines into numbers and single characters, unlike the tokenizers of sacreBLEU."""
     return [" ".join(re.findall(r"\d+|\S", line)) for line in lines]
 
 
-def perl(path):
-    """Split the hyphens of a file in place, by the command that get_ende_bleu.sh has."""
+def tokenized_by_sacremoses(lines):
+    """Split German lines by Moses, without XML entities."""
+    tokenizer = MosesTokenizer("de")
+    return [" ".join(tokenizer.tokenize(line, escape=False)) for line in lines]
+
+
+def split_compounds_by_perl(path):
+    """Split the hyphens of a file in place, by the command in get_ende_bleu.sh."""
     program = r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"
     subprocess.run(["perl", "-i", "-ple", program, str(path)], check=True)
 
 
-@pytest.mark.parametrize("way", VARIANTS)
-def test_scores_equal_the_command_line(tmp_path, way):
-    files = tmp_path / "references", tmp_path / "hypotheses"
-    for path, lines in zip(files, (REFERENCES, GOOD), strict=True):
-        if way == TOKENS:
-            lines = words_of_digits(lines)
-        elif way not in (LOWERCASED, INTL):
-            library = MosesTokenizer("de")
-            lines = [" ".join(library.tokenize(line, escape=False)) for line in lines]
-        trees.write_lines(path, lines)
-        if way == COMPOUND_SPLIT:
-            perl(path)
-    ours = measure(way, texts_of(GOOD, REFERENCES, "de"))
-    if way == TOKENS:  # the corpus's tokenizer leaves these as they are
-        ours = measure(way, texts_of(*map(words_of_digits, (GOOD, REFERENCES)), "de"))
-    theirs = sacrebleu(files[0], *OPTIONS[way], "-i", files[1])
-    assert 0 < theirs["score"] < 100
-    assert (ours["value"], ours["signature"]) == (theirs["score"], theirs["signature"])
-    assert ours["units"] == 40
+def write_compared_lines(path, lines, variant):
+    """Write lines in the form in which a variant compares them."""
+    if variant == TOKENS:
+        lines = tokenized_like_no_metric(lines)
+    elif variant in (TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT):
+        lines = tokenized_by_sacremoses(lines)
+    trees.write_lines(path, lines)
+    if variant == COMPOUND_SPLIT:
+        split_compounds_by_perl(path)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "split"),
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_has_the_score_and_signature_of_sacrebleus_command_line(tmp_path, variant):
+    write_compared_lines(tmp_path / "references", REFERENCES, variant)
+    write_compared_lines(tmp_path / "translations", TRANSLATIONS, variant)
+    expected = sacrebleu(
+        tmp_path / "references", *OPTIONS[variant], "-i", tmp_path / "translations"
+    )
+    translations = TRANSLATIONS
+    references = REFERENCES
+    if variant == TOKENS:
+        # The tokenizer of the corpus separates words at spaces, so it leaves these as they are.
+        translations = tokenized_like_no_metric(TRANSLATIONS)
+        references = tokenized_like_no_metric(REFERENCES)
+
+    entry = measure(variant, texts_of(translations, references, "de"))
+
+    assert 0 < expected["score"] < 100
+    assert entry["value"] == expected["score"]
+    assert entry["signature"] == expected["signature"]
+    assert entry["units"] == 40
+
+
+for_each_compound = pytest.mark.parametrize(
+    ("tokens", "split_tokens"),
     [
-        ("rich-text format", "rich ##AT##-##AT## text format"),
-        # a hyphen at the edge of a word, or alone, stays
-        ("x - y -a b- --", "x - y -a b- --"),
-        # no overlap: of a-b-c the b is taken
-        ("a-b-c-d", "a ##AT##-##AT## b-c ##AT##-##AT## d"),
-        ("aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc"),
-        ("a--b ---", "a ##AT##-##AT## -b - ##AT##-##AT## -"),
-        ("über-öl „a-“", "über ##AT##-##AT## öl „a ##AT##-##AT## “"),
+        pytest.param("rich-text format", "rich ##AT##-##AT## text format", id="one hyphen"),
+        pytest.param("x - y -a b- --", "x - y -a b- --", id="hyphens alone or at an edge stay"),
+        pytest.param(
+            "a-b-c-d",
+            "a ##AT##-##AT## b-c ##AT##-##AT## d",
+            id="matches of one letter do not overlap: b-c stays",
+        ),
+        pytest.param(
+            "aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc", id="matches of longer words"
+        ),
+        pytest.param("a--b ---", "a ##AT##-##AT## -b - ##AT##-##AT## -", id="several hyphens"),
+        pytest.param(
+            "über-öl „a-“", "über ##AT##-##AT## öl „a ##AT##-##AT## “", id="not only ASCII"
+        ),
     ],
 )
-def test_compounds_are_split_as_perl_does(tmp_path, tokens, split):
-    assert split_compounds(tokens) == split
-    trees.write_lines(tmp_path / "text", [tokens])
-    perl(tmp_path / "text")
-    assert (tmp_path / "text").read_text("utf-8") == f"{split}\n"
+
+
+@for_each_compound
+def test_compounds_are_split_at_hyphens(tokens, split_tokens):
+    assert split_compounds(tokens) == split_tokens
+
+
+@for_each_compound
+def test_the_perl_script_of_the_papers_splits_compounds_alike(tmp_path, tokens, split_tokens):
+    path = tmp_path / "text"
+    trees.write_lines(path, [tokens])
+
+    split_compounds_by_perl(path)
+
+    assert path.read_text("utf-8") == f"{split_tokens}\n"
 
 
 def test_moses_tokens_keep_hyphens_and_signs():
+    """They become neither tokens of their own nor XML entities such as &amp; and &lt;."""
     assert moses_tokenized(["A-b & c's „<d>“.", ""], "de") == ["A-b & c ' s „ < d > “ .", ""]
 
 
-def test_no_moses_tokens_where_the_headline_has_others():
-    references = [f"我们在{i}月学习机器翻译。" for i in range(9)]
-    for language, tokenizer in (("zho", "zh"), ("th", "char")):
-        texts = texts_of(references[::-1], references, language)
-        counted = [name for name in VARIANTS if METRICS[name].count(texts) is not None]
-        assert counted == [LOWERCASED, INTL, TOKENS]
-        assert f"case:lc|eff:no|tok:{tokenizer}|" in measure(LOWERCASED, texts)["signature"]
+@pytest.fixture(params=[("zho", "zh"), ("th", "char")], ids=["Chinese", "Thai"])
+def unspaced_language(request):
+    """Return the code of a language without spaces, and sacreBLEU's tokenizer for it."""
+    return request.param
+
+
+def texts_without_spaces(language):
+    """Return references without spaces, and translations: the references in another order."""
+    references = [f"我们在{number}月学习机器翻译。" for number in range(9)]
+    return texts_of(references[::-1], references, language)
+
+
+def test_languages_without_spaces_have_no_variants_with_moses_tokens(unspaced_language):
+    language, _ = unspaced_language
+    texts = texts_without_spaces(language)
+
+    variants = [variant for variant in VARIANTS if METRICS[variant].count(texts) is not None]
+
+    assert variants == [LOWERCASED, INTL, TOKENS]
+
+
+def test_lower_cased_bleu_has_sacrebleus_tokenizer_for_the_language(unspaced_language):
+    language, tokenizer = unspaced_language
+
+    entry = measure(LOWERCASED, texts_without_spaces(language))
+
+    assert f"case:lc|eff:no|tok:{tokenizer}|" in entry["signature"]
 
 
 @pytest.mark.parametrize(
-    ("name", "tokens"),
+    ("tokenizer_name", "tokens"),
     [
         ("spacy", "The <unk> does n't see Ann 's <unk> , <unk> or ( <unk> ) ."),
         ("moses", "The <unk> doesn 't see Ann 's <unk> , <unk> or ( <unk> ) ."),
@@ -115,7 +183,10 @@ def test_no_moses_tokens_where_the_headline_has_others():
         ("characters", "A ▁ <unk> d d <unk> <unk> ."),
     ],
 )
-def test_an_unknown_token_stays_one_token(name, tokens):
-    tokenizer = tokenizer_for("en", Tokenize(name, lowercase=False, hyphens=False, escape=False))
-    sentence = tokenizer.detokenize(tokens.split())
-    assert corpus_tokens([sentence], tokenizer) == [tokens]
+def test_the_token_for_an_unknown_word_stays_one_token(tokenizer_name, tokens):
+    """A model may write it; tokenizers would split it at its brackets."""
+    settings = Tokenize(tokenizer_name, lowercase=False, hyphens=False, escape=False)
+    tokenizer = tokenizer_for("en", settings)
+    translation = tokenizer.detokenize(tokens.split())
+
+    assert corpus_tokens([translation], tokenizer) == [tokens]

@@ -16,8 +16,14 @@ RUN = Run("tiny", "news-en-de", 1)
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """Translations of 3 lines, a folder that looks like a model's, and the settings."""
+def settings(tmp_path, monkeypatch):
+    """Write translations of 3 lines, and a folder that looks like a COMET model's.
+
+    COMET runs in a Python of its own, here the file `python`, which tests write.
+
+    Returns:
+        The settings, which name the model and the Python.
+    """
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     corpora = {"news-en-de": ("first",)}
@@ -25,41 +31,54 @@ def project(tmp_path, monkeypatch):
     trees.write_texts(tmp_path, settings, lines=3)
     trees.write_run(tmp_path, settings, RUN, errors=0.5)
     model = write_empty(tmp_path / "model")
-    chosen = Comet(python="python", folder="model", sha256=folder_sha256(model))
-    return replace(settings, comet={"own-model": chosen})
+    comet = Comet(python="python", folder="model", sha256=folder_sha256(model))
+    return replace(settings, comet={"own-model": comet})
 
 
 def write_python(root, answer, status=0):
-    """A program in the place of COMET's Python, which writes `answer` to its fourth argument."""
+    """Write a program in the place of COMET's Python.
+
+    Args:
+        root: The folder of the project.
+        answer: What the program writes to the file that its fourth argument names.
+        status: Its exit status.
+    """
     path = root / "python"
     path.write_text(f"#!/bin/sh\nprintf '%s' '{answer}' > \"$4\"\nexit {status}\n")
     path.chmod(0o755)
 
 
-def refused(settings):
+def error_of_scoring(settings):
+    """Return the message with which scoring by COMET fails; check that it writes no scores."""
     with pytest.raises(UserError) as raised:
         score_run_by_comet(settings, *RUN)
     assert not (RUN.results_folder / "comet.json").exists()
     return str(raised.value)
 
 
-def test_another_model_than_that_of_the_settings_is_named_by_both_sums(project, tmp_path):
-    expected = project.comet["own-model"].sha256
-    (tmp_path / "model" / "hparams.yaml").write_text("other weights")
-    sha256 = folder_sha256(tmp_path / "model")
-    assert refused(project) == (
-        f"{tmp_path / 'model'}: SHA-256 is {sha256}, not {expected} as in params.yaml (comet)"
+def test_the_error_about_a_changed_model_names_both_hashes(settings, tmp_path):
+    sha256_in_settings = settings.comet["own-model"].sha256
+    model = tmp_path / "model"
+    (model / "hparams.yaml").write_text("other weights")
+
+    error = error_of_scoring(settings)
+
+    assert error == (
+        f"{model}: SHA-256 is {folder_sha256(model)}, not {sha256_in_settings} as in params.yaml "
+        "(comet)"
     )
 
 
-def test_a_system_that_the_settings_lack_is_named_before_the_model_is_read(project, tmp_path):
+def test_a_system_that_the_settings_lack_is_named_before_the_model_is_checked(settings, tmp_path):
+    """To compute the hash of a model of gigabytes takes a while; a typo is reported before."""
     (tmp_path / "model" / "hparams.yaml").write_text("other weights")
+
     with pytest.raises(UserError, match=r"no systems entry 'small'; there are: tiny"):
-        score_run_by_comet(project, "small", RUN.corpus, RUN.seed)
+        score_run_by_comet(settings, "small", RUN.corpus, RUN.seed)
 
 
-def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path):
-    assert refused(project) == (
+def test_the_error_about_a_missing_python_names_its_setting(settings, tmp_path):
+    assert error_of_scoring(settings) == (
         f"{tmp_path / 'python'}: No such file or directory (comet.python in params.yaml)"
     )
 
@@ -67,31 +86,62 @@ def test_a_python_that_is_not_there_is_named_with_its_setting(project, tmp_path)
 @pytest.mark.parametrize(
     ("answer", "status", "message"),
     [
-        ('{"error": "comet is not installed"}', 0, "python: comet is not installed"),
-        ("{}", 0, "python: COMET ended with status 0; its messages are above"),
-        ('{"scores": [[1, 2, 3]]}', 3, "python: COMET ended with status 3; its messages are above"),
-        (
+        pytest.param(
+            '{"error": "comet is not installed"}',
+            0,
+            "python: comet is not installed",
+            id="an error",
+        ),
+        pytest.param(
+            "{}", 0, "python: COMET ended with status 0; its messages are above", id="nothing"
+        ),
+        pytest.param(
+            '{"scores": [[1, 2, 3]]}',
+            3,
+            "python: COMET ended with status 3; its messages are above",
+            id="scores, then a failure",
+        ),
+        pytest.param(
             '{"scores": [[]]}',
             0,
             "test.first.de: the file is empty, or COMET's score of a line is not a number",
+            id="no scores of lines",
         ),
-        (
+        pytest.param(
             '{"scores": [[1, NaN, 3]]}',
             0,
             "test.first.de: the file is empty, or COMET's score of a line is not a number",
+            id="NaN",
         ),
     ],
 )
-def test_an_answer_without_scores_is_refused(project, tmp_path, answer, status, message):
+def test_an_answer_of_comet_without_valid_scores_is_an_error(
+    settings, tmp_path, answer, status, message
+):
     write_python(tmp_path, answer, status)
-    assert refused(project).endswith(message)
+
+    assert error_of_scoring(settings).endswith(message)
 
 
-def test_the_scores_of_a_model_are_the_mean_of_its_lines(project, tmp_path):
-    answer = {"scores": [[0.5, 0.25, 0.75]], "python": "3.11", "comet": "2.2", "references": 1}
+@pytest.fixture
+def comet_entry(settings, tmp_path):
+    """Score three lines by a COMET that answers 0.5, 0.25 and 0.75, and return the result."""
+    answer = {
+        "scores": [[0.5, 0.25, 0.75]],
+        "python": "3.11",
+        "comet": "2.2",
+        "references": 1,
+    }
     write_python(tmp_path, json.dumps(answer))
-    scores = score_run_by_comet(project, *RUN)
-    (measured,) = scores["first"]["metrics"]
-    assert measured["metric"] == "comet"
-    assert measured["value"] == pytest.approx(50.0)
-    assert "Python3.11" in measured["signature"] and "Comet2.2" in measured["signature"]
+    (entry,) = score_run_by_comet(settings, *RUN)["first"]["metrics"]
+    return entry
+
+
+def test_the_comet_score_of_a_test_set_is_the_mean_of_its_lines_in_percent(comet_entry):
+    assert comet_entry["metric"] == "comet"
+    assert comet_entry["value"] == pytest.approx(100 * (0.5 + 0.25 + 0.75) / 3)
+
+
+def test_the_signature_of_a_comet_score_contains_the_versions_of_python_and_comet(comet_entry):
+    assert "Python3.11" in comet_entry["signature"]
+    assert "Comet2.2" in comet_entry["signature"]

@@ -7,23 +7,42 @@ import pytest
 from bleuprint.scoring.reference_loss import loss_metrics
 
 
-def figures(nats, tokens, references):
-    """Return the value and the number of units of each metric."""
+def values_and_units(nats, tokens, references):
+    """Return the value of each metric, and the number of units that it is a mean over.
+
+    Args:
+        nats: The loss of the references, summed over their tokens.
+        tokens: The number of their tokens, such as subwords; the end of each line is one.
+        references: The references.
+    """
     entries = loss_metrics({"nats": nats, "tokens": tokens}, references)
     return {entry["metric"]: (entry["value"], entry["units"]) for entry in entries}
 
 
-def test_the_end_of_a_line_is_a_token_and_a_word():
-    """Three words and two ends of lines in eight tokens: 12 / 8 = 1.5 and 12 / 5 = 2.4 nats."""
-    assert figures(12.0, 8, ["one  two", "three"]) == {
-        "loss": (1.5, 8),
-        "perplexity": (pytest.approx(math.e**1.5, abs=1e-6), 8),
-        "word_perplexity": (pytest.approx(math.e**2.4, abs=1e-6), 5),
+def test_loss_and_perplexity_are_means_over_tokens_and_word_perplexity_over_words():
+    """The end of a line counts as a token and as a word."""
+    tokens = 8
+    words = 3 + 2  # Three words and the ends of two lines.
+
+    metrics = values_and_units(nats=12.0, tokens=tokens, references=["one  two", "three"])
+
+    assert metrics == {
+        "loss": (12.0 / tokens, tokens),
+        "perplexity": (pytest.approx(math.exp(12.0 / tokens), abs=1e-6), tokens),
+        "word_perplexity": (pytest.approx(math.exp(12.0 / words), abs=1e-6), words),
     }
 
 
-def test_the_perplexity_of_a_diverged_model_is_a_number():
-    values = figures(1e6, 10, ["one"])
-    assert values["loss"] == (100_000.0, 10)
-    assert math.isfinite(values["perplexity"][0])
-    assert math.isfinite(values["word_perplexity"][0])
+@pytest.mark.parametrize("metric", ["perplexity", "word_perplexity"])
+def test_the_perplexity_of_a_diverged_model_is_a_number(metric):
+    """Its exponential is larger than any number of a computer."""
+    metrics = values_and_units(nats=1e6, tokens=10, references=["one"])
+
+    value, _ = metrics[metric]
+    assert math.isfinite(value)
+
+
+def test_the_loss_of_a_diverged_model_is_not_bounded():
+    metrics = values_and_units(nats=1e6, tokens=10, references=["one"])
+
+    assert metrics["loss"] == (100_000.0, 10)

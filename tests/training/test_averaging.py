@@ -69,9 +69,9 @@ def test_the_mean_of_tensors_is_computed_without_rounding_of_the_sum(tmp_path):
 
     assert mean.dtype == np.float32
     assert mean.shape == shape
-    for place in np.ndindex(shape):
-        exact_sum = math.fsum(float(tensor[place]) for tensor in tensors)
-        assert mean[place] == np.float32(exact_sum / 7)
+    for index in np.ndindex(shape):
+        exact_sum = math.fsum(float(tensor[index]) for tensor in tensors)
+        assert mean[index] == np.float32(exact_sum / 7)
 
 
 def test_the_mean_has_all_tensors_with_their_shapes(tmp_path):

@@ -1,6 +1,5 @@
 """Training in bfloat16: products of a copy of the weights, which stay in float32."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -87,51 +86,112 @@ def test_an_update_copies_the_changed_weights_to_bfloat16():
         assert bias_copy is None or torch.equal(bias_copy, layer.bias.bfloat16())
 
 
-@pytest.mark.parametrize("this", [OLD_AMD, OLD_INTEL])
-@pytest.mark.parametrize(
-    ("precision", "hidden", "why"),
-    [
-        ("bfloat16", None, "this CPU has no instructions for it"),
-        ("float16", None, "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
-        ("tf32", "", r"it is for .* faster \(CUDA_VISIBLE_DEVICES is '', which hides GPUs\)"),
-    ],
-)
-def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
-    tmp_path, monkeypatch, precision, hidden, why, this
-):
-    job = job_in(project(tmp_path, precision=precision), monkeypatch)
-    monkeypatch.setattr(processor, "THIS", this)
+@pytest.fixture
+def usual_environment(monkeypatch):
+    """Remove the environment variables by which a user emulates a precision or hides GPUs."""
     monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if hidden is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    fingerprints = Fingerprints.from_job(job)
-    with pytest.raises(UserError, match=rf"micro\.train\.precision {precision}: {why}"):
-        check_training(job, fingerprints, ALONE)
+
+
+for_each_old_cpu = pytest.mark.parametrize(
+    "cpu", [pytest.param(OLD_AMD, id="old AMD"), pytest.param(OLD_INTEL, id="old Intel")]
+)
+
+
+@for_each_old_cpu
+@pytest.mark.parametrize(
+    ("precision", "reason"),
+    [
+        ("bfloat16", "this CPU has no instructions for it"),
+        ("float16", "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
+        ("tf32", "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
+    ],
+)
+@pytest.mark.usefixtures("usual_environment")
+def test_a_training_in_a_precision_that_the_cpu_lacks_is_refused(
+    tmp_path, monkeypatch, precision, reason, cpu
+):
+    monkeypatch.setattr(processor, "THIS", cpu)
+    job = job_in(project(tmp_path, precision=precision), monkeypatch)
+
+    with pytest.raises(UserError, match=rf"micro\.train\.precision {precision}: {reason}"):
+        check_training(job, Fingerprints.from_job(job), ALONE)
+
+
+@for_each_old_cpu
+@pytest.mark.usefixtures("usual_environment")
+def test_the_message_about_a_precision_for_gpus_says_that_gpus_are_hidden(
+    tmp_path, monkeypatch, cpu
+):
+    monkeypatch.setattr(processor, "THIS", cpu)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    job = job_in(project(tmp_path, precision="tf32"), monkeypatch)
+
+    message = (
+        r"micro\.train\.precision tf32: it is for .* faster "
+        r"\(CUDA_VISIBLE_DEVICES is '', which hides GPUs\)"
+    )
+    with pytest.raises(UserError, match=message):
+        check_training(job, Fingerprints.from_job(job), ALONE)
+
+
+@for_each_old_cpu
+@pytest.mark.parametrize("precision", ["bfloat16", "float16", "tf32"])
+@pytest.mark.usefixtures("usual_environment")
+def test_a_user_may_emulate_a_precision_that_the_cpu_lacks(tmp_path, monkeypatch, precision, cpu):
+    monkeypatch.setattr(processor, "THIS", cpu)
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
-    check_training(job, fingerprints, ALONE)
+    job = job_in(project(tmp_path, precision=precision), monkeypatch)
+
+    check_training(job, Fingerprints.from_job(job), ALONE)
 
 
-@pytest.mark.parametrize("this", [AMD, INTEL])
-def test_cpus_that_have_it_are_not_refused(monkeypatch, this):
-    monkeypatch.setattr(processor, "THIS", this)
-    monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
+@pytest.mark.parametrize(
+    "cpu", [pytest.param(AMD, id="new AMD"), pytest.param(INTEL, id="new Intel")]
+)
+@pytest.mark.usefixtures("usual_environment")
+def test_cpus_with_instructions_for_bfloat16_may_use_it(monkeypatch, cpu):
+    monkeypatch.setattr(processor, "THIS", cpu)
+
     check_precision("train.precision", "bfloat16", torch.device("cpu"))
 
 
-@pytest.mark.parametrize("generation", [7, 8])
-def test_gpus_that_only_emulate_it_are_refused(monkeypatch, generation):
-    """Torch's own answer, of a GPU that its driver would describe."""
-    gpu = SimpleNamespace(major=generation)
-    monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
-    for name, answer in {
-        **{"is_available": True, "current_device": 0, "get_device_properties": gpu},
-        **{"get_device_name": "Tesla V100-SXM2-32GB", "_check_bf16_tensor_supported": True},
-    }.items():
-        monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
-    for precision in ("float32", "float16"):
+def simulate_gpu(monkeypatch, generation):
+    """Let torch describe a Tesla V100 as of this generation; the real one is of generation 7.
+
+    It says that it can compute in bfloat16, as torch does of GPUs that only emulate it.
+    """
+    properties = SimpleNamespace(major=generation)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda *_: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda *_: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: properties)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "Tesla V100-SXM2-32GB")
+    monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda *_: True)
+
+
+@pytest.mark.parametrize(("precision", "advice"), [("bfloat16", "float16"), ("tf32", "float32")])
+@pytest.mark.usefixtures("usual_environment")
+def test_a_precision_that_a_gpu_only_emulates_is_refused(monkeypatch, precision, advice):
+    simulate_gpu(monkeypatch, generation=7)
+
+    message = rf"n {precision}: Tesla V100-SXM2-32GB has no units for it: set {advice}"
+    with pytest.raises(UserError, match=message):
         check_precision("train.precision", precision, torch.device("cuda"))
-    for precision, instead in (("bfloat16", "float16"), ("tf32", "float32")):
-        line = rf"n {precision}: Tesla V100-SXM2-32GB has no units for it: set {instead}"
-        with pytest.raises(UserError, match=line) if generation == 7 else nullcontext():
-            check_precision("train.precision", precision, torch.device("cuda"))
+
+
+@pytest.mark.parametrize(
+    ("generation", "precision"),
+    [
+        (7, "float32"),
+        (7, "float16"),
+        (8, "float32"),
+        (8, "float16"),
+        (8, "bfloat16"),
+        (8, "tf32"),
+    ],
+)
+@pytest.mark.usefixtures("usual_environment")
+def test_a_precision_for_which_a_gpu_has_units_is_accepted(monkeypatch, generation, precision):
+    simulate_gpu(monkeypatch, generation)
+
+    check_precision("train.precision", precision, torch.device("cuda"))

@@ -16,17 +16,18 @@ from bleuprint.training.job import Job
 from corpora import PAIRS
 from prepared import prepare
 
-SETS = {"train": PAIRS[:-2], "valid": PAIRS[-2:]}
 SYSTEM = systems.system()
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    return prepare(tmp_path_factory.mktemp("corpus"), SETS)
+    """Prepare a small corpus, whose last two pairs are the validation set."""
+    sets = {"train": PAIRS[:-2], "valid": PAIRS[-2:]}
+    return prepare(tmp_path_factory.mktemp("corpus"), sets)
 
 
 def job_on(corpus, **changes):
-    """A training on a prepared corpus."""
+    """Return a training on a prepared corpus, with these changes of its job."""
     job = Job(
         run=Run("micro", "toy", 1),
         system=SYSTEM,
@@ -37,145 +38,275 @@ def job_on(corpus, **changes):
     return dataclasses.replace(job, **changes)
 
 
+def fingerprints_of(corpus, **changes):
+    """Return the fingerprints of a training on a prepared corpus."""
+    return Fingerprints.from_job(job_on(corpus, **changes))
+
+
 @pytest.mark.parametrize(
-    ("part", "changes"),
+    ("changed_part", "changes"),
     [
-        ("settings", {"run": Run("micro", "toy", 2)}),
-        ("settings", {"system": systems.system(model=systems.model(d_ff=65))}),
-        ("settings", {"system": systems.system(train=systems.train(label_smoothing=0.2))}),
-        ("settings", {"system": dataclasses.replace(SYSTEM, arithmetic="portable")}),
-        ("code", {"code_fingerprint": "other code"}),
+        pytest.param("settings", {"run": Run("micro", "toy", 2)}, id="seed"),
+        pytest.param(
+            "settings", {"system": systems.system(model=systems.model(d_ff=65))}, id="model"
+        ),
+        pytest.param(
+            "settings",
+            {"system": systems.system(train=systems.train(label_smoothing=0.2))},
+            id="train",
+        ),
+        pytest.param(
+            "settings",
+            {"system": dataclasses.replace(SYSTEM, arithmetic="portable")},
+            id="arithmetic",
+        ),
+        pytest.param("code", {"code_fingerprint": "other code"}, id="code"),
     ],
-    ids=["seed", "model", "train", "arithmetic", "code"],
 )
-def test_another_setting_or_code_is_another_training(prepared, part, changes):
-    before = Fingerprints.from_job(job_on(prepared))
-    after = Fingerprints.from_job(job_on(prepared, **changes))
-    changed = {name for name, mark in after.by_name().items() if mark != before.by_name()[name]}
-    assert changed == {part}
-    assert after.combined != before.combined
+def test_a_change_of_settings_or_code_changes_their_fingerprint_only(
+    prepared, changed_part, changes
+):
+    original = fingerprints_of(prepared).by_name()
+
+    changed = fingerprints_of(prepared, **changes).by_name()
+
+    changed_parts = [part for part in original if changed[part] != original[part]]
+    assert changed.keys() == original.keys()
+    assert changed_parts == [changed_part]
+
+
+@pytest.mark.parametrize("part", ["settings", "code", "data", "start"])
+def test_a_change_of_each_part_changes_the_combined_fingerprint(part):
+    original = Fingerprints(settings="s", code="c", data="d", start="t")
+
+    changed = dataclasses.replace(original, **{part: "x"})
+
+    assert changed.combined != original.combined
+
+
+def test_combined_fingerprints_differ_if_different_parts_have_the_same_change():
+    """The part that starts from other weights may also be absent: then the weights are random."""
+    original = Fingerprints(settings="s", code="c", data="d", start="t")
+
+    combined_fingerprints = {
+        original.combined,
+        dataclasses.replace(original, settings="x").combined,
+        dataclasses.replace(original, code="x").combined,
+        dataclasses.replace(original, data="x").combined,
+        dataclasses.replace(original, start="x").combined,
+        Fingerprints(settings="s", code="c", data="d").combined,
+    }
+
+    assert len(combined_fingerprints) == 6
+
+
+def test_fingerprints_are_recorded_by_the_name_of_their_part():
+    fingerprints = Fingerprints(settings="s", code="c", data="d", start="t")
+
+    assert fingerprints.by_name() == {"settings": "s", "code": "c", "data": "d", "start": "t"}
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"run": Run("renamed", "toy", 1)},
-        {"run": Run("micro", "renamed", 1)},
-        {"system": systems.system(decode=systems.decode(beam=3))},
-        {"system": systems.system(average=dataclasses.replace(SYSTEM.average, last=2))},
+        pytest.param({"run": Run("renamed", "toy", 1)}, id="name of the system"),
+        pytest.param({"run": Run("micro", "renamed", 1)}, id="name of the corpus"),
+        pytest.param({"system": systems.system(decode=systems.decode(beam=3))}, id="decode"),
+        pytest.param(
+            {"system": systems.system(average=dataclasses.replace(SYSTEM.average, last=2))},
+            id="average",
+        ),
     ],
-    ids=["system's name", "corpus's name", "decode", "average"],
 )
-def test_what_does_not_decide_the_weights_is_the_same_training(prepared, changes):
-    before = Fingerprints.from_job(job_on(prepared))
-    assert Fingerprints.from_job(job_on(prepared, **changes)) == before
+def test_what_does_not_decide_the_weights_changes_no_fingerprint(prepared, changes):
+    assert fingerprints_of(prepared, **changes) == fingerprints_of(prepared)
 
 
 @pytest.mark.parametrize(
-    "sets",
+    "changed_sets",
     [
-        {"train": PAIRS[:-3], "valid": PAIRS[-2:]},
-        {"train": PAIRS[-3::-1], "valid": PAIRS[-2:]},
-        {"train": PAIRS[:-2], "valid": PAIRS[-1:]},
+        pytest.param({"train": PAIRS[:-3], "valid": PAIRS[-2:]}, id="fewer training pairs"),
+        pytest.param({"train": PAIRS[-3::-1], "valid": PAIRS[-2:]}, id="order of training pairs"),
+        pytest.param({"train": PAIRS[:-2], "valid": PAIRS[-1:]}, id="fewer validation pairs"),
     ],
-    ids=["train", "order of train", "valid"],
 )
-def test_other_text_is_another_training(prepared, tmp_path, sets):
-    before = Fingerprints.from_job(job_on(prepared))
-    after = Fingerprints.from_job(job_on(prepare(tmp_path, sets)))
-    assert after.data != before.data
-    assert after.combined != before.combined
-    assert (after.settings, after.code) == (before.settings, before.code)
+def test_a_change_of_the_text_changes_the_data_fingerprint_only(prepared, tmp_path, changed_sets):
+    original = fingerprints_of(prepared)
+
+    changed = fingerprints_of(prepare(tmp_path, changed_sets))
+
+    assert changed.data != original.data
+    assert changed.combined != original.combined
+    assert changed.settings == original.settings
+    assert changed.code == original.code
+
+
+@pytest.fixture
+def copied_validation_texts(prepared, tmp_path):
+    """Copy the sentences of the validation set, which are the references of its BLEU score."""
+    folder = tmp_path / "split"
+    folder.mkdir()
+    for path in prepared.text("split").path.glob("valid.*"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+def test_a_copy_of_the_validation_sentences_has_the_same_fingerprints(
+    prepared, copied_validation_texts
+):
+    fingerprints = fingerprints_of(prepared, split_folder=copied_validation_texts)
+
+    assert fingerprints == fingerprints_of(prepared)
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
-def test_other_validation_references_are_another_training(prepared, tmp_path, language):
-    texts = tmp_path / "split"
-    texts.mkdir()
-    for path in prepared.text("split").path.glob("valid.*"):
-        (texts / path.name).write_bytes(path.read_bytes())
-    before = Fingerprints.from_job(job_on(prepared, split_folder=texts))
-    assert before == Fingerprints.from_job(job_on(prepared))
-    path = texts / f"valid.{language}"
+def test_a_change_of_a_validation_sentence_changes_the_data_fingerprint(
+    prepared, copied_validation_texts, language
+):
+    path = copied_validation_texts / f"valid.{language}"
     path.write_text(path.read_text("utf-8").replace("a", "o", 1), "utf-8")
-    assert Fingerprints.from_job(job_on(prepared, split_folder=texts)).data != before.data
+
+    changed = fingerprints_of(prepared, split_folder=copied_validation_texts)
+
+    assert changed.data != fingerprints_of(prepared).data
 
 
-def test_each_part_counts_in_the_fingerprint_of_all():
-    parts = {"settings": "s", "code": "c", "data": "d", "start": "t"}
-    whole = Fingerprints(**parts)
-    assert whole.by_name() == parts
-    marks = {Fingerprints(**{**parts, name: "x"}).combined for name in parts}
-    assert len(marks | {whole.combined, Fingerprints("s", "c", "d").combined}) == 6
+@pytest.fixture
+def fingerprint_of_start(prepared, tmp_path):
+    """Return a function that computes the fingerprint of the model from which a training starts.
+
+    It takes the content of the file of weights, and a character for each of the two vocabularies,
+    whose SHA-256 in model.json is this character, repeated.
+    """
+
+    def compute(weights, source_character, target_character):
+        weights_path = tmp_path / "model.safetensors"
+        weights_path.write_bytes(weights)
+        write_description(tmp_path, SYSTEM.model, prepared.binary, "fingerprint")
+        description = read_json(tmp_path / "model.json")
+        description["vocabularies"]["source"]["sha256"] = source_character * 64
+        description["vocabularies"]["target"]["sha256"] = target_character * 64
+        write_json(tmp_path / "model.json", description)
+        return InitFiles("general own", weights_path).fingerprint()
+
+    return compute
 
 
-def test_other_weights_or_vocabularies_of_a_start_are_another_start(tmp_path, prepared):
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    start = InitFiles("general own", tmp_path / "model.safetensors")
-    marks = []
-    for weights, source, target in (
-        (b"weights", "a", "b"),
-        (b"others", "a", "b"),
-        (b"weights", "c", "b"),
-        (b"weights", "a", "c"),
-    ):
-        start.weights.write_bytes(weights)
-        write_model(tmp_path, prepared, source, target)
-        marks.append(start.fingerprint())
-    assert len(set(marks)) == 4
+def test_the_fingerprint_of_a_start_depends_on_its_weights_and_both_vocabularies(
+    fingerprint_of_start,
+):
+    fingerprints = {
+        fingerprint_of_start(b"weights", "a", "b"),
+        fingerprint_of_start(b"other weights", "a", "b"),
+        fingerprint_of_start(b"weights", "c", "b"),
+        fingerprint_of_start(b"weights", "a", "c"),
+    }
+
+    assert len(fingerprints) == 4
 
 
-def write_model(folder, prepared, source, target):
-    """model.json whose vocabularies have the SHA-256 of these characters, repeated."""
-    write_description(folder, SYSTEM.model, prepared.binary, "mark")
-    described = read_json(folder / "model.json")
-    described["vocabularies"]["source"]["sha256"] = source * 64
-    described["vocabularies"]["target"]["sha256"] = target * 64
-    write_json(folder / "model.json", described)
-
-
-def test_seeds_and_systems_have_folders_of_their_own(prepared, tmp_path, monkeypatch):
+@pytest.fixture
+def folder_of_run(prepared, tmp_path, monkeypatch):
+    """Return a function that returns the folder for the checkpoints of a run, in a new project."""
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    jobs = [job_on(prepared, run=Run("micro", "toy", seed)) for seed in (1, 2)]
-    marks = [Fingerprints.from_job(job) for job in jobs]
-    folders = [work_folder(job, mark) for job, mark in zip(jobs, marks, strict=True)]
-    assert folders[0] != folders[1]
-    folders[0].mkdir(parents=True)
-    renamed = job_on(prepared, run=Run("renamed", "toy", 1))
-    assert work_folder(renamed, Fingerprints.from_job(renamed)) == folders[0]
+
+    def folder(run):
+        job = job_on(prepared, run=run)
+        return work_folder(job, Fingerprints.from_job(job))
+
+    return folder
 
 
-def test_settings_of_the_model_and_of_its_training_change_the_fingerprint():
-    changes = [
-        ("model", {"d_ff": 65}),
-        ("model", {"dropout": 0.3}),
-        ("train", {"max_updates": 51}),
-        ("train", {"clip_norm": 2.0}),
-        ("train", {"bpe_dropout": 0.1}),
-        ("train", {"ema": 0.9}),
+def test_each_seed_has_its_own_folder_of_checkpoints(folder_of_run):
+    assert folder_of_run(Run("micro", "toy", 1)) != folder_of_run(Run("micro", "toy", 2))
+
+
+def test_a_renamed_system_keeps_its_folder_of_checkpoints(folder_of_run):
+    """So it is not trained again."""
+    folder = folder_of_run(Run("micro", "toy", 1))
+    folder.mkdir(parents=True)
+
+    assert folder_of_run(Run("renamed", "toy", 1)) == folder
+
+
+@pytest.mark.parametrize(
+    "changed_system",
+    [
+        pytest.param(systems.system(model=systems.model(d_ff=65)), id="d_ff"),
+        pytest.param(systems.system(model=systems.model(dropout=0.3)), id="dropout"),
+        pytest.param(systems.system(train=systems.train(max_updates=51)), id="max_updates"),
+        pytest.param(systems.system(train=systems.train(clip_norm=2.0)), id="clip_norm"),
+        pytest.param(systems.system(train=systems.train(bpe_dropout=0.1)), id="bpe_dropout"),
+        pytest.param(systems.system(train=systems.train(ema=0.9)), id="ema"),
+    ],
+)
+def test_a_change_of_a_setting_changes_the_hash_of_the_training_settings(changed_system):
+    changed_sha256 = training_settings_sha256(changed_system, seed=1)
+
+    assert changed_sha256 != training_settings_sha256(SYSTEM, seed=1)
+    assert changed_sha256 != training_settings_sha256(SYSTEM, seed=2)
+
+
+def test_two_changes_of_settings_have_two_hashes():
+    changed_systems = [
+        systems.system(model=systems.model(d_ff=65)),
+        systems.system(model=systems.model(dropout=0.3)),
+        systems.system(train=systems.train(max_updates=51)),
+        systems.system(train=systems.train(clip_norm=2.0)),
+        systems.system(train=systems.train(bpe_dropout=0.1)),
+        systems.system(train=systems.train(ema=0.9)),
     ]
-    marks = {training_settings_sha256(SYSTEM, 1), training_settings_sha256(SYSTEM, 2)}
-    for part, change in changes:
-        changed = getattr(systems, part)(**change)
-        marks.add(training_settings_sha256(dataclasses.replace(SYSTEM, **{part: changed}), 1))
-    assert len(marks) == 2 + len(changes)
+
+    hashes = {training_settings_sha256(system, seed=1) for system in changed_systems}
+
+    assert len(hashes) == len(changed_systems)
 
 
-def test_an_optional_setting_that_is_not_set_changes_no_fingerprint():
-    @dataclasses.dataclass
-    class Rule:
-        limit: int
-        language: str | None = None
+def test_a_change_of_the_seed_changes_the_hash_of_the_training_settings():
+    assert training_settings_sha256(SYSTEM, seed=2) != training_settings_sha256(SYSTEM, seed=1)
 
-    before = fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(3))
-    assert before == fingerprint.of_settings({"b": (True, "x"), "a": 1}, Rule(3, None))
-    # worked out with sha256sum
-    assert before == "02d19871d96abc8d3a5000d5e7c42110c9aeae8738b9372454554ab5b83c47b3"
-    others = [
-        fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(3, "de")),
-        fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(4)),
-        fingerprint.of_settings({"a": 1, "b": ["x", True]}, Rule(3)),
-        fingerprint.of_settings(Rule(3), {"a": 1, "b": [True, "x"]}),
-    ]
-    assert len({before, *others}) == 5
+
+@dataclasses.dataclass
+class Rule:
+    """Settings of which one is optional."""
+
+    limit: int
+    language: str | None = None
+
+
+# Computed once with sha256sum; a change of it would repeat every training of every user.
+SHA256_OF_RULE = "02d19871d96abc8d3a5000d5e7c42110c9aeae8738b9372454554ab5b83c47b3"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param([{"a": 1, "b": [True, "x"]}, Rule(limit=3)], id="as a list"),
+        pytest.param([{"a": 1, "b": (True, "x")}, Rule(limit=3)], id="as a tuple"),
+        pytest.param([{"b": [True, "x"], "a": 1}, Rule(limit=3)], id="in another order of keys"),
+        pytest.param(
+            [{"b": (True, "x"), "a": 1}, Rule(limit=3, language=None)], id="with None for optional"
+        ),
+    ],
+)
+def test_equal_settings_have_the_same_hash_in_every_version(settings):
+    """A new optional setting must not change it, so that no training is repeated after an update.
+
+    Settings without a value do not count.
+    """
+    assert fingerprint.of_settings(*settings) == SHA256_OF_RULE
+
+
+def test_different_settings_have_different_hashes():
+    mapping = {"a": 1, "b": [True, "x"]}
+
+    hashes = {
+        SHA256_OF_RULE,
+        fingerprint.of_settings(mapping, Rule(limit=3, language="de")),
+        fingerprint.of_settings(mapping, Rule(limit=4)),
+        fingerprint.of_settings({"a": 1, "b": ["x", True]}, Rule(limit=3)),
+        fingerprint.of_settings(Rule(limit=3), mapping),
+    }
+
+    assert len(hashes) == 5

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 
 import systems
@@ -61,11 +62,15 @@ def count_compiled_products(vendor, sentence_lengths, **variables):
     return done.stdout.count("create:cache_miss")
 
 
-@needs(ONEDNN, backends.HAS_ONEDNN)
-def test_batches_of_sentences_of_another_length_need_no_new_products():
-    """Their rows are filled up to few numbers of rows, so their products are compiled already."""
-    count_of_one_length = count_compiled_products("AMD", [15])
+@pytest.fixture(scope="module")
+def count_of_one_length():
+    """Return how many products are compiled for sentences of 15 tokens."""
+    return count_compiled_products("AMD", [15])
 
+
+@needs(ONEDNN, backends.HAS_ONEDNN)
+def test_batches_of_sentences_of_another_length_need_no_new_products(count_of_one_length):
+    """Rows of zeros fill batches up to few numbers of rows, whose products are compiled already."""
     count_of_two_lengths = count_compiled_products("AMD", [15, 17])
 
     assert count_of_one_length > 0
@@ -73,15 +78,13 @@ def test_batches_of_sentences_of_another_length_need_no_new_products():
 
 
 @needs(ONEDNN, backends.HAS_ONEDNN)
-def test_without_room_for_compiled_products_they_are_compiled_again():
+def test_without_room_for_compiled_products_they_are_compiled_again(count_of_one_length):
     """So the count shows that products are kept, rather than that none is needed."""
-    usual_count = count_compiled_products("AMD", [15])
-
     count_with_small_caches = count_compiled_products(
         "AMD", [15], LRU_CACHE_CAPACITY="4", ONEDNN_PRIMITIVE_CACHE_CAPACITY="4"
     )
 
-    assert count_with_small_caches > usual_count
+    assert count_with_small_caches > count_of_one_length
 
 
 def test_on_intel_onednn_compiles_no_product():
