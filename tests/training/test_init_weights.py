@@ -43,12 +43,12 @@ WEIGHTS_BY_TOKEN = (
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
-    """Two corpora of the same languages whose vocabularies share some tokens."""
+    """Prepare two corpora of the same languages whose vocabularies share some tokens."""
     folder = tmp_path_factory.mktemp("corpora")
     corpora = []
-    for name, count in (("first", 60), ("second", 20)):
-        texts = {"train": toy_pairs(300, count), "valid": toy_pairs(20, 2)}
-        corpora.append(prepare(folder / name, texts, units=merges(count, joint=False)))
+    for name, merge_count in (("first", 60), ("second", 20)):
+        texts = {"train": toy_pairs(300, seed=merge_count), "valid": toy_pairs(20, seed=2)}
+        corpora.append(prepare(folder / name, texts, units=merges(merge_count, joint=False)))
     return corpora
 
 
@@ -62,7 +62,10 @@ def random_model(corpus, seed):
 
 
 def write_model(folder, model, corpus):
-    """Write a model and its vocabularies into a folder; return it as a start of trainings."""
+    """Write a model and its vocabularies into a folder, and return its files.
+
+    It is the model that a training starts from: its init model.
+    """
     folder.mkdir(parents=True)
     weights = {name: tensor.clone() for name, tensor in named_weights(model).items()}
     save_file(weights, folder / "model.safetensors")
@@ -77,56 +80,58 @@ def word_count(corpus, side):
     return len(corpus.segmentation(side).vocabulary) - len(SPECIALS)
 
 
-def test_weights_that_do_not_depend_on_the_vocabulary_are_those_of_the_start(tmp_path, corpora):
-    first = corpora[0].binary
-    second = corpora[1].binary
-    start = random_model(first, seed=1)
-    model = random_model(second, seed=2)
-
-    copy_init_weights(model, second, write_model(tmp_path / "start", start, first))
-
-    start_weights = named_weights(start)
-    for name, tensor in named_weights(model).items():
-        if name not in WEIGHTS_BY_TOKEN:
-            assert torch.equal(tensor, start_weights[name]), name
-
-
-@pytest.mark.parametrize("name", WEIGHTS_BY_TOKEN)
-def test_a_token_has_the_row_of_the_start_if_the_start_knows_it_else_its_random_row(
-    tmp_path, corpora, name
+def test_weights_that_do_not_depend_on_the_vocabulary_are_copied_from_the_init_model(
+    tmp_path, corpora
 ):
     first = corpora[0].binary
     second = corpora[1].binary
-    start = random_model(first, seed=1)
+    init_model = random_model(first, seed=1)
+    model = random_model(second, seed=2)
+
+    copy_init_weights(model, second, write_model(tmp_path / "init", init_model, first))
+
+    init_weights = named_weights(init_model)
+    for name, weights in named_weights(model).items():
+        if name not in WEIGHTS_BY_TOKEN:
+            assert torch.equal(weights, init_weights[name]), name
+
+
+@pytest.mark.parametrize("name", WEIGHTS_BY_TOKEN)
+def test_rows_of_tokens_are_copied_if_the_init_model_has_the_token_and_else_stay_random(
+    tmp_path, corpora, name
+):
+    """An embedding, for example, has a row for each token of its vocabulary."""
+    first = corpora[0].binary
+    second = corpora[1].binary
+    init_model = random_model(first, seed=1)
     model = random_model(second, seed=2)
     random_rows = named_weights(model)[name].clone()
 
-    copy_init_weights(model, second, write_model(tmp_path / "start", start, first))
+    copy_init_weights(model, second, write_model(tmp_path / "init", init_model, first))
 
-    start_rows = named_weights(start)[name]
+    init_rows = named_weights(init_model)[name]
     rows = named_weights(model)[name]
-    side = second.source if name.startswith("source") else second.target
-    start_tokens = first.segmentation(side).vocabulary.tokens
-    for row, token in enumerate(second.segmentation(side).vocabulary.tokens):
-        if token in start_tokens:
-            expected = start_rows[start_tokens.index(token)]
-        else:
-            expected = random_rows[row]
+    language = second.source if name.startswith("source") else second.target
+    init_tokens = first.segmentation(language).vocabulary.tokens
+    for row, token in enumerate(second.segmentation(language).vocabulary.tokens):
+        expected = random_rows[row]
+        if token in init_tokens:
+            expected = init_rows[init_tokens.index(token)]
         assert torch.equal(rows[row], expected), token
 
 
-def test_the_message_of_the_start_counts_the_known_tokens_of_both_sides(tmp_path, corpora):
+def test_a_training_says_how_many_tokens_of_each_side_the_init_model_has(tmp_path, corpora):
     first = corpora[0].binary
     second = corpora[1].binary
-    start = write_model(tmp_path / "start", random_model(first, seed=1), first)
+    files = write_model(tmp_path / "init", random_model(first, seed=1), first)
 
-    message, *notes = copy_init_weights(random_model(second, seed=2), second, start)
+    message, *notes = copy_init_weights(random_model(second, seed=2), second, files)
 
     shares = []
-    for side in (second.source, second.target):
-        tokens = set(second.segmentation(side).vocabulary.tokens) - set(SPECIALS)
-        known_tokens = tokens & set(first.segmentation(side).vocabulary.tokens)
-        shares.append(f"{len(known_tokens):,} of {len(tokens):,}")
+    for language in (second.source, second.target):
+        tokens = set(second.segmentation(language).vocabulary.tokens) - set(SPECIALS)
+        copied_tokens = tokens & set(first.segmentation(language).vocabulary.tokens)
+        shares.append(f"{len(copied_tokens):,} of {len(tokens):,}")
     assert message == (
         f"started from general own: {shares[0]} source tokens taken over, "
         f"{shares[1]} target tokens taken over"
@@ -134,160 +139,203 @@ def test_the_message_of_the_start_counts_the_known_tokens_of_both_sides(tmp_path
     assert not notes
 
 
-def test_a_start_that_knows_fewer_than_half_of_the_tokens_is_noted(tmp_path, corpora):
+def test_an_init_model_that_has_fewer_than_half_of_the_tokens_is_noted(tmp_path, corpora):
     pairs = [("q" * length + " w", "Q" * length + " W") for length in range(1, 60)]
     foreign = prepare(tmp_path / "foreign", {"train": pairs}, units=merges(0, joint=False)).binary
-    start = write_model(tmp_path / "start", random_model(foreign, seed=1), foreign)
+    files = write_model(tmp_path / "init", random_model(foreign, seed=1), foreign)
     corpus = corpora[0].binary
 
-    message, note = copy_init_weights(random_model(corpus, seed=2), corpus, start)
+    message, note = copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
     source_words = word_count(corpus, corpus.source)
     assert f"own: 0 of {source_words} source tokens taken over" in message
     assert note.startswith("note: the vocabulary of these weights contains fewer than half of the")
 
 
-def test_the_message_of_the_start_counts_the_tokens_of_a_joint_vocabulary_once(tmp_path):
+def test_the_tokens_of_a_joint_vocabulary_are_counted_once(tmp_path):
     corpus = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
-    start = write_model(tmp_path / "start", random_model(corpus, seed=1), corpus)
+    files = write_model(tmp_path / "init", random_model(corpus, seed=1), corpus)
 
-    (message,) = copy_init_weights(random_model(corpus, seed=2), corpus, start)
+    (message,) = copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
     words = word_count(corpus, corpus.source)
     assert message == f"started from general own: {words} of {words} tokens taken over"
 
 
-def job_on(corpus, start, **train):
-    """Make the job of a training with learning rate 0, of two updates, with this start."""
+def job_on(corpus, files, **train_settings):
+    """Return a training of two updates with learning rate 0, which leaves the weights unchanged.
+
+    Args:
+        corpus: A prepared corpus.
+        files: The files of the init model; None to start from random weights.
+        train_settings: Settings of the training that differ from the usual ones.
+    """
     schedule = LrSchedule(constant=Constant(lr=0.0))
-    settings = systems.train(lr_schedule=schedule, max_updates=2, validate_interval=2, **train)
+    settings = systems.train(
+        lr_schedule=schedule, max_updates=2, validate_interval=2, **train_settings
+    )
     model = systems.model(tie_embeddings="none", output_bias=True)
     system = dataclasses.replace(systems.SYSTEM, model=model, train=settings)
-    return Job(RUN, system, corpus.binary.folder, corpus.root / "split", "code", start)
+    return Job(RUN, system, corpus.binary.folder, corpus.root / "split", "code", files)
+
+
+def new_trainer(job, work):
+    """Return a trainer, which continues from the last checkpoint in its work folder, if any."""
+    return Trainer(job, ALONE, work, Fingerprints.from_job(job), Observer())
+
+
+def assert_same_weights(model, expected_model):
+    """Fail unless all weights of two models are equal."""
+    expected_weights = named_weights(expected_model)
+    for name, weights in named_weights(model).items():
+        assert torch.equal(weights, expected_weights[name]), name
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_training_with_learning_rate_0_begins_and_ends_with_the_weights_of_its_start(
-    tmp_path, corpora
-):
+def test_a_training_begins_with_the_weights_of_its_init_model(tmp_path, corpora):
     corpus = corpora[0]
-    start_model = random_model(corpus.binary, seed=7)
-    start = write_model(tmp_path / "start", start_model, corpus.binary)
-    job = job_on(corpus, start)
-    trainer = Trainer(job, ALONE, tmp_path / "work", Fingerprints.from_job(job), Observer())
+    init_model = random_model(corpus.binary, seed=7)
+    files = write_model(tmp_path / "init", init_model, corpus.binary)
 
-    start_weights = named_weights(start_model)
-    for name, tensor in named_weights(trainer.model).items():
-        assert torch.equal(tensor, start_weights[name]), name
-    trainer.run()
-    for name, tensor in named_weights(trainer.model).items():
-        assert torch.equal(tensor, start_weights[name]), name
+    trainer = new_trainer(job_on(corpus, files), tmp_path / "work")
+    assert_same_weights(trainer.model, init_model)
+
+    trainer.run()  # With learning rate 0.
+    assert_same_weights(trainer.model, init_model)
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_training_that_continues_has_its_own_weights_and_not_those_of_the_start(
+def test_a_training_that_continues_keeps_its_weights_and_does_not_copy_the_init_model_again(
     tmp_path, corpora
 ):
     corpus = corpora[0]
-    start = write_model(tmp_path / "start", random_model(corpus.binary, seed=7), corpus.binary)
-    job = job_on(corpus, start)
-    fingerprints = Fingerprints.from_job(job)
-    trainer = Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer())
+    files = write_model(tmp_path / "init", random_model(corpus.binary, seed=7), corpus.binary)
+    job = job_on(corpus, files)
+    trainer = new_trainer(job, tmp_path / "work")
     trainer.run()
     with torch.no_grad():
         trainer.model.projection.weight.add_(1)
     trainer._save(is_finished=True)
 
-    continued = Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer())
+    continued = new_trainer(job, tmp_path / "work")
 
     assert continued.state.update == 2
     assert torch.equal(continued.model.projection.weight, trainer.model.projection.weight)
 
 
-@pytest.mark.usefixtures("one_thread")
-def test_exported_checkpoints_are_a_start_once_their_vocabularies_are_beside_them(
-    tmp_path, corpora
-):
-    corpus = corpora[0]
-    start = write_model(tmp_path / "start", random_model(corpus.binary, seed=7), corpus.binary)
-    job = job_on(corpus, start)
-    fingerprints = Fingerprints.from_job(job)
-    Trainer(job, ALONE, tmp_path / "work", fingerprints, Observer()).run()
-    checkpoints = tmp_path / "checkpoints"
-    export_checkpoints(job, tmp_path / "work", fingerprints, checkpoints)
+@pytest.fixture
+def exported(tmp_path, corpora):
+    """Train and export the checkpoints.
 
-    with pytest.raises(
-        UserError, match=r"checkpoints: no vocabulary.* has the SHA-256 of the source"
-    ):
+    Returns:
+        The folder of the exported checkpoints, and a folder with their vocabularies.
+    """
+    corpus = corpora[0]
+    files = write_model(tmp_path / "init", random_model(corpus.binary, seed=7), corpus.binary)
+    job = job_on(corpus, files)
+    new_trainer(job, tmp_path / "work").run()
+    fingerprints = Fingerprints.from_job(job)
+    export_checkpoints(job, tmp_path / "work", fingerprints, tmp_path / "checkpoints")
+    return tmp_path / "checkpoints", tmp_path / "init"
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_exported_checkpoints_without_vocabularies_are_refused_as_init_model(exported):
+    checkpoints, _ = exported
+
+    message = r"checkpoints: no vocabulary.* has the SHA-256 of the source"
+    with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder=str(checkpoints)), RUN)
-    for file in (tmp_path / "start").glob("vocabulary.*"):
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_exported_checkpoints_with_vocabularies_are_an_init_model(exported):
+    checkpoints, vocabularies = exported
+    for file in vocabularies.glob("vocabulary.*"):
         file.rename(checkpoints / file.name)
+
     files = init_files(InitFrom(folder=str(checkpoints)), RUN)
 
     assert files.weights.name == "0000002.safetensors"
 
 
-def test_each_start_gives_a_training_another_fingerprint(tmp_path, corpora):
-    """Trainings with different fingerprints do not continue each other's checkpoints."""
+@pytest.fixture
+def fingerprints_of_starts(tmp_path, corpora):
+    """Return the fingerprints of a training without init model, and with each of two."""
     corpus = corpora[0]
     fingerprints = [Fingerprints.from_job(job_on(corpus, None))]
     for seed in (1, 2):
-        model = random_model(corpus.binary, seed)
-        start = write_model(tmp_path / str(seed), model, corpus.binary)
-        fingerprints.append(Fingerprints.from_job(job_on(corpus, start)))
+        init_model = random_model(corpus.binary, seed)
+        files = write_model(tmp_path / str(seed), init_model, corpus.binary)
+        fingerprints.append(Fingerprints.from_job(job_on(corpus, files)))
+    return fingerprints
 
-    without_start = fingerprints[0]
-    assert len({fingerprint.combined for fingerprint in fingerprints}) == 3
-    assert without_start.start is None
-    assert "start" not in without_start.by_name()
-    # The start is a part of its own: the other parts are equal.
-    assert {fingerprint.settings for fingerprint in fingerprints} == {without_start.settings}
-    assert {fingerprint.code for fingerprint in fingerprints} == {without_start.code}
-    assert {fingerprint.data for fingerprint in fingerprints} == {without_start.data}
+
+def test_each_init_model_gives_a_training_another_fingerprint(fingerprints_of_starts):
+    """Trainings with different fingerprints do not continue each other's checkpoints."""
+    assert len({fingerprints.combined for fingerprints in fingerprints_of_starts}) == 3
+
+
+@pytest.mark.parametrize("part", ["settings", "code", "data"])
+def test_the_init_model_does_not_change_the_fingerprints_of_other_parts(
+    fingerprints_of_starts, part
+):
+    assert len({fingerprints.by_name()[part] for fingerprints in fingerprints_of_starts}) == 1
+
+
+def test_a_training_without_init_model_has_no_fingerprint_of_its_start(fingerprints_of_starts):
+    without_init_model = fingerprints_of_starts[0]
+
+    assert without_init_model.start is None
+    assert "start" not in without_init_model.by_name()
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        (
+        pytest.param(
             "model.json",
             b'"d_ff": ',
             b'"d_ff": 1',
             "model.json: the first weights have another architecture: model.d_ff is 64, but 164 "
             "in the model that the training starts from",
+            id="another architecture",
         ),
-        (
+        pytest.param(
             "model.json",
             b'"d_ff"',
             b'"d_fff"',
             "model.json is damaged: field model.d_fff is unknown",
+            id="unknown field",
         ),
-        (
+        pytest.param(
             "model.json",
             b'"model"',
             b'"modal"',
             "model.json is damaged: field model is missing",
+            id="missing field",
         ),
-        ("model.json", b"{", b"[", "model.json is damaged: "),
-        (
+        pytest.param("model.json", b"{", b"[", "model.json is damaged: ", id="not JSON"),
+        pytest.param(
             "model.safetensors",
             b"projection.bias",
             b"projection.bios",
             "not contain the weights of the mod",
+            id="unknown weight",
         ),
     ],
 )
-def test_a_damaged_or_foreign_start_is_refused_in_one_line(
+def test_a_damaged_or_unsuitable_init_model_is_refused_in_one_line(
     tmp_path, corpora, file, old, new, message
 ):
     first = corpora[0].binary
     second = corpora[1].binary
-    start = write_model(tmp_path / "start", random_model(first, seed=1), first)
-    path = tmp_path / "start" / file
+    files = write_model(tmp_path / "init", random_model(first, seed=1), first)
+    path = tmp_path / "init" / file
     path.write_bytes(path.read_bytes().replace(old, new, 1))
 
     with pytest.raises(UserError) as raised:
-        copy_init_weights(random_model(second, seed=2), second, start)
+        copy_init_weights(random_model(second, seed=2), second, files)
 
     assert message in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
@@ -295,7 +343,7 @@ def test_a_damaged_or_foreign_start_is_refused_in_one_line(
 
 @pytest.fixture
 def project_model(tmp_path, corpora, monkeypatch):
-    """The folder of a model in another project, whose vocabularies are in its binarized corpus.
+    """Write a model of another project, whose vocabularies are in its binarized corpus.
 
     The working directory is the one that contains the other project.
     """
@@ -320,7 +368,7 @@ def test_the_hash_of_the_weights_is_added_to_init_from(project_model):
     assert init_from["sha256"] == hashlib.sha256(weights).hexdigest()
 
 
-def test_a_model_of_another_project_is_a_start(project_model, corpora):
+def test_a_model_of_another_project_is_an_init_model(project_model, corpora):
     corpus = corpora[1].binary
     weights = (project_model / "model.safetensors").read_bytes()
     sha256 = hashlib.sha256(weights).hexdigest()
@@ -330,7 +378,7 @@ def test_a_model_of_another_project_is_a_start(project_model, corpora):
     copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
 
-def test_a_start_whose_weights_have_changed_is_refused(project_model):
+def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
     weights = project_model / "model.safetensors"
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     weights.write_bytes(b"x")
@@ -344,37 +392,45 @@ def test_a_start_whose_weights_have_changed_is_refused(project_model):
 @pytest.mark.parametrize(
     ("init_from", "message"),
     [
-        (InitFrom(folder="none"), "none does not exist, but init_from of micro names it"),
-        (
+        pytest.param(
+            InitFrom(folder="none"),
+            "none does not exist, but init_from of micro names it",
+            id="no folder",
+        ),
+        pytest.param(
             InitFrom(folder="their/models"),
             "does not contain weights (model.safetensors or UPDATE.safetensors) and model.json",
+            id="no model in the folder",
         ),
-        (InitFrom(system="base", corpus="own"), "starts/micro/1/weights does not exist"),
+        pytest.param(
+            InitFrom(system="base", corpus="own"),
+            "starts/micro/1/weights does not exist",
+            id="no model of the system",
+        ),
     ],
-    ids=["no folder", "no model in the folder", "no model of the system"],
 )
-def test_a_start_that_does_not_exist_is_refused(init_from, message):
+def test_an_init_model_that_does_not_exist_is_refused(init_from, message):
     with pytest.raises(UserError) as raised:
         init_files(init_from, RUN)
 
     assert message in str(raised.value)
 
 
-def runs_with_a_start():
-    """Return resolved settings of a run that starts from the model in the folder `start`."""
+def runs_with_init_from():
+    """Return the resolved settings of a run whose init model is in the folder `start`."""
     return {"small": {"own": {"train": {"init_from": {"folder": "start"}}}}}
 
 
 @pytest.fixture
 def recorded_runs(tmp_path, corpora, monkeypatch):
-    """The settings with the hash of the start, whose folder does not exist any more.
+    """Return settings with the hash of the init model, whose folder then gets another name.
 
     The working directory is the project.
     """
     monkeypatch.chdir(tmp_path)
     corpus = corpora[0].binary
     write_model(Path("start"), random_model(corpus, seed=1), corpus)
-    runs = runs_with_a_start()
+    runs = runs_with_init_from()
     add_weight_hashes(runs)
     Path("start").rename("elsewhere")
     Path("reports").mkdir()
@@ -382,13 +438,13 @@ def recorded_runs(tmp_path, corpora, monkeypatch):
 
 
 @pytest.mark.usefixtures("recorded_runs")
-def test_a_start_without_its_folder_is_refused():
+def test_an_init_model_whose_folder_is_missing_is_refused():
     with pytest.raises(UserError, match=r"start does not exist, but init_from of small"):
-        add_weight_hashes(runs_with_a_start())
+        add_weight_hashes(runs_with_init_from())
 
 
 @pytest.mark.usefixtures("recorded_runs")
-def test_the_message_of_a_missing_start_names_its_line_in_params_yaml():
+def test_the_message_about_a_missing_init_model_names_its_line_in_params_yaml():
     lines = [
         "corpora:",
         "  own: {}",
@@ -401,24 +457,22 @@ def test_the_message_of_a_missing_start_names_its_line_in_params_yaml():
 
     message = r"^params.yaml:6: systems.small.train.init_from.folder: .*start does not exist"
     with pytest.raises(UserError, match=message):
-        add_weight_hashes(runs_with_a_start())
+        add_weight_hashes(runs_with_init_from())
 
 
 @pytest.mark.usefixtures("recorded_runs")
-@pytest.mark.parametrize(
-    "damaged_record", ["<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}']
-)
-def test_a_damaged_record_contains_no_hash_of_a_missing_start(damaged_record):
-    Path("reports/resolved.json").write_text(damaged_record)
+@pytest.mark.parametrize("damaged_json", ["<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'])
+def test_a_damaged_resolved_json_gives_no_hash_of_a_missing_init_model(damaged_json):
+    Path("reports/resolved.json").write_text(damaged_json)
 
     with pytest.raises(UserError, match=r"start does not exist"):
-        add_weight_hashes(runs_with_a_start())
+        add_weight_hashes(runs_with_init_from())
 
 
-def test_the_hash_of_a_missing_start_is_read_from_the_committed_settings(recorded_runs):
+def test_the_hash_of_a_missing_init_model_is_read_from_the_committed_settings(recorded_runs):
     """A clone has reports/resolved.json, but not the folder of the model."""
     Path("reports/resolved.json").write_text(json.dumps({"runs": recorded_runs}))
-    runs = runs_with_a_start()
+    runs = runs_with_init_from()
 
     add_weight_hashes(runs)
 
@@ -427,10 +481,11 @@ def test_the_hash_of_a_missing_start_is_read_from_the_committed_settings(recorde
 
 
 @pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])
-def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
+def test_the_checkpoint_of_the_largest_update_in_a_folder_is_the_init_model(
     tmp_path, corpora, updates
 ):
-    folder = tmp_path / "start"
+    """Sorted as text, the larger of the two updates would come first."""
+    folder = tmp_path / "init"
     corpus = corpora[0].binary
     weights = write_model(folder, random_model(corpus, seed=1), corpus).weights
     for update in updates:
@@ -444,7 +499,7 @@ def test_of_several_checkpoints_the_one_of_the_largest_update_is_the_start(
 
 @pytest.fixture
 def release(tmp_path, corpora, monkeypatch):
-    """The folder `release` with two models, large and small, and their SHA256SUMS."""
+    """Write a release of two models, large and small, with the SHA-256 of their files."""
     monkeypatch.chdir(tmp_path)
     corpus = corpora[0].binary
     release = Path("release")
@@ -460,7 +515,7 @@ def release(tmp_path, corpora, monkeypatch):
     return release
 
 
-def test_a_model_of_a_release_is_a_start(release):
+def test_a_model_in_a_release_is_an_init_model(release):
     folder = release / "models/small/own/1/averaged"
 
     files = init_files(InitFrom(folder=str(folder)), RUN)
@@ -476,7 +531,7 @@ def test_a_release_with_two_models_is_refused_with_an_example_of_one():
         init_files(InitFrom(folder="release"), RUN)
 
 
-def test_a_release_with_one_model_is_a_start(release, tmp_path):
+def test_a_release_with_one_model_is_an_init_model(release, tmp_path):
     (release / "models/large").rename(tmp_path / "large")
 
     files = init_files(InitFrom(folder="release"), RUN)
