@@ -35,52 +35,64 @@ SYSTEM = System(model=MODEL, train=TRAIN, average=Average(last=1), decode=DECODE
 
 
 def model(**changes):
-    """MODEL, but for these; a number for `dropout` is that of embeddings and residuals."""
-    return dataclasses.replace(MODEL, **_dropout(changes))
+    """Return MODEL with some settings changed.
+
+    Args:
+        changes: The settings. A number for `dropout` is the probability for embeddings and
+            residuals.
+    """
+    dropout = changes.get("dropout")
+    if isinstance(dropout, float):
+        changes["dropout"] = dataclasses.replace(NO_DROPOUT, embedding=dropout, residual=dropout)
+    return dataclasses.replace(MODEL, **changes)
 
 
 def train(**changes):
-    """TRAIN, but for these."""
+    """Return TRAIN with some settings changed."""
     return dataclasses.replace(TRAIN, **changes)
 
 
 def decode(**changes):
-    """DECODE with these changes; `kind` and `alpha` are those of the length penalty."""
-    penalty = {name: changes.pop(name) for name in ("kind", "alpha") if name in changes}
-    if penalty:
-        changes["length_penalty"] = dataclasses.replace(DECODE.length_penalty, **penalty)
+    """Return DECODE with some settings changed.
+
+    Args:
+        changes: The settings; `kind` and `alpha` are settings of the length penalty.
+    """
+    penalty_changes = {}
+    for name in ("kind", "alpha"):
+        if name in changes:
+            penalty_changes[name] = changes.pop(name)
+    if penalty_changes:
+        changes["length_penalty"] = dataclasses.replace(DECODE.length_penalty, **penalty_changes)
     return dataclasses.replace(DECODE, **changes)
 
 
 def system(**changes):
-    """SYSTEM, but for these parts."""
+    """Return SYSTEM with some parts changed, such as `model` or `train`."""
     return dataclasses.replace(SYSTEM, **changes)
 
 
 def as_yaml(settings):
-    """Settings as params.yaml would hold them: what is not given is not there."""
+    """Return settings as params.yaml contains them; settings without a value are omitted."""
+    if dataclasses.is_dataclass(settings):
+        settings = dataclasses.asdict(settings)
     if isinstance(settings, dict):
         return {key: as_yaml(value) for key, value in settings.items() if value is not None}
     if isinstance(settings, list | tuple):
-        return list(map(as_yaml, settings))
-    return as_yaml(dataclasses.asdict(settings)) if dataclasses.is_dataclass(settings) else settings
-
-
-def _dropout(changes):
-    if isinstance(share := changes.get("dropout"), float):
-        changes["dropout"] = dataclasses.replace(NO_DROPOUT, embedding=share, residual=share)
-    return changes
+        return [as_yaml(value) for value in settings]
+    return settings
 
 
 def with_systems(settings, systems):
-    """The settings with these systems, the same on all corpora."""
+    """Return settings with more systems, which run on all corpora."""
     return dataclasses.replace(settings, runs={**settings.runs, **_runs(settings, systems)})
 
 
 def only_systems(settings, systems):
-    """The settings with these systems alone."""
+    """Return settings with these systems instead of others; they run on all corpora."""
     return dataclasses.replace(settings, runs=_runs(settings, systems))
 
 
 def _runs(settings, systems):
+    """Return the settings of each system on each corpus."""
     return {name: dict.fromkeys(settings.corpora, system) for name, system in systems.items()}
