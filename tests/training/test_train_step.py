@@ -46,7 +46,7 @@ def planned_updates(corpus):
     return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
 
 
-def fail_at(monkeypatch, batch_numbers):
+def run_out_of_memory_at(monkeypatch, batch_numbers):
     """Make the loss of some batches, counted from 1, run out of memory as on a GPU."""
     batch_count = 0
 
@@ -63,10 +63,10 @@ def fail_at(monkeypatch, batch_numbers):
 def update_and_batch_with(corpus, token):
     """Return the first update, and in it the first batch, that has a source token."""
     sources = corpus.side("train", "de")
-    for update in planned_updates(corpus):
-        for batch in update.update.batches:
+    for local_update in planned_updates(corpus):
+        for batch in local_update.update.batches:
             if any(token in sources[row] for row in batch.rows.tolist()):
-                return update, batch
+                return local_update, batch
     raise AssertionError("no batch has the token")
 
 
@@ -103,7 +103,7 @@ def test_an_update_that_runs_out_of_memory_leaves_weights_and_gradient_unchanged
 ):
     step = new_train_step(corpus, SETTINGS)
     old_weights = step.optimizer.weights.clone()
-    fail_at(monkeypatch, {3})
+    run_out_of_memory_at(monkeypatch, batch_numbers={3})
 
     with pytest.raises(OutOfMemory):
         step.update(1, next(planned_updates(corpus)))
@@ -119,7 +119,7 @@ def test_after_an_update_that_ran_out_of_memory_the_next_one_gives_the_usual_res
     undisturbed_step = new_train_step(corpus, SETTINGS)
     expected_stats = undisturbed_step.read_stats(undisturbed_step.update(1, update))
     step = new_train_step(corpus, SETTINGS)
-    fail_at(monkeypatch, {3})
+    run_out_of_memory_at(monkeypatch, batch_numbers={3})
     with pytest.raises(OutOfMemory):
         step.update(1, update)
 
@@ -138,7 +138,7 @@ def job(corpus):
 
 def test_a_training_skips_one_update_that_runs_out_of_memory(job, tmp_path, monkeypatch):
     warnings = WarningLog()
-    fail_at(monkeypatch, {9})
+    run_out_of_memory_at(monkeypatch, batch_numbers={9})
 
     state = train_here(job, tmp_path, warnings).state
 
@@ -152,7 +152,7 @@ def test_a_training_skips_one_update_that_runs_out_of_memory(job, tmp_path, monk
 def saved_after_two_failures(job, tmp_path, monkeypatch):
     """The checkpoint of a training in which two updates ran out of memory, and which so ended."""
     second_job = dataclasses.replace(job, run=Run("s", "c", 2))
-    fail_at(monkeypatch, {9, 30})
+    run_out_of_memory_at(monkeypatch, batch_numbers={9, 30})
     with pytest.raises(UserError, match=r"the second such update; lower train\.max_tokens \(60\)"):
         train_here(second_job, tmp_path)
     return checkpoint.load_latest(tmp_path / "s.c.2")
