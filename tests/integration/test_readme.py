@@ -18,138 +18,226 @@ from tools import readme_tables
 pytestmark = pytest.mark.slow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-DOCS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+EXPERIMENTS_PAGE = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
-# The first value of each setting; with several, DVC runs an experiment for each.
-OVERRIDES = re.findall(r"-S '?(\+\+[\w.-]+=[^\s',`]+)", README + EXPERIMENTS)
+# Settings in commands such as `dvc exp run -S ++systems.tiny.seed=1,2`: name and first value. With
+# several values, DVC runs an experiment for each.
+OVERRIDES = re.findall(r"-S '?(\+\+[\w.-]+=[^\s',`]+)", README + EXPERIMENTS_PAGE)
 
 
-def blocks(page, language):
-    """The fenced blocks of a language; fences open and close by turns."""
+def code_blocks(page, language):
+    """Return the code blocks of a page that are marked as a language, such as yaml."""
+    blocks = []
+    # Odd parts are the marks of fences; an opening and a closing fence follow each other.
     parts = re.split(r"^```(.*)\n", page, flags=re.MULTILINE)
-    fenced = zip(parts[1::4], parts[2::4], strict=True)
-    return [text for name, text in fenced if name == language]
+    for mark, text in zip(parts[1::4], parts[2::4], strict=True):
+        if mark == language:
+            blocks.append(text)
+    return blocks
 
 
-def test_some_settings_are_given_on_a_command_line():
+def write_params(folder, text):
+    """Write a params.yaml and the corpora that it may name to a folder; return its path."""
+    shutil.copytree(ROOT / "corpora", folder / "corpora")
+    path = folder / "params.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def committed_bleu_rows(recipe):
+    """Return the BLEU scores of whole test sets in a committed report.
+
+    Args:
+        recipe: The name of the recipe; "" stands for the default experiment.
+    """
+    content = json.loads((ROOT / "reports" / recipe / "results.json").read_text("utf-8"))
+    rows = pd.DataFrame(content["metrics"])
+    return rows[(rows.group == "") & (rows.metric == "bleu")]
+
+
+def table_row(page, recipe):
+    """Return the row of a recipe in the tables of a page."""
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `{recipe}` |")]
+    return row
+
+
+def test_the_documentation_sets_at_least_two_settings_on_a_command_line():
+    """Otherwise the next test would run without a case."""
     assert len(OVERRIDES) >= 2
 
 
-def test_recipes_are_listed():
-    there = {path.stem for path in (ROOT / "recipes").glob("*.yaml")}
+@pytest.mark.parametrize("override", OVERRIDES)
+def test_a_setting_on_a_documented_command_line_changes_the_experiment(tmp_path, override):
+    path = write_params(tmp_path, PARAMS)
+
+    apply_overrides(path, [override])
+
+    assert load_settings(path) != load_settings(ROOT / "params.yaml")
+
+
+def test_the_readme_lists_all_recipes():
+    recipes = {path.stem for path in (ROOT / "recipes").glob("*.yaml")}
+
     section = README.partition("\n## Recipes\n")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
-    assert {name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)} == there
-    assert set(re.findall(r"make recipe NAME=([\w-]+)", README)) <= there
+    listed_recipes = set()
+    for first_cell in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):
+        listed_recipes.update(re.findall(r"`([\w-]+)`", first_cell))
+
+    assert listed_recipes == recipes
 
 
-def test_the_default_experiment_is_a_recipe():
+def test_commands_of_the_readme_name_recipes_that_exist():
+    recipes = {path.stem for path in (ROOT / "recipes").glob("*.yaml")}
+
+    assert set(re.findall(r"make recipe NAME=([\w-]+)", README)) <= recipes
+
+
+def test_the_default_experiment_is_the_recipe_phrasebook():
     assert (ROOT / "recipes" / "phrasebook.yaml").read_text(encoding="utf-8") == PARAMS
 
 
-@pytest.mark.parametrize("override", OVERRIDES)
-def test_settings_on_the_command_line_exist(tmp_path, override):
-    (tmp_path / "params.yaml").write_text(PARAMS, encoding="utf-8")
-    shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
-    apply_overrides(tmp_path / "params.yaml", [override])
-    assert load_settings(tmp_path / "params.yaml") != load_settings(ROOT / "params.yaml")
+@pytest.fixture(scope="module")
+def settings_with_examples(tmp_path_factory):
+    """The default experiment with the systems that docs/experiments.md adds to it."""
+    _, by_corpus, *_, external = code_blocks(EXPERIMENTS_PAGE, "yaml")
+    (row,) = code_blocks(README, "yaml")
+    path = write_params(tmp_path_factory.mktemp("examples"), f"{PARAMS}{row}{by_corpus}{external}")
+    return load_settings(path)
 
 
-PHRASEBOOK = ("phrasebook-en-de", "phrasebook-en-fr")
+def test_the_readme_and_the_page_about_experiments_add_the_same_first_system():
+    (readme_example,) = code_blocks(README, "yaml")
+
+    assert code_blocks(EXPERIMENTS_PAGE, "yaml")[0] == readme_example
 
 
-def test_examples_of_settings_load(tmp_path):
-    (row,) = blocks(README, "yaml")
-    same_row, by_corpus, *_, external = blocks(EXPERIMENTS, "yaml")
-    assert same_row == row
-    path = tmp_path / "params.yaml"
-    shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
-    path.write_text(f"{PARAMS}{row}{by_corpus}{external}", encoding="utf-8")
-    settings = load_settings(path)
-    assert settings.system_settings("small-smoother").train.label_smoothing == 0.2
-    assert (
-        settings.system_settings("small-smoother").model == settings.system_settings("small").model
-    )
-    assert settings.external_systems_on("phrasebook-en-de").keys() == {"online-a"}
-    own = {corpus: settings.system_on("small-by-corpus", corpus) for corpus in PHRASEBOOK}
-    assert [system.train.label_smoothing for system in own.values()] == [0.1, 0]
+def test_the_example_of_the_readme_changes_only_the_label_smoothing(settings_with_examples):
+    smoother = settings_with_examples.system_settings("small-smoother")
+
+    assert smoother.train.label_smoothing == 0.2
+    assert smoother.model == settings_with_examples.system_settings("small").model
 
 
-def test_the_tree_names_what_is_there():
+@pytest.mark.parametrize(
+    ("corpus", "label_smoothing"), [("phrasebook-en-de", 0.1), ("phrasebook-en-fr", 0)]
+)
+def test_an_example_sets_the_label_smoothing_of_one_corpus(
+    settings_with_examples, corpus, label_smoothing
+):
+    system = settings_with_examples.system_on("small-by-corpus", corpus)
+
+    assert system.train.label_smoothing == label_smoothing
+
+
+def test_an_example_adds_an_external_system(settings_with_examples):
+    external_systems = settings_with_examples.external_systems_on("phrasebook-en-de")
+
+    assert external_systems.keys() == {"online-a"}
+
+
+@pytest.fixture(scope="module")
+def documented_tree():
+    """The overview of the repository's folders in docs/contributing.md."""
     page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
-    tree = next(block for block in blocks(page, "") if "stages/" in block)
-    names = re.findall(r"^[\w./]+\.yaml|[\w./]+/ ", tree, re.MULTILINE)
+    return next(block for block in code_blocks(page, "") if "stages/" in block)
+
+
+def test_the_overview_names_files_and_folders_that_exist(documented_tree):
+    names = re.findall(r"^[\w./]+\.yaml|[\w./]+/ ", documented_tree, re.MULTILINE)
     assert names
+
     for name in names:
         assert (ROOT / name.strip()).exists(), name
-    packages = " ".join(re.findall(r"^  ((?:\w+ )+) +", tree, re.MULTILINE)).split()
-    folders = (ROOT / "src" / "bleuprint").glob("*/__init__.py")
-    assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
-def test_readme_names_every_page_of_docs():
-    assert set(re.findall(r"\]\((docs/\w+\.md)", README)) == set(DOCS)
+def test_the_overview_names_all_packages(documented_tree):
+    inits = (ROOT / "src" / "bleuprint").glob("*/__init__.py")
+    packages = sorted(path.parent.name for path in inits)
+
+    package_lines = re.findall(r"^  ((?:\w+ )+) +", documented_tree, re.MULTILINE)
+
+    assert sorted(" ".join(package_lines).split()) == packages
 
 
-@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, LrSchedule, Average])
-def test_every_setting_of_a_system_is_explained(kind):
-    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
-    assert {field.name.rstrip("_") for field in fields(kind)} <= named
+def test_the_readme_links_to_every_page_of_docs():
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+
+    assert set(re.findall(r"\]\((docs/\w+\.md)", README)) == pages
 
 
-def test_the_page_that_is_shown_is_of_the_committed_reports():
-    page = (ROOT / "reports" / "phrasebook" / "index.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("settings", [Model, Train, Dropout, Optimizer, LrSchedule, Average])
+def test_the_page_about_training_explains_every_setting(settings):
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    words_in_code = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+
+    # A setting whose name is a keyword of Python has an underscore at its end in the class.
+    names = {field.name.rstrip("_") for field in fields(settings)}
+
+    assert names <= words_in_code
+
+
+@pytest.fixture(scope="module")
+def committed_page():
+    """The report page of the default experiment, which README.md links to."""
+    return (ROOT / "reports" / "phrasebook" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_committed_page_names_the_commits_of_the_committed_trainings(committed_page):
     commits = pd.read_csv(ROOT / "reports" / "costs.csv").commit.unique()
-    assert len(commits) and all(commit in page for commit in commits)
-    text = " ".join(re.sub("<[^>]*>", " ", page).split())
-    scores = _bleu("")
-    assert len(scores)
-    for bleu in scores.itertuples():
-        assert f"{bleu.value:.1f} [{bleu.ci_low:.1f}" in text
+    assert len(commits)
+
+    for commit in commits:
+        assert commit in committed_page
 
 
-def test_its_tables_are_made_of_the_reports():
+def test_the_committed_page_shows_the_committed_scores_and_intervals(committed_page):
+    text = " ".join(re.sub("<[^>]*>", " ", committed_page).split())
+    bleu_rows = committed_bleu_rows("")
+    assert len(bleu_rows)
+
+    for row in bleu_rows.itertuples():
+        assert f"{row.value:.1f} [{row.ci_low:.1f}" in text
+
+
+def test_the_tables_of_the_readme_show_the_committed_reports():
     """After a new report: python -m tools.readme_tables."""
     assert readme_tables.fill_tables(README, ROOT) == README
 
 
-def test_a_table_shows_what_a_report_says(tmp_path):
-    """Of another score, that one; of a report that is not there, the line as it is."""
-    for name in ("recipes", "corpora"):
+@pytest.fixture
+def readme_of_another_score(tmp_path):
+    """The README of a project with one report, copy, in which edition-2018 has 12.34 BLEU."""
+    for name in ("recipes", "corpora", "reports/copy"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "reports" / "copy", tmp_path / "reports" / "copy")
     results = tmp_path / "reports" / "copy" / "results.json"
-    text = results.read_text("utf-8")
-    bleu = re.compile(
+    bleu_row = re.compile(
         r'("system": "edition-2018", .*"metric": "bleu", "group": "", .*"value": )[\d.]+'
     )
-    results.write_text(bleu.sub(r"\g<1>12.34", text), "utf-8")
-    filled = readme_tables.fill_tables(README, tmp_path).splitlines()
-    (line,) = (line for line in filled if line.startswith("| `copy` |"))
-    assert "| edition-2018 12.3 ± 0.0;" in line
-    (other,) = (line for line in filled if line.startswith("| `multi30k-cpu` |"))
-    assert other in README.splitlines()
+    results.write_text(bleu_row.sub(r"\g<1>12.34", results.read_text("utf-8")), "utf-8")
+    return readme_tables.fill_tables(README, tmp_path)
 
 
-def test_claims_of_table_3_hold():
-    """Base is above 85 BLEU, and the row that is named is worse."""
-    rows = _bleu("table3-phrasebook")
-    systems = rows.groupby("system")
-    base = rows[rows.system == "base"]
-    assert len(base)
-    assert (base.value > 85).all()
-    worse = (systems.difference.first() < 0) & (systems.p.first() < 0.05)
-    assert "C-half-layers" in set(worse[worse].index)
+def test_a_new_score_in_a_report_gets_into_the_table_of_the_readme(readme_of_another_score):
+    assert "| edition-2018 12.3 ± 0.0;" in table_row(readme_of_another_score, "copy")
 
 
-def _rows(recipe):
-    content = json.loads((ROOT / "reports" / recipe / "results.json").read_text("utf-8"))
-    rows = pd.DataFrame(content["metrics"])
-    return rows[rows.group == ""]
+def test_a_recipe_without_a_report_keeps_its_row_in_the_readme(readme_of_another_score):
+    row = table_row(readme_of_another_score, "multi30k-cpu")
+
+    assert row in README.splitlines()
 
 
-def _bleu(recipe):
-    rows = _rows(recipe)
-    return rows[rows.metric == "bleu"]
+def test_the_base_model_of_table_3_has_more_than_85_bleu_as_the_documentation_says():
+    rows = committed_bleu_rows("table3-phrasebook")
+    base_rows = rows[rows.system == "base"]
+    assert len(base_rows)
+
+    assert (base_rows.value > 85).all()
+
+
+def test_half_the_layers_of_table_3_are_significantly_worse_as_the_documentation_says():
+    rows = committed_bleu_rows("table3-phrasebook").groupby("system")
+    half_layers = rows.first().loc["C-half-layers"]
+
+    assert half_layers.difference < 0
+    assert half_layers.p < 0.05

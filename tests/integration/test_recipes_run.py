@@ -12,36 +12,57 @@ from root import ROOT
 pytestmark = pytest.mark.slow
 
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-EMBEDDED = ("toy-sentence", "copy", *(name for name in RECIPES if name.endswith("phrasebook")))
+PHRASEBOOK_RECIPES = [name for name in RECIPES if name.endswith("phrasebook")]
 
 
-def brief(name):
-    """A recipe with two updates for each training, one seed, and translations of at most 8 tokens.
+def write_brief_recipe(project, name):
+    """Write a recipe to params.yaml with two updates for each training, and one seed.
 
-    After two updates a model does not know when to end, and would translate to the limit.
+    After two updates a model does not know when to end a translation, and would go on to the limit.
+    The limit is therefore 8 tokens.
     """
     recipe = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
-    for row in recipe["systems"].values():
-        train, average = row.setdefault("train", {}), row.setdefault("average", {})
-        row.setdefault("decode", {}).update({"max_len_a": 0, "max_len_b": 8})
+    recipe["seeds"] = [1]
+    for system in recipe["systems"].values():
+        train = system.setdefault("train", {})
         train |= {"max_updates": 2, "validate_interval": 2, "save_interval": 1}
-        if average.get("last", 5 if "like" not in row else None):
-            average["last"] = min(2, average.get("last", 2))
-    return json.dumps({**recipe, "seeds": [1]})
+        system.setdefault("decode", {}).update({"max_len_a": 0, "max_len_b": 8})
+        limit_averaged_checkpoints(system)
+    project.write("params.yaml", json.dumps(recipe))
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_an_embedded_recipe_runs(tmp_path, name):
+def limit_averaged_checkpoints(system):
+    """Average at most two checkpoints, since a training of two updates writes no more.
+
+    A system without `average` averages five by default, or as many as the system that it is like.
+    """
+    average = system.setdefault("average", {})
+    if average.get("last"):
+        average["last"] = min(2, average["last"])
+    elif "last" not in average and "like" not in system:
+        average["last"] = 2
+
+
+@pytest.mark.parametrize("name", ["toy-sentence", "copy", *PHRASEBOOK_RECIPES])
+def test_a_recipe_with_embedded_text_runs_and_reports_all_its_systems(tmp_path, name):
     project = micro.make(tmp_path)
-    project.write("params.yaml", brief(name))
+    write_brief_recipe(project, name)
+
     project.run("dvc", "repro", timeout=900)
-    assert project.rows() == list(load_settings(tmp_path / "params.yaml").trained_systems)
+
+    settings = load_settings(tmp_path / "params.yaml")
+    assert project.rows() == list(settings.trained_systems)
     assert project.changed() == set()
 
 
-def test_every_recipe_is_dry_run(tmp_path):
+def test_snakemake_plans_every_recipe_up_to_its_report(tmp_path):
+    """One project for all recipes: it takes longer to make than to plan."""
     project = micro.make(tmp_path)
     for name in RECIPES:
-        project.write("params.yaml", (ROOT / "recipes" / f"{name}.yaml").read_text("utf-8"))
-        planned = project.run("snakemake", "-n", "-c1")
-        assert "This was a dry-run" in planned and "report" in planned, name
+        recipe = (ROOT / "recipes" / f"{name}.yaml").read_text("utf-8")
+        project.write("params.yaml", recipe)
+
+        plan = project.run("snakemake", "-n", "-c1")
+
+        assert "This was a dry-run" in plan, name
+        assert "report" in plan, name
