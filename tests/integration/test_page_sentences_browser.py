@@ -11,23 +11,28 @@ from bleuprint.report.page.document import html_page
 
 pytestmark = pytest.mark.slow
 
-TREE = Path("reports", "index.html")
-LINES = 100  # of the test set of `hostile_tree`
-LISTED = "[...document.querySelectorAll('.lines article')].filter((one) => !one.hidden)"
+PAGE = Path("reports", "index.html")
+TEST_SET_LINES = 100  # of `hostile_tree`
+SMALL = Run("small", "news-en-de", 1)
+# JavaScript: the lines of the list that the filters let through, as they are sorted.
+SHOWN_LINES = (
+    '[...document.querySelectorAll(".lines article")].filter((article) => !article.hidden)'
+)
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory):
-    made = hostile_tree(tmp_path_factory.mktemp("tree"))
-    (made.root / TREE).parent.mkdir(exist_ok=True)
-    (made.root / TREE).write_text(html_page(made), encoding="utf-8", newline="\n")
-    return made
+def report_data(tmp_path_factory):
+    """Write the page of an experiment with the systems tiny and small; return what it shows."""
+    data = hostile_tree(tmp_path_factory.mktemp("tree"))
+    (data.root / PAGE).parent.mkdir(exist_ok=True)
+    (data.root / PAGE).write_text(html_page(data), encoding="utf-8", newline="\n")
+    return data
 
 
 @pytest.fixture
-def page(browser, context):
+def page(browser, report_data):
     """The page just opened, its list unfolded; no request leaves it and no error is logged."""
-    address = (context.root / TREE).as_uri()
+    address = (report_data.root / PAGE).as_uri()
     browser.resize(1280)
     browser.open(address)
     browser.script("document.querySelector('.lines').closest('details').open = true")
@@ -37,128 +42,278 @@ def page(browser, context):
     assert set(browser.requests()) <= {address}
 
 
-def choose(page, box, name, value):
+@pytest.fixture(scope="module")
+def source_lines(report_data):
+    """The source sentences of the test set."""
+    return read_lines(report_data.root / "data" / "split" / "news-en-de" / "test.first.en")
+
+
+@pytest.fixture(scope="module")
+def small_translations(report_data):
+    """The translations of the test set by the system small."""
+    folder = report_data.root / SMALL.results_folder / "hypotheses"
+    return read_lines(folder / "test.first.de")
+
+
+def read_lines(path):
+    """Return the lines of a text; only newlines end them."""
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+def choose(page, section, label, value):
+    """Enter a value into a control of the page, which then shows what is chosen.
+
+    Args:
+        page: The page.
+        section: The CSS selector of the section with the control.
+        label: The text of the control's label.
+        value: The value.
+    """
     page.script(
-        """const label = [...document.querySelectorAll(`${arguments[0]} .choices label`)]
-          .find((one) => one.firstChild.textContent === arguments[1]);
-        label.control.value = arguments[2];
+        """
+        const [section, text, value] = arguments;
+        const label = [...document.querySelectorAll(`${section} .choices label`)]
+          .find((label) => label.firstChild.textContent === text);
+        label.control.value = value;
         for (const kind of ["input", "change"]) {
           label.control.dispatchEvent(new Event(kind, { bubbles: true }));
         }""",
-        *(box, name, value),
+        section,
+        label,
+        value,
     )
 
 
-def numbers(page):
-    found: list[int] = page.script(
-        f"return {LISTED}.map((one) => Number(one.querySelector('h4').textContent))"
+def choose_sentences(page, label, value):
+    """Enter a value into a control of the list of sentences."""
+    choose(page, "#sentences", label, value)
+
+
+def choose_attention(page, label, value):
+    """Enter a value into a control of the attention maps."""
+    choose(page, "#attention", label, value)
+
+
+def shown_numbers(page):
+    """Return the numbers of the lines that the list shows, in its order."""
+    return page.script(
+        f"""return {SHOWN_LINES}
+          .map((article) => Number(article.querySelector("h4").textContent));"""
     )
-    return found
 
 
-def scores(page, system):
-    found: list[float] = page.script(
-        f"""return {LISTED}.map((one) => [...one.querySelectorAll("p")].find((p) =>
-          p.querySelector("b").textContent === arguments[0]).querySelector("i").textContent)
-          .map(Number)""",
+def shown_scores(page, system):
+    """Return the scores of a system's translations that the list shows, in its order."""
+    return page.script(
+        f"""
+        const isOfSystem = (row) => row.querySelector("b").textContent === arguments[0];
+        return {SHOWN_LINES}
+          .map((article) => [...article.querySelectorAll("p")].find(isOfSystem))
+          .map((row) => Number(row.querySelector("i").textContent));""",
         system,
     )
-    return found
 
 
-def count(page):
-    return str(page.script("return document.querySelector('#sentences output').value"))
+def count_text(page):
+    """Return the text that says how many lines the list shows."""
+    return page.script("return document.querySelector('#sentences output').value")
 
 
-def test_lines_are_filtered(page, context):
-    assert count(page) == f"{LINES} of {LINES} lines"
-    assert numbers(page) == list(range(1, LINES + 1))
-    split = context.root / "data" / "split" / "news-en-de"
-    sources = (split / "test.first.en").read_text("utf-8").split("\n")[:-1]
-    word = sources[20].split()[0]
-    expected = [i + 1 for i, line in enumerate(sources) if word in line]
-    choose(page, "#sentences", "in", "source")
-    choose(page, "#sentences", "Find", word.upper())
-    assert numbers(page) == expected
-    assert count(page) == f"{len(expected)} of {LINES} lines"
-    choose(page, "#sentences", "in", "outputs")
-    choose(page, "#sentences", "Find", "qzxwrong")
-    path = context.root / Run("small", "news-en-de", 1).results_folder / "hypotheses"
-    wrong = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
-    choose(page, "#sentences", "Show", "small")
-    assert numbers(page) == [i + 1 for i, line in enumerate(wrong) if "qzxwrong" in line]
-    # what is found is what is read: a word of the reference that is left out leaves one space
-    for i in (20, 21, 22):
-        choose(page, "#sentences", "Find", f"  {wrong[i].replace(' ', '  ')} ")
-        assert i + 1 in numbers(page)
-    choose(page, "#sentences", "Find", "not to be found")
-    assert count(page) == f"0 of {LINES} lines"
+def lines_with(word, lines):
+    """Return the numbers of the lines that contain a word, from 1."""
+    return [number for number, line in enumerate(lines, start=1) if word in line]
 
 
-def test_lines_are_sorted_and_one_system_stands_alone(page):
-    choose(page, "#sentences", "Show", "small")
-    choose(page, "#sentences", "Sort by", "worst")
-    found = scores(page, "small")
-    assert found == sorted(found) and found[0] < found[-1]
-    assert page.script(
+def test_the_list_shows_all_lines_by_number_at_first(page):
+    assert count_text(page) == f"{TEST_SET_LINES} of {TEST_SET_LINES} lines"
+    assert shown_numbers(page) == list(range(1, TEST_SET_LINES + 1))
+
+
+def test_a_search_in_sources_ignores_case_and_shows_the_lines_with_the_word(page, source_lines):
+    word = source_lines[20].split()[0]
+    expected_numbers = lines_with(word, source_lines)
+
+    choose_sentences(page, "in", "source")
+    choose_sentences(page, "Find", word.upper())
+
+    assert shown_numbers(page) == expected_numbers
+    assert count_text(page) == f"{len(expected_numbers)} of {TEST_SET_LINES} lines"
+
+
+def test_a_search_in_outputs_is_limited_to_the_chosen_system(page, small_translations):
+    """Each system has this wrong word in other lines."""
+    choose_sentences(page, "in", "outputs")
+    choose_sentences(page, "Find", "qzxwrong")
+
+    choose_sentences(page, "Show", "small")
+
+    assert shown_numbers(page) == lines_with("qzxwrong", small_translations)
+
+
+@pytest.mark.parametrize("number", [21, 22, 23])
+def test_a_search_for_a_whole_translation_finds_its_line(page, small_translations, number):
+    """The page marks how outputs differ from references, and the search must not see the marks.
+
+    Spaces do not matter either: the line is entered with more of them than it has.
+    """
+    translation = small_translations[number - 1]
+    choose_sentences(page, "in", "outputs")
+    choose_sentences(page, "Show", "small")
+
+    choose_sentences(page, "Find", f"  {translation.replace(' ', '  ')} ")
+
+    assert number in shown_numbers(page)
+
+
+def test_a_search_without_a_match_shows_no_line(page):
+    choose_sentences(page, "Find", "not to be found")
+
+    assert count_text(page) == f"0 of {TEST_SET_LINES} lines"
+
+
+@pytest.mark.parametrize(
+    ("order", "is_highest_first"),
+    [pytest.param("worst", False, id="worst"), pytest.param("best", True, id="best")],
+)
+def test_lines_are_sorted_by_the_scores_of_the_chosen_system(page, order, is_highest_first):
+    choose_sentences(page, "Show", "small")
+
+    choose_sentences(page, "Sort by", order)
+
+    scores = shown_scores(page, "small")
+    assert scores == sorted(scores, reverse=is_highest_first)
+    assert scores[0] != scores[-1]
+
+
+def test_lines_of_one_system_hide_the_translations_of_the_other(page):
+    choose_sentences(page, "Show", "small")
+    choose_sentences(page, "Sort by", "worst")
+
+    shown_systems = page.script(
         """return [...document.querySelectorAll(".lines p:not([hidden]) > b")]
-        .every((one) => one.textContent !== "tiny")"""
+          .map((name) => name.textContent);"""
     )
-    choose(page, "#sentences", "Sort by", "best")
-    assert scores(page, "small") == sorted(found, reverse=True)
-    choose(page, "#sentences", "Sort by", "above")
-    deltas = [a - b for a, b in zip(scores(page, "small"), scores(page, "tiny"), strict=True)]
-    assert deltas == sorted(deltas, reverse=True)
-    choose(page, "#sentences", "Show", "")
-    choose(page, "#sentences", "Sort by", "spread")
-    pairs = zip(scores(page, "small"), scores(page, "tiny"), strict=True)
-    spreads = [abs(a - b) for a, b in pairs]
-    assert spreads == sorted(spreads, reverse=True) and spreads[0] > 0
-    choose(page, "#sentences", "Sort by", "number")
-    assert numbers(page) == list(range(1, LINES + 1))
+
+    assert "tiny" not in shown_systems
+
+
+def score_differences(page):
+    """Return by how much small scores higher than tiny in each line of the list, in its order."""
+    small_scores = shown_scores(page, "small")
+    tiny_scores = shown_scores(page, "tiny")
+    return [small - tiny for small, tiny in zip(small_scores, tiny_scores, strict=True)]
+
+
+def test_lines_are_sorted_by_the_difference_from_the_baseline(page):
+    choose_sentences(page, "Show", "small")
+
+    choose_sentences(page, "Sort by", "above")
+
+    differences = score_differences(page)
+    assert differences == sorted(differences, reverse=True)
+
+
+def test_lines_are_sorted_by_how_much_the_systems_differ(page):
+    choose_sentences(page, "Show", "")
+
+    choose_sentences(page, "Sort by", "spread")
+
+    spreads = [abs(difference) for difference in score_differences(page)]
+    assert spreads == sorted(spreads, reverse=True)
+    assert spreads[0] > 0
+
+
+def test_lines_are_sorted_back_by_number(page):
+    choose_sentences(page, "Sort by", "spread")
+
+    choose_sentences(page, "Sort by", "number")
+
+    assert shown_numbers(page) == list(range(1, TEST_SET_LINES + 1))
+
+
+def test_a_box_hides_lines_that_all_systems_translate_equally(page):
+    """The first four lines, which are hostile, have equal translations."""
     page.script("document.querySelector('#sentences .choices input[type=checkbox]').click()")
-    assert 0 < len(numbers(page)) < LINES and not set(numbers(page)) & {1, 2, 3, 4}
+
+    numbers = shown_numbers(page)
+    assert 0 < len(numbers) < TEST_SET_LINES
+    assert not set(numbers) & {1, 2, 3, 4}
 
 
-def test_a_map_is_of_what_is_chosen(page, context):
-    path = context.root / Run("small", "news-en-de", 1).results_folder
-    (kept,) = read_attention(path / "hypotheses" / "attention.json", "first")
-    choose(page, "#attention", "System", "small")
-    for kind, one in kept.maps.items():
-        choose(page, "#attention", "Kind", kind)
-        for layer, head in (("1", "mean"), ("0", "1")):
-            choose(page, "#attention", "Layer", layer)
-            choose(page, "#attention", "Head", head)
-            weights = one.weights[int(layer)]
-            expected = weights.mean(0) if head == "mean" else weights[int(head)]
-            assert cells(page) == [[round(100 * float(w)) for w in row] for row in expected]
-    title = page.driver.find_element("css selector", "#maps tbody td").get_attribute("title")
-    share = 100 * kept.maps["decoder"].weights[0, 1, 0, 0]
-    assert title == f"{HOSTILE[-1]} ← <s>: {share:.1f} %"
+def small_attention(report_data):
+    """Return the attention maps of the system small for the first line."""
+    folder = report_data.root / SMALL.results_folder / "hypotheses"
+    (attention,) = read_attention(folder / "attention.json", "first")
+    return attention.maps
 
 
-def cells(page):
+def map_cells(page):
+    """Return the numbers of the attention map on the page, row by row."""
     return page.script(
         """return [...document.querySelectorAll("#maps tbody tr")].map((row) =>
         [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent)))"""
     )
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_hostile_text_stays_text_and_within_the_window(page, width):
+@pytest.mark.parametrize(("layer", "head"), [("1", "mean"), ("0", "1")])
+@pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
+def test_the_map_shows_the_attention_of_the_chosen_layer_and_head(
+    page, report_data, kind, layer, head
+):
+    choose_attention(page, "System", "small")
+
+    choose_attention(page, "Kind", kind)
+    choose_attention(page, "Layer", layer)
+    choose_attention(page, "Head", head)
+
+    weights_by_head = small_attention(report_data)[kind].weights[int(layer)]
+    weights = weights_by_head.mean(0) if head == "mean" else weights_by_head[int(head)]
+    percentages = (100 * weights).round().astype(int).tolist()
+    assert map_cells(page) == percentages
+
+
+def test_a_cell_of_the_map_names_its_tokens_and_its_share(page, report_data):
+    """The target's first token, which is the whole hostile line, attends to the start."""
+    choose_attention(page, "System", "small")
+    choose_attention(page, "Kind", "decoder")
+    choose_attention(page, "Layer", "0")
+    choose_attention(page, "Head", "1")
+
+    first_cell = page.driver.find_element("css selector", "#maps tbody td")
+
+    share = 100 * small_attention(report_data)["decoder"].weights[0, 1, 0, 0]
+    assert first_cell.get_attribute("title") == f"{HOSTILE[-1]} ← <s>: {share:.1f} %"
+
+
+def test_a_script_in_a_sentence_is_shown_as_text(page):
+    """The first sentence is a script that would change the title of the page."""
+    first_sentence = page.script("return document.querySelector('.lines article bdi').textContent")
+
+    assert first_sentence == HOSTILE[0]
     assert page.driver.title == "trial_run – bleuprint"
+
+
+for_window_widths = pytest.mark.parametrize(
+    "width", [pytest.param(390, id="phone"), pytest.param(1280, id="desktop")]
+)
+
+
+@for_window_widths
+def test_a_word_longer_than_the_window_does_not_widen_the_page(page, width):
     page.resize(width)
+
     assert page.script("return document.documentElement.scrollWidth") <= width
-    shown = page.script("return document.querySelector('.lines article bdi').textContent")
-    assert shown == HOSTILE[0]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@for_window_widths
 def test_a_long_name_of_a_system_stays_above_the_next_line(page, width):
-    """Also where its translation is a single word."""
+    """Also if its translation is a single word, which is less high than the name."""
     page.resize(width)
-    overlaps = page.script(
-        f"""const article = {LISTED}[10];
+
+    overlaps_in_pixels = page.script(
+        f"""
+        const article = {SHOWN_LINES}[10];
+        const nextArticle = {SHOWN_LINES}[11];
         const rows = [...article.querySelectorAll("p")];
         for (const row of rows.slice(-2)) {{
           row.querySelector("b").textContent = "transformer-tiny-of-four-layers";
@@ -166,10 +321,11 @@ def test_a_long_name_of_a_system_stays_above_the_next_line(page, width):
         }}
         article.style.contentVisibility = "visible";  // laid out now, not in a later frame
         article.scrollIntoView();
-        const next = {LISTED}[11];
-        return [...rows, next].slice(1).map((row, i) =>
+        const followers = [...rows, nextArticle].slice(1);
+        return followers.map((follower, i) =>
           rows[i].querySelector("b").getBoundingClientRect().bottom
-          - row.getBoundingClientRect().top);"""
+          - follower.getBoundingClientRect().top);"""
     )
-    assert len(overlaps) == 4
-    assert max(overlaps) <= 0.5
+
+    assert len(overlaps_in_pixels) == 4  # source, reference and two translations
+    assert max(overlaps_in_pixels) <= 0.5
