@@ -40,14 +40,14 @@ def deduplicate(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets)
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_the_first_of_equal_pairs_stays(tmp_path, shards):
-    cat, train, apples = PAIRS[:3]
+    cat, railway, apples = PAIRS[:3]
     # Both sides occur before, but not together.
-    crossed = Pair(cat.source, train.target)
-    text = [cat, train, cat, crossed, apples, train, cat]
+    crossed = Pair(cat.source, railway.target)
+    text = [cat, railway, cat, crossed, apples, railway, cat]
 
     after, sets = deduplicate(tmp_path, shards=shards, train=text)
 
-    assert list(after.pairs("train")) == [cat, train, crossed, apples]
+    assert list(after.pairs("train")) == [cat, railway, crossed, apples]
     assert sets["train"]["dropped"]["duplicate_pair"] == 3
     dropped_numbers = [sample["pair"] for sample in sets["train"]["samples"]["duplicate_pair"]]
     assert dropped_numbers == [3, 6, 7]
@@ -86,7 +86,8 @@ def deduplicate_by_loop(settings, train, held_out):
 def test_all_settings_keep_the_pairs_that_a_simple_loop_keeps(
     tmp_path, pairs, sources, targets, overlap
 ):
-    # Squares and cubes repeat after 37 and 41 pairs, so that sources, targets and pairs repeat.
+    """The settings choose which pairs are dropped: equal pairs, sources, targets, held-out ones."""
+    # These remainders repeat, so that some pairs repeat a source, a target or both.
     train = [Pair(f"s{i * i % 37}", f"t{i * i * i % 41}") for i in range(300)]
     held_out = [Pair("s1", "other"), Pair("other", "t2"), Pair("s4", "t8")]
     settings = Dedup(pairs, sources, targets, overlap)
@@ -98,6 +99,7 @@ def test_all_settings_keep_the_pairs_that_a_simple_loop_keeps(
 
 
 def test_only_a_kept_pair_drops_later_pairs(tmp_path):
+    """Here, pairs are dropped whose source or target is that of a kept pair, or is held out."""
     held_out = Pair("x", "leaked")
     leaked = Pair("a", "leaked")
     same_source_as_leaked = Pair("a", "b")
@@ -118,10 +120,10 @@ def test_only_a_kept_pair_drops_later_pairs(tmp_path):
 
 
 def test_training_pairs_with_a_held_out_sentence_are_dropped(tmp_path):
-    cat, train, apples, rain, town_hall = PAIRS[:5]
-    valid = [train, town_hall]
+    cat, railway, apples, rain, town_hall = PAIRS[:5]
+    valid = [railway, town_hall]
     test = [apples, cat]
-    held_out_source = Pair(train.source, "x")
+    held_out_source = Pair(railway.source, "x")
     held_out_target = Pair("x", apples.target)
     # A held-out sentence counts only on its side, German or English.
     swapped = Pair(town_hall.target, town_hall.source)
@@ -258,6 +260,7 @@ def assert_same_output(result, other_result):
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (4, 1), (13, 2)])
 def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
+    """The training text has 9,000 pairs; some repeat a source or a target."""
     sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
 
     result = deduplicate(tmp_path / "one", ALL_COMPARISONS, shards=1, workers=1, **sets)
@@ -269,7 +272,10 @@ def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
 
 
 def test_ranges_of_hashes_limit_memory_and_do_not_change_the_output(tmp_path, monkeypatch):
-    """Hashes are sorted in ranges by their first bits, so that only one range is in memory."""
+    """Hashes are compared in ranges by their first bits, so that only one range is in memory.
+
+    The training text has 9,000 pairs; some repeat a source or a target.
+    """
     sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
     result_of_one_range = deduplicate(tmp_path / "one", ALL_COMPARISONS, **sets)
     hashes_in_memory = []

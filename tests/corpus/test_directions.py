@@ -171,6 +171,7 @@ def corpus(root):
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
 def test_shares_of_directions_are_proportional_to_their_sizes_to_the_power_of_1_over_t(temperature):
+    """Temperature-based sampling copies pairs of small directions: they are seen more often."""
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
 
     sampled = sampled_pairs(pairs, temperature)
@@ -184,6 +185,7 @@ def test_shares_of_directions_are_proportional_to_their_sizes_to_the_power_of_1_
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
 def test_sampling_keeps_the_largest_direction_and_enlarges_others(temperature):
+    """Temperature-based sampling copies pairs of small directions: they are seen more often."""
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
 
     sampled = sampled_pairs(pairs, temperature)
@@ -194,6 +196,7 @@ def test_sampling_keeps_the_largest_direction_and_enlarges_others(temperature):
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
 def test_only_a_temperature_of_1_leaves_all_directions_as_they_are(temperature):
+    """Temperature-based sampling copies pairs of small directions: they are seen more often."""
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
 
     assert (sampled_pairs(pairs, temperature) == pairs) == (temperature == 1)
@@ -224,6 +227,7 @@ def count_training_pairs(root, tokenize):
 
 
 def test_the_joined_training_text_has_the_sampled_number_of_pairs_of_each_direction(root, corpus):
+    """The corpus `many` has 14 training pairs of en-de and de-en, and 4 of en-fr; T is 2."""
     counts = count_training_pairs(root, corpus.tokenize)
 
     # 13 of 14 German pairs remain, since one has a sentence of a test set; 4 of French.
@@ -238,6 +242,7 @@ def test_the_joined_training_text_has_the_sampled_number_of_pairs_of_each_direct
 def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_often(
     root, corpus, direction
 ):
+    """Sampling copies pairs of small directions, here of en-fr."""
     counts = count_training_pairs(root, corpus.tokenize)[direction]
 
     source_language, target_language = languages_of(direction)
@@ -253,6 +258,7 @@ def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_ofte
 
 
 def test_the_joined_corpus_has_one_validation_set_and_a_test_set_per_direction(root):
+    """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot."""
     text = TextFolder(root / "data/tokens/many", "src", "tgt")
 
     assert text.set_names() == [
@@ -266,12 +272,14 @@ def test_the_joined_corpus_has_one_validation_set_and_a_test_set_per_direction(r
 
 
 def test_a_zero_shot_direction_has_no_validation_pairs(root):
+    """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot."""
     text = TextFolder(root / "data/tokens/many", "src", "tgt")
 
     assert text.count("valid") == 2 * len(TRAINING_PAIRS)  # Two pairs of each other direction.
 
 
 def test_the_sources_of_a_zero_shot_test_set_begin_with_the_tag_of_the_target(root):
+    """The tag tells the model into which language to translate."""
     tokens = TextFolder(root / "data/tokens/many", "src", "tgt")
 
     first_pair = next(iter(tokens.pairs("test.de-fr-news")))
@@ -307,6 +315,7 @@ def test_statistics_of_cleaning_and_deduplication_are_sums_over_the_directions(s
 
 
 def test_statistics_of_the_split_count_copies_of_pairs(root, stats_by_stage):
+    """Sampling copies pairs of small directions."""
     pairs_after_sampling = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
 
     split = stats_by_stage["split"]["train"]
@@ -319,6 +328,7 @@ def test_statistics_of_the_split_count_copies_of_pairs(root, stats_by_stage):
 
 
 def test_no_statistics_of_single_directions_remain(root):
+    """The statistics of all directions are joined in one file per stage."""
     folder = filter_stats_file("many", "clean", root).parent
 
     assert [path for path in folder.iterdir() if path.is_dir()] == []
@@ -326,6 +336,7 @@ def test_no_statistics_of_single_directions_remain(root):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_translation_is_detokenized_in_the_language_of_the_tag(root, corpus, direction):
+    """The source begins with a tag, such as <2de>, that names the target language."""
     binary_corpus = BinaryCorpus(root / "data/binary/many")
     _, target_language = languages_of(direction)
     sources = binary_corpus.side(f"test.{direction}-news", "src")
@@ -357,6 +368,7 @@ def random_translator(root, direction, **decode_settings):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_translator_gives_the_model_the_ids_of_the_binarized_corpus(root, direction):
+    """Both put the tag of the target language, such as <2de>, before the source."""
     translator = random_translator(root, direction)
     source_language, _ = languages_of(direction)
 
@@ -369,6 +381,7 @@ def test_the_translator_gives_the_model_the_ids_of_the_binarized_corpus(root, di
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_alignment_of_a_translation_has_the_source_words_without_the_tag(root, direction):
+    """A source begins with a tag, such as <2de>, that names the target language."""
     translator = random_translator(root, direction)
     source_language, _ = languages_of(direction)
 
@@ -417,6 +430,7 @@ class Side(list):
 
 
 def test_decoding_a_test_set_skips_a_source_that_consists_of_its_tag(root):
+    """Such a source is an empty sentence, whose translation is empty."""
     translator = random_translator(root, "en-de", max_len_b=3)
     tag = tag_ids(root)
     sentence = translator(["It's so. Isn't it?"])[0].pieces[0].source
@@ -448,6 +462,7 @@ def test_a_sentence_that_contains_a_tag_is_refused(root):
 def test_the_documents_of_a_test_set_are_those_of_its_direction(
     root, tmp_path, corpus, test_set, documents
 ):
+    """Only the test set of en-de has a file with the document of each line."""
     data = shutil.copytree(root / "data", tmp_path / "data")
     ids_path = data / "raw/many/given/en-de/test.news.documents"
     ids_path.parent.mkdir(parents=True, exist_ok=True)
@@ -474,6 +489,7 @@ def test_a_zero_shot_direction_cannot_be_inspected(root, tmp_path):
 
 
 def test_inspections_of_all_directions_count_what_the_stages_count(root, tmp_path, stats_by_stage):
+    """`bleuprint inspect` runs the stages on a sample, here on all pairs of one direction."""
     settings = load_resolved_settings(root)
     sample_of_all = Sample(pairs=1000, seed=1)
     source = Downloads(None, tmp_path / "store", None)
@@ -547,11 +563,13 @@ def scores(root):
 
 
 def test_a_run_has_scores_for_the_test_set_of_each_direction(scores):
+    """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot."""
     assert list(scores) == ["en-de-news", "de-en-news", "en-fr-news", "de-fr-news"]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_bleu_of_a_direction_is_computed_in_its_target_language(scores, direction):
+    """The first translation of each test set is right, the others have an error."""
     _, target_language = languages_of(direction)
 
     bleu_values = []
@@ -569,6 +587,7 @@ def test_the_bleu_of_a_direction_is_computed_in_its_target_language(scores, dire
 def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pair(
     root, scores, direction
 ):
+    """The first translation of each test set is right, the others have an error."""
     source_language, target_language = languages_of(direction)
     descriptions = corpus_folder("many", "test_stats", root)
     translated_set = TranslatedSet(
@@ -586,6 +605,7 @@ def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pa
 
 
 def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
+    """The three trained directions have 14, 14 and 4 training pairs."""
     clean_folder = corpus_folder("many", "clean", root)
     contents = file_contents(clean_folder)
 

@@ -80,6 +80,7 @@ def test_training_pairs_that_fail_a_check_are_dropped_and_counted(tmp_path, shar
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_validation_pair_that_fails_a_check_stays(tmp_path, shards):
+    """`filter_pairs` adds a validation set with one pair, "a" and "b c"."""
     at_least_two_tokens = CHECKS["length"](min=2, max=6)
 
     after, _ = filter_pairs(tmp_path, [Pair("a b", "c d")], (at_least_two_tokens,), shards=shards)
@@ -106,6 +107,7 @@ def test_each_side_is_checked_in_its_language(tmp_path):
 
 
 def test_language_id_drops_a_pair_whose_languages_are_swapped(tmp_path):
+    """The source should be Russian, the target French."""
     russian = "вода из колодца холодная и вкусная сегодня"
     french = "l'eau d'un puits est bonne"
     pair = Pair(russian, french)
@@ -205,6 +207,7 @@ def test_an_exception_that_a_check_raises_after_the_last_pair_is_reported(tmp_pa
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (7, 2)])
 def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
+    """Some of the pairs are too short, too long, or have sides of different lengths."""
     pairs = [Pair("w " * (i % 9), "v " * (i % 7)) for i in range(9000)]
 
     result = filter_pairs(tmp_path / "one", pairs, shards=1, workers=1)
@@ -246,6 +249,7 @@ def aligned_pairs(pairs):
 
 
 def test_word_alignment_drops_nine_of_ten_misaligned_pairs_and_no_other(tmp_path):
+    """One generated pair of 40 has the target of the next pair."""
     pairs = generated_translations(1000)
     aligned = aligned_pairs(pairs)
 
@@ -260,6 +264,7 @@ def test_word_alignment_drops_nine_of_ten_misaligned_pairs_and_no_other(tmp_path
 
 
 def test_all_shards_and_workers_use_the_same_word_translations(tmp_path, monkeypatch):
+    """The check word_alignment learns from the text which words translate each other."""
     pairs = generated_translations(9000)
     checks = (CHECKS["word_alignment"](min=0.5),)
     # Translations are learned from an evenly spaced sample of the whole text, not of a shard.
@@ -274,7 +279,7 @@ def test_all_shards_and_workers_use_the_same_word_translations(tmp_path, monkeyp
 
 
 def test_word_alignment_scores_unusual_sentences(tmp_path):
-    """Such sentences are control characters, 30,000 words, and an empty side."""
+    """They have control characters, 30,000 words, or an empty side."""
     pairs = generated_translations(400)
     with_control_characters = [Pair(f"w1{char}w2 {char}", f"{char}v1 v2{char}") for char in TORTURE]
     long_pair = Pair("w1 " * 30_000, "v1 " * 30_000)
@@ -294,6 +299,7 @@ def test_word_alignment_scores_unusual_sentences(tmp_path):
 
 
 def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_path):
+    """The check word_alignment learns from the text which words translate each other."""
     pair_of_200_tokens = Pair("w " * 200, "v " * 200)
 
     with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
@@ -304,7 +310,10 @@ def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_
 
 @pytest.mark.parametrize("tokenizer", ["none", "characters"])
 def test_word_alignment_scores_words_even_if_tokens_are_not_words(tmp_path, tokenizer):
-    """The tokenizer `none` leaves the period at the last word; `characters` splits words."""
+    """The tokenizer `none` leaves the period at the last word; `characters` splits words.
+
+    One generated pair of 40 has the target of the next pair.
+    """
     pairs = []
     for source, target in generated_translations(1000):
         pairs.append(Pair(f"{source}.", f"{target}."))

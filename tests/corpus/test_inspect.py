@@ -50,6 +50,7 @@ def inspect(settings, tmp_path, pairs, seed=1):
 
 
 def test_an_inspection_counts_what_each_rule_changed_and_dropped(settings, tmp_path):
+    """Of ten pairs, one is repeated, one too long, one is changed, and one has an empty side."""
     inspection = inspect(settings, tmp_path, pairs=1000)
 
     counts = inspection.stages
@@ -63,6 +64,7 @@ def test_an_inspection_counts_what_each_rule_changed_and_dropped(settings, tmp_p
 def test_the_lines_of_an_inspection_show_counts_by_rule_and_the_sizes_of_the_sets(
     settings, tmp_path, monkeypatch
 ):
+    """Of ten pairs, one is repeated, one too long, one is changed, and one has an empty side."""
     monkeypatch.setenv("COLUMNS", "60")
 
     lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
@@ -77,6 +79,7 @@ def test_the_lines_of_an_inspection_show_counts_by_rule_and_the_sizes_of_the_set
 def test_the_lines_of_an_inspection_show_a_pair_before_and_after_an_edit(
     settings, tmp_path, monkeypatch
 ):
+    """One of the ten pairs has an accent that the edit unicode composes."""
     monkeypatch.setenv("COLUMNS", "60")
 
     lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
@@ -100,6 +103,7 @@ def test_more_samples_per_rule_give_more_lines(settings, tmp_path):
 
 
 def test_an_inspection_ends_at_the_stage_that_drops_all_pairs_and_shows_them(settings, tmp_path):
+    """Both pairs have more than 100 tokens, the limit of the stage filter."""
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", [LONG_PAIR, LONG_PAIR])
 
     inspection = inspect(settings, tmp_path, pairs=1000)
@@ -112,6 +116,7 @@ def test_an_inspection_ends_at_the_stage_that_drops_all_pairs_and_shows_them(set
 
 
 def test_the_seed_decides_which_pairs_are_drawn(settings, tmp_path):
+    """The text has ten pairs, of which an inspection draws four."""
     inspections = [inspect(settings, tmp_path, pairs=4, seed=seed) for seed in range(20)]
 
     for inspection in inspections:
@@ -142,6 +147,7 @@ def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
 
 
 def test_an_inspection_leaves_no_files(settings, tmp_path):
+    """Its outputs are temporary; the folder work/ stays."""
     names_before = file_names(tmp_path)
 
     inspect(settings, tmp_path, pairs=100)

@@ -32,6 +32,7 @@ def test_lines_of_equal_length_do_not_tell_where_files_part(tmp_path):
 
 @pytest.mark.parametrize("lost_line", [5, 301, 1700])
 def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
+    """All other lines of both files translate each other."""
     english_lines = list(ENGLISH_SENTENCES)
     del english_lines[lost_line - 1]
     paths = write_sides(tmp_path, GERMAN_SENTENCES, english_lines)
@@ -45,6 +46,7 @@ def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
 
 
 def test_if_several_lines_are_lost_the_range_of_the_first_is_named(tmp_path):
+    """Three empty lines are inserted into one of two files that translate each other."""
     english_lines = list(ENGLISH_SENTENCES)
     # From the end, so that an inserted line does not move the places of the others.
     for index in (2000, 1200, 500):

@@ -55,6 +55,7 @@ def test_no_misfit_is_found_in_translations():
     ("first", "size"), [(1, 72), (301, 72), (401, 100), (851, 150), (901, 100)]
 )
 def test_a_block_that_moved_by_a_line_or_two_is_found(first, size, offset):
+    """German and English sentences translate each other, except those of a block that has moved."""
     german = GERMAN_SENTENCES[:1000]
     english = rotate_block(ENGLISH_SENTENCES[:1000], first, size, offset)
     last = first + size - 1
@@ -69,6 +70,7 @@ def test_a_block_that_moved_by_a_line_or_two_is_found(first, size, offset):
 
 @pytest.mark.parametrize("offset", [-2, -1, 1, 2])
 def test_a_text_that_moved_as_a_whole_is_found(offset):
+    """German and English sentences would translate each other if the English ones had not moved."""
     german = GERMAN_SENTENCES[:500]
     english = rotate_block(ENGLISH_SENTENCES[:500], first=1, size=500, offset=offset)
 
@@ -81,6 +83,7 @@ def test_a_text_that_moved_as_a_whole_is_found(offset):
 
 
 def test_two_blocks_that_moved_are_listed_in_the_order_of_lines():
+    """German and English sentences translate each other, except those of two blocks."""
     german = GERMAN_SENTENCES[:1500]
     english = rotate_block(ENGLISH_SENTENCES[:1500], first=1001, size=200, offset=-1)
     english = rotate_block(english, first=201, size=200, offset=2)
@@ -91,6 +94,7 @@ def test_two_blocks_that_moved_are_listed_in_the_order_of_lines():
 
 
 def test_a_block_in_reversed_order_is_found_as_unrelated_text():
+    """German and English sentences translate each other, except those of the block."""
     german = GERMAN_SENTENCES[:2000]
     english = ENGLISH_SENTENCES[:2000]
     english[800:1200] = reversed(english[800:1200])  # Lines 801 to 1200.
@@ -104,6 +108,7 @@ def test_a_block_in_reversed_order_is_found_as_unrelated_text():
 
 
 def test_a_shuffled_text_is_found_as_unrelated_from_its_first_to_its_last_line():
+    """Before they are shuffled, the English sentences translate the German ones."""
     german = GERMAN_SENTENCES[:800]
     shuffled_english = random.Random(3).sample(ENGLISH_SENTENCES[:800], 800)
 
@@ -164,6 +169,7 @@ def test_a_text_of_fewer_than_50_lines_is_not_judged():
 
 
 def test_a_text_with_too_many_pairs_to_compare_words_is_judged_by_lengths():
+    """The 3,000 sentences translate each other, except a block that has moved by one line."""
     english = rotate_block(ENGLISH_SENTENCES, first=2001, size=300, offset=1)
     pairs = list(map(Pair, GERMAN_SENTENCES, english))
     clues = PairClues(max_pairs_with_words=700)
@@ -178,6 +184,7 @@ def test_a_text_with_too_many_pairs_to_compare_words_is_judged_by_lengths():
 
 
 def test_line_numbers_of_a_text_that_is_judged_in_parts_count_from_its_start(monkeypatch):
+    """The 3,000 sentences translate each other, except a block that has moved by one line."""
     monkeypatch.setattr(misalignment, "_MAX_PAIRS_PER_PART", 1000)
     # Lines 1301 to 1600 are in the second part.
     english = rotate_block(ENGLISH_SENTENCES, first=1301, size=300, offset=1)
@@ -228,6 +235,7 @@ def test_ranges_are_described_in_words(misfits, description):
 
 
 def test_length_scores_are_log_likelihood_ratios_of_normal_distributions():
+    """How much likelier are two lengths in a translation than by chance?"""
     source = np.array([-1.3, 0.0, 0.4, 2.0])
     target = np.array([-0.9, 1.1, 0.4, -2.0])
     correlation = 0.7
@@ -241,6 +249,7 @@ def test_length_scores_are_log_likelihood_ratios_of_normal_distributions():
 
 
 def test_normal_scores_are_normal_quantiles_of_ranks():
+    """Ranks make lengths comparable between languages."""
     lengths = np.array([5, 3, 5, 9, 1, 5, 3], float)
 
     scores = pair_scores.normal_scores(lengths)
@@ -265,6 +274,7 @@ def test_word_scores_are_log_likelihood_ratios():
 
 
 def test_a_word_that_is_copied_as_often_as_by_chance_has_score_0():
+    """A word in both sides of a pair tells something only if chance does not explain it."""
     scores = pair_scores._word_scores(
         source_frequency=0.5, target_frequency=0.6, source_copied=0.6, target_copied=0.5
     )
@@ -276,6 +286,7 @@ def test_a_word_that_is_copied_as_often_as_by_chance_has_score_0():
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 def test_the_best_range_has_the_largest_sum_of_all_ranges(values):
+    """Lines that do not fit are searched as the range with the largest sum of scores."""
     best_range = misalignment._best_range(np.array(values, float))
 
     sums = [0]  # The empty range.

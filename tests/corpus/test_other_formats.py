@@ -106,6 +106,7 @@ def write_parquet(path):
     ],
 )
 def test_the_command_for_a_table_writes_a_text_file_per_language(inputs, name, write):
+    """A message on a format that is not read ends in a command that turns it into text files."""
     write(inputs / name)
 
     run_command_of_message(error_message_for(name), "python -c")
@@ -133,6 +134,7 @@ def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
 
 
 def test_the_command_for_a_zip_archive_unpacks_it(inputs):
+    """A message on a format that is not read ends in a command that turns it into text files."""
     with zipfile.ZipFile(inputs / "a.zip", "w") as archive:
         archive.writestr("x/a.en", lines_to_text(sources_of(PAIRS_AS_LINES)))
         archive.writestr("x/a.de", lines_to_text(targets_of(PAIRS_AS_LINES)))

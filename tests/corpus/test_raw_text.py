@@ -42,6 +42,7 @@ def download_training_texts(tmp_path, texts):
 
 
 def test_a_text_with_repeat_3_is_downloaded_as_three_copies(tmp_path):
+    """Copies make a text weigh more in the training."""
     text = Text(
         "x",
         source=File(url="phrasebook:valid.de"),
@@ -128,6 +129,7 @@ def corpus_with_synthetic_texts(tmp_path):
 
 
 def test_raw_text_numbers_the_pairs_of_all_texts_in_one_sequence(tmp_path):
+    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
 
     text = RawText.for_corpus("own", corpus, tmp_path)
@@ -140,6 +142,7 @@ def test_raw_text_numbers_the_pairs_of_all_texts_in_one_sequence(tmp_path):
 
 
 def test_raw_text_reads_any_range_of_pairs_across_texts(tmp_path):
+    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
     text = RawText.for_corpus("own", corpus, tmp_path)
     # The first text ends at BLOCK_PAIRS + 1; the others follow. None reads to the end.
@@ -154,6 +157,7 @@ def test_raw_text_reads_any_range_of_pairs_across_texts(tmp_path):
 
 @pytest.mark.parametrize("shards", [1, 2, 7])
 def test_the_stage_clean_appends_synthetic_texts_to_the_parallel_text(tmp_path, shards):
+    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
     step = Cleaning.for_corpus("own", corpus, tmp_path)
 

@@ -81,18 +81,19 @@ def notes_on(tmp_path, monkeypatch):
 
 
 def test_sets_without_problems_get_no_note(notes_on):
-    assert notes_on(SOUND_FILES, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
+    assert notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")}) == []
 
 
 def test_missing_files_get_no_note(notes_on):
     """The download reports them; these notes are on what files contain."""
     no_files = {}
 
-    assert notes_on(no_files, ("v.de", "v.en"), {"news": ("t.de", "t.en")}) == []
+    assert notes_on(no_files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")}) == []
 
 
 def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
-    notes = notes_on(SOUND_FILES, ("t.de", "t.en"), {"news": ("t.de", "t.en")})
+    """The files t.de and t.en are meant for the test set, v.de and v.en for validation."""
+    notes = notes_on(SOUND_FILES, valid=("t.de", "t.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
@@ -103,7 +104,7 @@ def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
 def test_a_validation_set_with_the_content_of_the_test_set_gets_a_note(notes_on):
     copies = {"v.de": SOUND_FILES["t.de"], "v.en": SOUND_FILES["t.en"]}
 
-    notes = notes_on(SOUND_FILES | copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+    notes = notes_on(SOUND_FILES | copies, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
@@ -115,7 +116,7 @@ def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_not
     other_targets = [f"{line} " for line in SOUND_FILES["t.en"]]
     copies = {"v.de": SOUND_FILES["t.de"], "v.en": other_targets}
 
-    notes = notes_on(SOUND_FILES | copies, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+    notes = notes_on(SOUND_FILES | copies, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.valid.v and corpora.own.files.tests.news.t have the same source file: "
@@ -124,7 +125,8 @@ def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_not
 
 
 def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
-    notes = notes_on(SOUND_FILES, ("a.de", "a.en"), {"news": ("t.de", "t.en")})
+    """The files a.de and a.en are the training text."""
+    notes = notes_on(SOUND_FILES, valid=("a.de", "a.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.train.a and corpora.own.files.valid.v are the same text: "
@@ -133,9 +135,10 @@ def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
 
 
 def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_a_note(notes_on):
+    """The files a.de and a.en are the training text."""
     tests = {"news": ("a.de", "a.en")}
 
-    notes = notes_on(SOUND_FILES, ("v.de", "v.en"), tests, decontaminate="none")
+    notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests, decontaminate="none")
 
     assert notes == [
         "corpora.own.files.train.a and corpora.own.files.tests.news.t are the same text: with "
@@ -146,7 +149,7 @@ def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_
 def test_two_test_sets_with_the_same_file_get_a_note(notes_on):
     tests = {"news": ("t.de", "t.en"), "talks": ("t.de", "t.en")}
 
-    notes = notes_on(SOUND_FILES, ("v.de", "v.en"), tests)
+    notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests)
 
     assert notes == [
         "corpora.own.files.tests.news.t and corpora.own.files.tests.talks.t are the same text: "
@@ -178,7 +181,7 @@ def test_sentences_that_two_sets_share_get_a_note_from_one_percent_on(
     shared = [line.upper().rstrip(".") for line in SOUND_FILES["t.de"][:shared_count]]
     files = SOUND_FILES | {"v.de": shared + SOUND_FILES["v.de"][shared_count:]}
 
-    notes = notes_on(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+    notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     # The shared sentences do not fit the validation set's targets, which is another note.
     notes_on_shared_sentences = [note for note in notes if "fit" not in note]
@@ -192,7 +195,7 @@ def test_a_test_set_whose_targets_are_a_line_early_gets_a_note(notes_on, name):
     early_targets.append(ENGLISH_SENTENCES[700])
 
     notes = notes_on(
-        SOUND_FILES | {name: early_targets}, ("v.de", "v.en"), {"news": ("t.de", name)}
+        SOUND_FILES | {name: early_targets}, valid=("v.de", "v.en"), tests={"news": ("t.de", name)}
     )
 
     assert len(notes) == 1
@@ -203,9 +206,10 @@ def test_a_test_set_whose_targets_are_a_line_early_gets_a_note(notes_on, name):
 
 
 def test_a_test_set_with_a_missing_target_gets_a_note(notes_on):
+    """The file t.de has 300 sentences."""
     files = SOUND_FILES | {"t.en": ENGLISH_SENTENCES[600:899]}
 
-    notes = notes_on(files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+    notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert len(notes) == 1
     assert notes[0].startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines and ")
@@ -224,7 +228,7 @@ def test_sets_that_were_downloaded_get_notes_without_the_files_in_inputs(notes_o
     folder.parent.mkdir(parents=True)
     write_inputs(folder, downloaded)
 
-    notes = notes_on(no_files, ("v.de", "v.en"), {"news": ("t.de", "t.en")})
+    notes = notes_on(no_files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert len(notes) == 2
     assert notes[0].startswith(

@@ -61,6 +61,7 @@ def pairs_with_shared_sentences(count):
 def test_the_drawn_sets_have_the_shares_of_the_settings(
     tmp_path, valid_share, test_share, expected_sizes
 ):
+    """The corpus has 200 pairs, of which no two share a sentence."""
     settings = Split(valid=valid_share, test=test_share, seed=7)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
@@ -86,6 +87,7 @@ def test_the_test_set_is_neither_the_start_nor_the_end_of_the_text(tmp_path):
 
 
 def test_the_statistics_count_drawn_pairs_as_dropped_from_the_training_text(tmp_path):
+    """The corpus has 200 pairs, of which no two share a sentence."""
     settings = Split(valid=0.05, test=0.1, seed=7)
 
     _, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200)
@@ -169,6 +171,7 @@ def sentences_of(pairs):
 
 
 def test_no_sentence_is_in_two_sets_after_the_split(tmp_path):
+    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
     sets, filter_stats = split_sets(tmp_path, train=pairs_with_shared_sentences(300))
 
     assert len(sets["test.held-out"]) == 30
@@ -183,6 +186,7 @@ def test_no_sentence_is_in_two_sets_after_the_split(tmp_path):
 
 
 def test_a_training_pair_that_shares_no_sentence_with_a_drawn_pair_stays(tmp_path):
+    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
     train = pairs_with_shared_sentences(300)
 
     sets, _ = split_sets(tmp_path, train=train)
@@ -202,6 +206,7 @@ def test_the_number_of_workers_does_not_change_the_result(tmp_path):
 
 
 def test_decontaminate_none_keeps_sentences_that_are_in_two_sets(tmp_path):
+    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
     settings = Split(valid=0.05, test=0.1, seed=7)
     train = pairs_with_shared_sentences(300)
 

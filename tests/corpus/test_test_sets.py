@@ -60,7 +60,7 @@ def test_a_description_contains_lengths_tokens_and_their_counts_in_the_training_
 
 
 def test_each_test_set_gets_a_description_with_the_counts_of_its_own_words(settings, tmp_path):
-    # The training text of the fixture contains eins three times and vier once.
+    """The target side of the training text contains eins three times, and vier once."""
     for stage in ("split", "tokens"):
         for language in ("en", "de"):
             path = corpus_folder("c-en-de", stage, tmp_path) / f"test.more.{language}"
@@ -117,9 +117,9 @@ def test_a_missing_training_text_is_an_error_that_leaves_no_output(settings, tmp
 def test_sides_with_different_numbers_of_lines_are_an_error_that_leaves_no_output(
     settings, tmp_path
 ):
-    german_sentences = 3
+    """The target side of the test set has three lines."""
     english_path = corpus_folder("c-en-de", "tokens", tmp_path) / "test.news.en"
-    trees.write_lines(english_path, ["One two ."] * (german_sentences - 1))
+    trees.write_lines(english_path, ["One two .", "Three !"])
 
     with pytest.raises(UserError, match="has 2 lines and"):
         describe_test_sets("c-en-de", settings.corpus("c-en-de"), tmp_path)

@@ -40,6 +40,7 @@ def padded_size(rows, source_lengths=SOURCE_LENGTHS, target_lengths=TARGET_LENGT
 
 
 def test_an_epoch_contains_each_sentence_once_in_batches_within_the_limit():
+    """The corpus has 400 sentence pairs."""
     batches = plan_epoch(SOURCE_LENGTHS, TARGET_LENGTHS, max_tokens=100, seed=1, epoch=0)
 
     assert sorted(np.concatenate(batches)) == list(range(400))
@@ -88,6 +89,7 @@ def test_the_batches_of_an_epoch_are_not_in_the_order_of_their_lengths(sentences
 def test_another_epoch_or_seed_has_other_batches_in_another_order(
     seed, epoch, sentences_per_update
 ):
+    """Batches of similar sentences are shuffled. `longest_lengths` shows their order."""
     batches = plan(1, 0, sentences_per_update)
     other_batches = plan(seed, epoch, sentences_per_update)
 
@@ -128,15 +130,17 @@ def plan_training(
 
 
 def test_updates_have_on_average_the_requested_number_of_tokens():
-    planned = list(islice(plan_training(tokens_per_update=500), 60))
+    """An update of the weights needs one or more batches, whose tokens cannot add up exactly."""
+    first_60_updates = list(islice(plan_training(tokens_per_update=500), 60))
 
-    total_tokens = sum(update.tokens for update, _ in planned)
-    _, end = planned[-1]
-    assert total_tokens == end.tokens
+    total_tokens = sum(update.tokens for update, _ in first_60_updates)
+    _, position = first_60_updates[-1]
+    assert position.tokens == total_tokens
     assert abs(total_tokens - 60 * 500) < 500
 
 
 def test_the_tokens_of_an_update_are_the_target_tokens_of_its_batches():
+    """An update of the weights needs one or more batches."""
     for update, _ in islice(plan_training(tokens_per_update=500), 60):
         assert update.tokens == sum(TARGET_LENGTHS[rows].sum() for _, rows in update.batches)
 
@@ -152,6 +156,7 @@ def test_the_tokens_of_an_update_are_the_target_tokens_of_its_batches():
 def test_updates_by_sentences_contain_each_sentence_once_per_epoch(
     sentences_per_update, update_sizes
 ):
+    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
     updates = plan_training(sentences_per_update=sentences_per_update)
     tokens_per_epoch = int(TARGET_LENGTHS.sum())
 
@@ -168,6 +173,7 @@ def test_updates_by_sentences_contain_each_sentence_once_per_epoch(
 
 @pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
 def test_the_batches_of_updates_by_sentences_are_within_the_limit(sentences_per_update):
+    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
     updates = plan_training(sentences_per_update=sentences_per_update, max_tokens=120, epochs=2)
 
     for update, _ in updates:
@@ -177,6 +183,7 @@ def test_the_batches_of_updates_by_sentences_are_within_the_limit(sentences_per_
 
 @pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
 def test_updates_by_sentences_have_another_order_in_each_epoch(sentences_per_update):
+    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
     rows_by_epoch = {0: [], 1: []}
     for update, _ in plan_training(sentences_per_update=sentences_per_update, epochs=2):
         for epoch, rows in update.batches:
@@ -189,6 +196,7 @@ def test_updates_by_sentences_have_another_order_in_each_epoch(sentences_per_upd
 def test_the_number_of_updates_by_sentences_is_known_before_the_training(
     sentences_per_update, epochs
 ):
+    """Learning-rate schedules need the number of updates."""
     updates = plan_training(sentences_per_update=sentences_per_update, epochs=epochs)
     settings = systems.train(
         tokens_per_update=None,
@@ -204,6 +212,7 @@ def test_the_number_of_updates_by_sentences_is_known_before_the_training(
 
 @pytest.mark.parametrize("epochs", [1, 4])
 def test_the_number_of_updates_by_tokens_is_known_but_for_one(epochs):
+    """Learning-rate schedules need the number of updates."""
     updates = plan_training(tokens_per_update=500, epochs=epochs)
     settings = systems.train(tokens_per_update=500, max_updates=None, max_epochs=epochs)
 
@@ -232,6 +241,7 @@ def test_max_updates_limits_the_updates_of_a_long_or_endless_training(size):
 
 
 def test_the_mean_lengths_of_updates_by_sentences_vary_as_those_of_random_samples():
+    """Batches contain sentences of similar length; an update of 64 sentences must not."""
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
     updates = plan_training(
         sentences_per_update=64, lengths=(lengths, lengths), max_tokens=300, epochs=1
@@ -270,6 +280,7 @@ def update_as_lists(update):
     ids=["by tokens", "by sentences"],
 )
 def test_a_training_that_continues_anywhere_has_the_same_updates(size, finished_updates):
+    """A training that was interrupted continues from the position after its last update."""
     planned = list(islice(plan_training(Position(), **size), 40))
     _, position = planned[finished_updates - 1]
 
@@ -335,12 +346,14 @@ def sorted_pairs(parts):
     [pytest.param(1, 1, id="another epoch"), pytest.param(2, 0, id="another seed")],
 )
 def test_dropout_depends_on_seed_and_epoch(corpus, seed, epoch):
+    """BPE-dropout splits words into other subwords in each epoch."""
     pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
 
     assert read_one_by_one(corpus, ROWS, seed, epoch) != pairs
 
 
 def test_dropout_does_not_depend_on_the_other_sentences_of_a_batch(corpus):
+    """BPE-dropout splits words into other subwords in each epoch."""
     pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
 
     batch_of_all = PlannedBatch(0, np.array(ROWS))
@@ -351,6 +364,7 @@ def test_dropout_does_not_depend_on_the_other_sentences_of_a_batch(corpus):
 
 @pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
 def test_dropout_splits_the_same_words_into_more_subwords(corpus, side, language):
+    """BPE-dropout skips merges, so that words are split into smaller subwords."""
     stored_sentences = getattr(read_ids(corpus, "train", np.array(ROWS)), side)
 
     sentences = getattr(read_one_by_one(corpus, ROWS, seed=1, epoch=0), side)
@@ -363,6 +377,7 @@ def test_dropout_splits_the_same_words_into_more_subwords(corpus, side, language
 
 
 def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
+    """BPE-dropout splits words at random; both languages share their subwords here."""
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     corpus = prepare(tmp_path, sets, units=merges(30)).binary
@@ -377,6 +392,7 @@ def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
 
 
 def test_batches_that_grow_beyond_the_limit_by_dropout_are_divided(corpus):
+    """BPE-dropout splits words into smaller subwords, so that batches have more tokens."""
     rows = np.array(ROWS)
     source_lengths = corpus.side("train", "de").lengths[rows]
     target_lengths = corpus.side("train", "en").lengths[rows]
@@ -399,6 +415,7 @@ def test_batches_that_grow_beyond_the_limit_by_dropout_are_divided(corpus):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_sentence_that_dropout_makes_too_long_for_the_model_keeps_its_subwords(corpus, side):
+    """BPE-dropout splits words into smaller subwords, so that sentences become longer."""
     rows = list(range(79))  # All pairs of the corpus.
     stored = read_ids(corpus, "train", np.array(rows))
     longest = max(map(len, stored.source + stored.target))
@@ -416,7 +433,7 @@ def test_a_sentence_that_dropout_makes_too_long_for_the_model_keeps_its_subwords
 
 
 def test_dropout_makes_some_sentences_of_the_corpus_too_long(corpus):
-    """The test above would check nothing otherwise."""
+    """Otherwise, the test of sentences that become too long would check nothing."""
     rows = list(range(79))
     stored = read_ids(corpus, "train", np.array(rows))
     longest = max(map(len, stored.source + stored.target))
@@ -428,6 +445,7 @@ def test_dropout_makes_some_sentences_of_the_corpus_too_long(corpus):
 
 
 def test_dropout_does_not_depend_on_the_number_of_processes(corpus):
+    """BPE-dropout splits words at random, in several processes."""
     work = []
     for epoch in (0, 1):
         for rows in np.array(ROWS).reshape(10, 4):

@@ -82,6 +82,7 @@ def id_lists(side):
     ],
 )
 def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, language, expected_ids):
+    """The ids of words count from 4, after the special symbols; q and y are unknown words."""
     write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
     step = binarizing_step(
         tmp_path,
@@ -102,6 +103,7 @@ def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, lang
 def test_the_sizes_of_sets_count_tokens_with_eos(
     tmp_path, set_name, pairs, source_tokens, target_tokens, unknown
 ):
+    """The words q and y are unknown, and names of special symbols in a text, too."""
     write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
     step = binarizing_step(
         tmp_path,
@@ -155,6 +157,7 @@ def reference_step(request, tmp_path, monkeypatch):
 
 
 def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
+    """The reference step has read the whole text in one process."""
     arrays_per_set = 4
     segmentation_files = 5
     expected = file_contents(reference_step.output)
@@ -172,6 +175,7 @@ def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
 
 @pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
 def test_each_sentence_of_a_text_in_blocks_is_read_back(reference_step, side, language):
+    """The text was read in blocks of two pairs; some pairs have an empty side."""
     segmentation = Segmentation.read(reference_step.segmentation, language)
 
     ids = id_lists(BinaryCorpus(reference_step.output).side("train", language))
@@ -263,6 +267,7 @@ def test_a_text_that_cannot_be_read_is_an_error_that_leaves_no_output(
 
 
 def test_hidden_files_of_a_workflow_manager_are_not_copied(tmp_path):
+    """Snakemake marks the folders that it manages by such files."""
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
     step = binarizing_step(tmp_path, "without", train=[("a", "b")])
     run(step)

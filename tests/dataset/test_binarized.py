@@ -31,6 +31,7 @@ JOINT_WORDS = Units(words=Words(joint=True, max_size=1000, min_count=1))
 
 @pytest.mark.parametrize("units", [SEPARATE_BPE, JOINT_WORDS], ids=["separate BPE", "joint words"])
 def test_a_corpus_knows_its_languages_sets_and_sizes(tmp_path, units):
+    """The corpus has 3 training pairs, a validation pair, and test sets of 2 and 1 pairs."""
     outputs = prepare(tmp_path, SETS, units=units)
 
     corpus = outputs.binary
@@ -46,6 +47,7 @@ def test_a_corpus_knows_its_languages_sets_and_sizes(tmp_path, units):
 @pytest.mark.parametrize("units", [SEPARATE_BPE, JOINT_WORDS], ids=["separate BPE", "joint words"])
 @pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
 def test_ids_are_decoded_to_the_tokens_that_were_binarized(tmp_path, units, side, language):
+    """A corpus stores the tokens of each sentence as ids."""
     outputs = prepare(tmp_path, SETS, units=units)
 
     decode = outputs.binary.segmentation(language).decode
@@ -64,6 +66,7 @@ def side_of_200_sentences(tmp_path_factory):
 
 
 def test_a_sentence_is_a_read_only_view_of_the_file(side_of_200_sentences):
+    """Arrays are mapped into memory, so that all processes share them."""
     sentence = side_of_200_sentences[0]
 
     assert sentence.base is not None
@@ -174,6 +177,7 @@ def test_escapes_in_tokens_are_undone_in_the_text(tmp_path):
 
 
 def test_a_corpus_can_be_moved_to_another_folder(tmp_path):
+    """The corpus contains its vocabularies, so that the folder bpe is not needed."""
     corpus = prepare(tmp_path, SETS).binary
     text = corpus.text("de", corpus.side("train", "de")[0])
     shutil.rmtree(tmp_path / "bpe")
@@ -229,6 +233,7 @@ def test_a_flipped_bit_is_found_in_any_file_at_any_position(tmp_path):
 @pytest.mark.parametrize("array", ["ids", "ends"])
 @pytest.mark.parametrize("damage", ["first byte changed", "last byte missing", "empty file"])
 def test_a_damaged_array_is_named_even_if_the_corpus_is_not_verified(tmp_path, array, damage):
+    """The array `ids` contains all tokens, `ends` where each sentence ends."""
     corpus = prepare(tmp_path, SETS).binary
     path = corpus.folder / f"train.de.{array}.npy"
     content = path.read_bytes()
@@ -319,6 +324,7 @@ def hashed_files(monkeypatch):
 
 
 def test_only_the_files_of_the_requested_set_are_hashed(tmp_path, hashed_files):
+    """Files are verified by their SHA-256."""
     corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
     hashed_files.clear()
 
@@ -335,6 +341,7 @@ def test_only_the_files_of_the_requested_set_are_hashed(tmp_path, hashed_files):
 def test_each_file_is_hashed_once_although_the_corpus_is_verified_three_times(
     tmp_path, hashed_files
 ):
+    """Files are verified by their SHA-256, which takes seconds for a large corpus."""
     corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
     hashed_files.clear()
 

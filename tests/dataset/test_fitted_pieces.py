@@ -66,6 +66,7 @@ def write_training_text(tmp_path, corpus, pairs):
 
 @pytest.mark.parametrize("pair_count", [80, 500])
 def test_a_small_text_gets_85_percent_of_the_largest_vocabulary(tmp_path, corpus, pair_count):
+    """SentencePiece can learn only a limited number of pieces from a small text."""
     german = GERMAN_SENTENCES[:pair_count]
     english = ENGLISH_SENTENCES[:pair_count]
     text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))
@@ -85,6 +86,7 @@ def mean_length(processor, sentences):
 def test_the_mean_lengths_of_both_sides_are_those_in_the_fitted_pieces(
     tmp_path, corpus, pair_count
 ):
+    """`fitted_pieces` returns the size of the vocabulary, and the mean lengths of both sides."""
     german = GERMAN_SENTENCES[:pair_count]
     english = ENGLISH_SENTENCES[:pair_count]
     text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))

@@ -135,6 +135,7 @@ def test_the_vocabulary_has_the_requested_size_and_special_symbols(
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_pieces_and_ids_equal_those_of_the_package(learned_folder, tokens, language):
+    """Our `Segmentation` and the package's processor read the same model."""
     lines = [*training_lines(tokens, language), "Zebra, xyzzy!", "中"]
     processor = read_processor(learned_folder, language)
 
@@ -167,6 +168,7 @@ def test_a_separate_vocabulary_counts_the_pieces_of_the_training_text(
 
 
 def test_only_joint_vocabularies_of_both_languages_are_equal(learned_folder, joint):
+    """A vocabulary file lists the pieces and their counts."""
     german = (learned_folder / "vocabulary.de").read_bytes()
     english = (learned_folder / "vocabulary.en").read_bytes()
 
@@ -215,6 +217,7 @@ def test_bytes_that_are_no_text_are_decoded_to_a_replacement_character(tokens, t
 
 
 def test_unknown_characters_that_follow_each_other_are_one_token(tokens, tmp_path, model):
+    """The Hebrew word is in no line of the training text."""
     german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
 
     ids = list(german.encode(["ba שלום di"]))
@@ -224,6 +227,7 @@ def test_unknown_characters_that_follow_each_other_are_one_token(tokens, tmp_pat
 
 
 def test_dropout_leaves_sentencepiece_tokens_as_they_are(tokens, tmp_path, model):
+    """Only BPE has dropout."""
     german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
     ids = list(german.encode(["ba שלום di"]))
 

@@ -64,6 +64,7 @@ def pairs(request):
 
 
 def test_a_packed_batch_contains_each_source_sentence(pairs):
+    """Sentences of a packed batch stand one after the other, without padding between them."""
     sentences = unpack(PackedBatch.from_ids(pairs).source)
 
     assert ids_of(sentences[: len(pairs.source)]) == pairs.source
@@ -87,6 +88,7 @@ def test_the_targets_of_a_packed_batch_begin_with_bos_and_lack_their_last_token(
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_positions_in_a_packed_batch_count_from_0_in_each_sentence(pairs, side):
+    """Sentences of a packed batch stand one after the other, without padding between them."""
     sentences = unpack(getattr(PackedBatch.from_ids(pairs), side))
 
     for sentence in sentences[: len(pairs.source)]:
@@ -95,6 +97,7 @@ def test_positions_in_a_packed_batch_count_from_0_in_each_sentence(pairs, side):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_further_sentences_of_a_packed_batch_consist_of_padding(pairs, side):
+    """They fill the batch up to one of a few shapes, for which computations are recorded."""
     sentences = unpack(getattr(PackedBatch.from_ids(pairs), side))
 
     padding = sentences[len(pairs.source) :]
@@ -112,6 +115,7 @@ def test_both_sides_of_a_packed_batch_have_equally_many_sentences(pairs):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_the_size_of_a_packed_side_is_limited(pairs, side):
+    """Padding fills the batch up to one of a few shapes."""
     batch = PackedBatch.from_ids(pairs)
     packed_side = getattr(batch, side)
 

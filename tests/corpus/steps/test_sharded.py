@@ -32,6 +32,7 @@ def run_both_shards(step, shards_folder):
 
 
 def test_shards_with_the_same_settings_are_gathered(tmp_path, before):
+    """Snakemake runs a step on each shard of a text, and then gathers the shards."""
     step = filtering(before, tmp_path, max_ratio=9.0)
     run_both_shards(step, tmp_path / "shards")
 
@@ -41,6 +42,7 @@ def test_shards_with_the_same_settings_are_gathered(tmp_path, before):
 
 
 def test_shards_with_different_settings_are_not_gathered(tmp_path, before):
+    """Snakemake runs a step on each shard of a text, and then gathers the shards."""
     old_step = filtering(before, tmp_path, max_ratio=1.5)
     new_step = filtering(before, tmp_path, max_ratio=9.0)
     run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
@@ -65,6 +67,7 @@ def test_shards_are_gathered_once_the_outdated_one_was_made_again(tmp_path, befo
 
 
 def test_a_missing_shard_is_named(tmp_path, before):
+    """The text was processed in two shards, not in three."""
     step = filtering(before, tmp_path, max_ratio=9.0)
     run_both_shards(step, tmp_path / "shards")
 
@@ -92,6 +95,7 @@ def test_shards_of_a_text_that_has_changed_since_are_not_gathered(tmp_path, befo
 
 
 def test_a_shard_prints_no_counts(tmp_path, before, capsys):
+    """Only the step that gathers all shards prints what the stage dropped."""
     step = filtering(before, tmp_path, max_ratio=1.5)
 
     run_and_print(step, tmp_path / "shards", Shard(1, 2), 1)
@@ -102,6 +106,7 @@ def test_a_shard_prints_no_counts(tmp_path, before, capsys):
 
 @pytest.mark.parametrize("work", [AllShards(2), WholeText()])
 def test_the_counts_of_the_whole_text_are_printed(tmp_path, before, capsys, work):
+    """In two of the three pairs of the text, one side is three times as long as the other."""
     step = filtering(before, tmp_path, max_ratio=1.5)
     run_both_shards(step, tmp_path / "shards")
     capsys.readouterr()

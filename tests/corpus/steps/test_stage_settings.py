@@ -54,6 +54,7 @@ def settings(tmp_path):
 def test_a_stage_reads_and_writes_the_folders_of_its_corpus(
     settings, tmp_path, corpus, stage, input_folder, output_folder, filter_stats
 ):
+    """The corpora `own` and `other` translate from de to no."""
     step = stage.for_corpus(corpus, settings.corpus(corpus), tmp_path)
 
     data = tmp_path / "data"
@@ -120,6 +121,7 @@ def test_the_stage_binarize_has_the_settings_of_its_corpus(settings, tmp_path, n
 def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
     settings, tmp_path, stage
 ):
+    """The corpora `own` and `other` differ in all their settings."""
     own = stage.for_corpus("own", settings.corpus("own"), tmp_path)
     other = stage.for_corpus("other", settings.corpus("other"), tmp_path)
 
@@ -129,6 +131,7 @@ def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
 def test_a_corpus_with_several_directions_is_binarized_with_a_tag_per_target_language(
     settings, tmp_path
 ):
+    """The corpus `many` has the directions en-de and fr-en."""
     binarizing = Binarizing.for_corpus("many", settings.corpus("many"), tmp_path)
 
     assert binarizing.pairs_header == {"tags": {"<2de>": "de", "<2en>": "en"}}

@@ -109,6 +109,7 @@ def test_words_are_split_as_by_the_command_of_subword_nmt(codes, tmp_path):
 
 @pytest.mark.parametrize("has_vocabulary", [False, True], ids=["all subwords", "allowed subwords"])
 def test_any_word_is_split_as_by_subword_nmt_and_joined_again(has_vocabulary, tmp_path):
+    """If only some subwords are allowed, others are split further."""
     generator = random.Random(11)
     counts = Counter()
     for _ in range(900):
@@ -131,6 +132,7 @@ def test_any_word_is_split_as_by_subword_nmt_and_joined_again(has_vocabulary, tm
 def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     has_vocabulary, codes, tmp_path, dropout
 ):
+    """BPE-dropout skips merges at random, so that a word is split in many ways."""
     words = [word for word in generated_words(seed=5) if not word.endswith("@@")]
     words += ["t", "tttttttt"]
     subword_counts = Counter()
@@ -164,6 +166,7 @@ def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     ],
 )
 def test_of_equal_letters_in_a_row_each_is_merged_once_from_the_left(tmp_path, word, subwords):
+    """The mark @@ says that the word continues after the subword."""
     only_merge = "a a"
     (tmp_path / "codes").write_text(f"#version: 0.2\n{only_merge}\n")
 
@@ -176,6 +179,7 @@ def test_of_equal_letters_in_a_row_each_is_merged_once_from_the_left(tmp_path, w
 
 @pytest.mark.parametrize("dropout", [0.2, 0.6])
 def test_dropout_splits_equal_letters_in_a_row_as_by_subword_nmt(tmp_path, dropout):
+    """BPE-dropout skips merges at random, so that a word is split in many ways."""
     generator = random.Random(4)
     words = []
     for _ in range(300):
@@ -199,6 +203,7 @@ def test_dropout_splits_equal_letters_in_a_row_as_by_subword_nmt(tmp_path, dropo
     "word", ["@@", "a@@", "b", "@", "@@@", "@@@@", "</w>", "a</w>", "#version:"]
 )
 def test_a_word_that_looks_like_a_mark_is_joined_again(tmp_path, num_merges, word):
+    """In merges, </w> marks the end of a word; @@ says that a word continues after a subword."""
     counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
     (tmp_path / "codes").write_text(learn(counts, num_merges))
 
@@ -212,6 +217,7 @@ def test_a_word_that_looks_like_a_mark_is_joined_again(tmp_path, num_merges, wor
 def test_the_word_of_two_at_signs_is_split_so_that_its_last_subword_has_no_mark(
     tmp_path, num_merges
 ):
+    """The mark @@ says that the word continues after a subword."""
     counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
     (tmp_path / "codes").write_text(learn(counts, num_merges))
 
@@ -265,6 +271,7 @@ def test_a_file_that_contains_no_codes_is_refused(tmp_path, content, problem):
     ],
 )
 def test_without_merges_words_are_split_into_characters(num_merges, counts, tmp_path):
+    """The mark @@ says that the word continues after a subword."""
     codes = learn(counts, num_merges)
     (tmp_path / "codes").write_text(codes)
 

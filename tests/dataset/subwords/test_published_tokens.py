@@ -48,6 +48,7 @@ def read_lines(path):
 def test_nearly_all_sentences_of_multi30k_have_the_published_tokens(
     language, name, sentence_count, min_equal_count
 ):
+    """The others differ by punctuation, which sacremoses and the script of Moses normalize."""
     folder = mirror_path(MULTI30K)
     sentences = read_lines(folder / "raw" / f"{name}.{language}.gz")
     published_lines = read_lines(folder / "tok" / f"{name}.lc.norm.tok.{language}")

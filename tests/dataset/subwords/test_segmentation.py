@@ -154,6 +154,10 @@ def learned_folder(tokens, tmp_path_factory, joint):
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_merges_equal_those_of_subword_nmt(learned_folder, reference_folder, language):
+    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+
+    One is learned by bleuprint, the other one by subword-nmt.
+    """
     codes = (learned_folder / f"codes.{language}").read_text()
 
     assert codes == (reference_folder / f"codes.{language}").read_text()
@@ -163,6 +167,10 @@ def test_merges_equal_those_of_subword_nmt(learned_folder, reference_folder, lan
 def test_allowed_subwords_are_those_that_reach_the_threshold(
     learned_folder, reference_folder, language
 ):
+    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+
+    One is learned by bleuprint, the other one by subword-nmt.
+    """
     allowed = read_counts(learned_folder / f"allowed.{language}")
 
     expected = {}
@@ -177,6 +185,10 @@ def test_allowed_subwords_are_those_that_reach_the_threshold(
 def test_words_are_split_as_by_subword_nmt_with_a_threshold(
     learned_folder, reference_folder, tokens, set_name, language
 ):
+    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+
+    One is learned by bleuprint, the other one by subword-nmt.
+    """
     side = Segmentation.read(learned_folder, language)
 
     segmented_lines = []
@@ -187,7 +199,7 @@ def test_words_are_split_as_by_subword_nmt_with_a_threshold(
 
 
 def test_without_a_threshold_words_are_split_differently(reference_folder, tokens, tmp_path, joint):
-    """The threshold of the tests above has an effect."""
+    """The vocabularies of the tests above have a threshold, which therefore has an effect."""
     german, _ = learn(tokens, tmp_path / "bpe", bpe_units(NUM_MERGES, joint, threshold=0))
 
     segmented_lines = []
@@ -208,6 +220,7 @@ UNITS = [
 
 @pytest.mark.parametrize("units", UNITS)
 def test_the_vocabulary_counts_the_tokens_of_the_training_text(units, tokens, tmp_path):
+    """A joint vocabulary counts the tokens of both languages."""
     sides = learn(tokens, tmp_path / "bpe", units)
 
     counts_by_language = {}
@@ -223,51 +236,57 @@ def test_the_vocabulary_counts_the_tokens_of_the_training_text(units, tokens, tm
         assert dict(side.vocabulary.counts[len(SPECIALS) :]) == expected
 
 
-@pytest.fixture
-def small_tokens(tmp_path):
-    """A training text of two pairs, with the words a@@, b, c and a@@, x, z."""
+def write_tokens(tmp_path, pairs):
+    """Write the tokens of a training text, and return its folder."""
     folder = TextFolder(tmp_path / "tokens", "de", "en")
-    write_set(folder, "train", [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
+    write_set(folder, "train", pairs)
     return folder
 
 
-def test_max_size_limits_the_words_of_each_language(small_tokens, tmp_path):
+def test_max_size_limits_the_words_of_each_language(tmp_path):
+    tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=False, max_size=2)
 
-    german, english = learn(small_tokens, tmp_path / "bpe", units)
+    german, english = learn(tokens, tmp_path / "bpe", units)
 
     assert german.vocabulary.tokens == [*SPECIALS, "b", "a@@"]
     assert english.vocabulary.tokens == [*SPECIALS, "x", "a@@"]
 
 
-def test_min_count_limits_the_words_of_a_joint_vocabulary(small_tokens, tmp_path):
+def test_min_count_limits_the_words_of_a_joint_vocabulary(tmp_path):
+    tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=True, max_size=9, min_count=2)
 
-    german, english = learn(small_tokens, tmp_path / "bpe", units)
+    german, english = learn(tokens, tmp_path / "bpe", units)
 
     assert german.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"]
     assert english.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"]
 
 
-def test_a_vocabulary_of_words_is_written_without_merges(small_tokens, tmp_path):
-    learn(small_tokens, tmp_path / "bpe", word_units())
+def test_a_vocabulary_of_words_is_written_without_merges(tmp_path):
+    tokens = write_tokens(tmp_path, [("a b", "x")])
+
+    learn(tokens, tmp_path / "bpe", word_units())
 
     names = file_names(tmp_path / "bpe")
     assert names == ["segmentation.json", "vocabulary.de", "vocabulary.en"]
 
 
-def test_whole_words_that_look_like_subwords_are_not_joined(small_tokens, tmp_path):
+def test_whole_words_that_look_like_subwords_are_not_joined(tmp_path):
+    """The mark @@ says that a word continues, but only in subwords."""
+    tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=True, max_size=9, min_count=2)
-    german, _ = learn(small_tokens, tmp_path / "bpe", units)
+    german, _ = learn(tokens, tmp_path / "bpe", units)
 
+    # The ids of the special symbols are 0 to 3. The word q is unknown.
     assert encode_line(german, "a@@ b q") == [4, 5, UNK]
     assert german.decode([4, 5]) == ["a@@", "b"]
     assert german.decode([4, 5, UNK, EOS]) == german.join(["a@@", "b", "<unk>"])
 
 
-def test_dropout_leaves_whole_words_as_they_are(small_tokens, tmp_path):
-    units = word_units(joint=True, max_size=9, min_count=2)
-    german, _ = learn(small_tokens, tmp_path / "bpe", units)
+def test_dropout_leaves_whole_words_as_they_are(tmp_path):
+    tokens = write_tokens(tmp_path, [("a b", "x")])
+    german, _ = learn(tokens, tmp_path / "bpe", word_units())
 
     assert german.resegment([4, 5, UNK], 0.5, random.Random(1)) == [4, 5, UNK]
 
@@ -313,7 +332,10 @@ def test_words_with_characters_that_end_lines_elsewhere_are_read_back(units, tmp
 
 
 def test_dropout_draws_the_subwords_that_the_merges_draw(tokens, tmp_path):
-    """If a subword that is drawn is not in the vocabulary, the word is split without dropout."""
+    """BPE-dropout skips merges at random, here with a probability of 0.4.
+
+    If a subword that is drawn is not in the vocabulary, the word is split without dropout.
+    """
     english = learn(tokens, tmp_path / "bpe", bpe_units(threshold=8))[1]
     codes = segmentation.read_bpe(tmp_path / "bpe", "en")
     generator = random.Random(5)
@@ -349,13 +371,17 @@ def resegment_without_merges(side, ids):
 
 
 def test_dropout_does_not_split_a_word_whose_parts_are_not_in_the_vocabulary(small_segmentation):
+    """Both words are one subword. The vocabulary has the parts of abc, but not those of xy."""
     ids = encode_line(small_segmentation, "xy abc")
 
     assert resegment_without_merges(small_segmentation, ids) == ["xy", "a@@", "b@@", "c"]
 
 
 def test_dropout_does_not_split_a_word_with_an_unknown_character(small_segmentation):
-    """The ids do not tell where a word with UNK ends: the rest of ŵab looks like the word ab."""
+    """BPE-dropout could split ab into a and b. The character ŵ is unknown.
+
+    The ids do not tell where a word with UNK begins or ends: the rest of ŵab looks like a word.
+    """
     ids = encode_line(small_segmentation, "abŵ ab ŵab ab")
     assert ids == small_segmentation.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"])
 
@@ -366,12 +392,14 @@ def test_dropout_does_not_split_a_word_with_an_unknown_character(small_segmentat
 
 
 def test_dropout_does_not_split_a_last_word_that_is_incomplete(small_segmentation):
+    """The mark @@ says that the word continues, but the sentence ends."""
     ids = small_segmentation.vocabulary.encode(["ab", "ab@@"])
 
     assert resegment_without_merges(small_segmentation, ids) == ["a@@", "b", "ab@@"]
 
 
 def test_in_a_vocabulary_of_words_each_token_ends_a_word_whatever_its_mark():
+    """In a vocabulary of subwords, @@ would say that the word continues."""
     side = Segmentation("en", Vocabulary([("ge@@", 1), ("sehen", 1)]), None)
 
     ids = side.encode(["ge@@ sehen"])
