@@ -95,7 +95,7 @@ def starts_processes(module):
     if not path.exists():
         return False
     imported_modules = imported_names(ast.parse(path.read_text())).values()
-    return any(starts_processes(imported) for imported in imported_modules)
+    return any(map(starts_processes, imported_modules))
 
 
 class SharedFixtures:
@@ -112,9 +112,9 @@ class SharedFixtures:
         self.functions = {}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
-                decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-                if any(decorator.startswith("pytest.fixture") for decorator in decorators):
-                    self.functions[node.name] = node
+                for decorator in node.decorator_list:
+                    if ast.unparse(decorator).startswith("pytest.fixture"):
+                        self.functions[node.name] = node
 
     def starts_processes(self, name):
         """Return whether a fixture uses a module that starts processes."""
@@ -122,7 +122,7 @@ class SharedFixtures:
         words = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         modules = {self.imports[word] for word in words & self.imports.keys()}
         modules |= set(imported_names(function).values())
-        return any(starts_processes(module) for module in modules)
+        return any(map(starts_processes, modules))
 
     def is_known(self, name):
         """Return whether the plugin knows a fixture by its name or by one that it uses."""

@@ -105,15 +105,25 @@ def test_there_are_reports():
     assert REPORT_FOLDERS
 
 
+def bleu_rows(report_folder):
+    """Return the rows of BLEU over all lines of a test set, from the results of a report."""
+    rows = []
+    for row in json.loads((report_folder / "results.json").read_text("utf-8"))["metrics"]:
+        if row["metric"] == "bleu" and not row["group"]:
+            rows.append(row)
+    return rows
+
+
 @for_each_report
 def test_the_start_page_shows_the_bleu_of_the_first_system_of_a_recipe(recipe_rows, report_folder):
     """The system is the first of the results, on its first test set; seeds are averaged."""
-    metrics = json.loads((report_folder / "results.json").read_text("utf-8"))["metrics"]
-    bleu_rows = [row for row in metrics if row["metric"] == "bleu" and not row["group"]]
-    first_row = bleu_rows[0]
+    rows = bleu_rows(report_folder)
+    first_row = rows[0]
     bleu_by_seed = []
-    for row in bleu_rows:
-        if all(row[key] == first_row[key] for key in ("system", "corpus", "test")):
+    for row in rows:
+        is_same_system = row["system"] == first_row["system"]
+        is_same_set = (row["corpus"], row["test"]) == (first_row["corpus"], first_row["test"])
+        if is_same_system and is_same_set:
             bleu_by_seed.append(row["value"])
 
     expected_text = f"{first_row['system']}: {statistics.mean(bleu_by_seed):.1f}"

@@ -79,15 +79,17 @@ class Training:
     def wait_for_update(self, first_update):
         """Wait until there is a checkpoint of an update or a later one."""
         deadline = time.monotonic() + 60
-        while not any(update >= first_update for update in self._checkpoint_updates()):
+        while max(self._checkpoint_updates(), default=0) < first_update:
             ends_of_logs = [self.log(host)[-2000:] for host in self.hosts]
             assert time.monotonic() < deadline, ends_of_logs
             time.sleep(0.02)
 
     def _checkpoint_updates(self):
         """Return the updates of the checkpoints that are there."""
-        paths = (self.root / "work" / "trainings").glob("*/checkpoint-*")
-        return [int(path.name.rpartition("-")[2]) for path in paths]
+        updates = []
+        for path in (self.root / "work" / "trainings").glob("*/checkpoint-*"):
+            updates.append(int(path.name.rpartition("-")[2]))
+        return updates
 
 
 def training_processes(host):
