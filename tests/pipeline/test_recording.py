@@ -1,8 +1,8 @@
-"""Marks of finished stages: when they hold, and how they are recorded in DVC."""
+"""Marks of finished stages: when they are valid, and how the stages are recorded in DVC."""
 
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,125 +13,218 @@ from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.runtime.errors import UserError
 
 
+@dataclass(frozen=True)
+class FinishedStages:
+    """A project in which Snakemake has finished two stages, which have marks.
+
+    The stage clean reads data/raw/own and writes data/clean/own. The stage dedup, which comes next,
+    reads this and writes data/dedup/own. All files were written where the clock was an hour ahead.
+
+    Attributes:
+        root: The project's folder.
+        clean: The stage clean@own.
+        dedup: The stage dedup@own.
+        inputs: The input files of all stages, by name.
+    """
+
+    root: Path
+    clean: graph.Stage
+    dedup: graph.Stage
+    inputs: dict[str, list[str]]
+
+    def with_valid_mark(self):
+        """Return the names of those of the two stages whose marks are valid."""
+        lock = LockFile.read(self.root)
+        names = []
+        for stage in (self.clean, self.dedup):
+            if recording._is_finished(stage, self.inputs[stage.name], lock, self.root):
+                names.append(stage.name)
+        return names
+
+    def void_mark(self, stage):
+        """Replace the mark of a stage by one of a killed run, which fits no state of its inputs."""
+        (self.root / stage.mark).write_text("of a killed run")
+
+
 @pytest.fixture
 def finished(project, tmp_path, stages):
-    """A project in which a stage has run, with its mark, and one that depends on it.
-
-    Their files were written where the clock was an hour ahead.
-    """
+    """Return a project with two finished stages."""
     root = project.copy(tmp_path / "project").root
-    both = stages["clean@own"], stages["dedup@own"]
-    for path in (*stages["download@own"].outputs, *both[0].outputs, *both[1].outputs):
-        file = root / path if Path(path).suffix else root / path / "train" / "a.en"
+    clean = stages["clean@own"]
+    dedup = stages["dedup@own"]
+    an_hour_later = time.time() + 3600
+    for output in (*stages["download@own"].outputs, *clean.outputs, *dedup.outputs):
+        is_file = bool(Path(output).suffix)
+        file = root / output if is_file else root / output / "train" / "a.en"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("two\nlines\n")
-        for written in (file, root / path):
-            os.utime(written, (time.time() + 3600, time.time() + 3600))
+        for path in (file, root / output):
+            os.utime(path, (an_hour_later, an_hour_later))
     inputs = graph.input_paths(stages.values(), root)
-    for stage in both:
+    for stage in (clean, dedup):
         recording.mark_started(stage.name, stage.digest, *inputs[stage.name], root=root)
         (root / f"{stage.mark}.begun").rename(root / stage.mark)
-    return root, *both
+    return FinishedStages(root, clean, dedup, inputs)
 
 
-@pytest.fixture
-def marked(stages):
-    """A function: which of both stages have a valid mark."""
+def test_marks_are_valid_while_nothing_changes(finished):
+    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
 
-    def marked(root, *both):
-        inputs, lock = graph.input_paths(stages.values(), root), LockFile.read(root)
-        return [s.name for s in both if recording._is_finished(s, inputs[s.name], lock, root)]
 
-    return marked
+@pytest.mark.parametrize("seconds", [-7200, 7200])
+@pytest.mark.parametrize(
+    ("file", "still_valid"),
+    [
+        pytest.param("data/raw/own/given/train/a.en", ["dedup@own"], id="an input of clean"),
+        pytest.param("data/clean/own/train/a.en", ["clean@own"], id="an input of dedup"),
+        pytest.param(
+            "data/dedup/own/train/a.en", ["clean@own", "dedup@own"], id="an output of dedup"
+        ),
+    ],
+)
+def test_an_input_with_another_time_makes_a_mark_invalid(finished, file, still_valid, seconds):
+    """An older time counts, too: a file may be restored from a copy."""
+    path = finished.root / file
+    new_time = path.stat().st_mtime + seconds
+
+    os.utime(path, (new_time, new_time))
+
+    assert finished.with_valid_mark() == still_valid
+
+
+def test_a_new_file_in_an_input_folder_makes_a_mark_invalid(finished):
+    """The stage dedup reads the folder data/clean/own."""
+    (finished.root / "data/clean/own/train/a.de").touch()
+
+    assert finished.with_valid_mark() == ["clean@own"]
+
+
+def test_a_mark_is_valid_again_without_the_new_file(finished):
+    """The stage dedup reads the folder data/clean/own."""
+    new_file = finished.root / "data/clean/own/train/a.de"
+    new_file.touch()
+    new_file.unlink()
+
+    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
+
+
+def test_an_input_with_another_size_and_the_same_time_makes_a_mark_invalid(finished):
+    """The stage dedup reads the folder data/clean/own."""
+    file = finished.root / "data/clean/own/train/a.en"
+    old_state = file.stat()
+
+    file.write_text("another two\nlines\n")
+    os.utime(file, ns=(old_state.st_atime_ns, old_state.st_mtime_ns))
+
+    assert finished.with_valid_mark() == ["clean@own"]
+
+
+def test_a_removed_input_makes_a_mark_invalid(finished):
+    """The stage dedup reads the folder data/clean/own."""
+    (finished.root / "data/clean/own/train/a.en").unlink()
+
+    assert finished.with_valid_mark() == ["clean@own"]
+
+
+def test_the_time_stamp_that_snakemake_writes_into_a_folder_does_not_count(finished):
+    (finished.root / "data/clean/own/.snakemake_timestamp").touch()
+
+    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
+
+
+def test_a_missing_output_makes_a_mark_invalid(finished):
+    (finished.root / "data/filter_stats/own/clean.json").unlink()
+
+    assert finished.with_valid_mark() == ["dedup@own"]
+
+
+def test_other_settings_make_a_mark_invalid(finished):
+    clean_with_other_settings = replace(finished.clean, parameters={})
+
+    assert replace(finished, clean=clean_with_other_settings).with_valid_mark() == ["dedup@own"]
+
+
+def test_a_mark_of_another_command_is_invalid(finished):
+    """The command in dvc.yaml was another one when the stage began."""
+    mark = finished.root / finished.clean.mark
+    mark.write_text(mark.read_text().replace(finished.clean.digest, finished.dedup.digest))
+
+    assert finished.with_valid_mark() == ["dedup@own"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "left"),
+    ("recorded_stage", "still_valid"),
     [
-        ("data/raw/own/given/train/a.en", ["dedup@own"]),
-        ("data/clean/own/train/a.en", ["clean@own"]),
-        ("data/dedup/own/train/a.en", ["clean@own", "dedup@own"]),
+        pytest.param("clean@own", ["dedup@own"], id="the same stage"),
+        pytest.param(
+            "clean@owner", ["clean@own", "dedup@own"], id="a stage whose name begins like it"
+        ),
     ],
 )
-@pytest.mark.parametrize("seconds", [-7200, 7200])
-def test_a_mark_is_void_where_something_has_changed_since(finished, marked, changed, left, seconds):
-    path = finished[0] / changed
-    then = path.stat().st_mtime + seconds
-    os.utime(path, (then, then))
-    assert marked(*finished) == left
+def test_a_stage_that_dvc_has_run_since_has_no_valid_mark(finished, recorded_stage, still_valid):
+    """A user may run `dvc repro -s` with other settings, and take them back afterwards."""
+    entry = f"  {recorded_stage}:\n    cmd: a\n    outs:\n    - path: b\n"
+    (finished.root / "dvc.lock").write_text(f"schema: '2.0'\nstages:\n{entry}")
+
+    assert finished.with_valid_mark() == still_valid
 
 
-def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished, marked):
-    root, first, second = finished
-    file = root / "data/clean/own/train/a.en"
-    before = file.stat()
-    file.with_name("a.de").touch()
-    assert marked(root, first, second) == ["clean@own"]
-    file.with_name("a.de").unlink()
-    assert marked(root, first, second) == ["clean@own", "dedup@own"]
-    file.write_text("another two\nlines\n")
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert marked(root, first, second) == ["clean@own"]
-    file.unlink()
-    assert marked(root, first, second) == ["clean@own"]
+def test_no_note_is_printed_if_all_marks_are_valid(finished, capsys):
+    recording.record_finished(finished.root)
 
-
-def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished, marked):
-    (finished[0] / "data/clean/own/.snakemake_timestamp").touch()
-    assert marked(*finished) == ["clean@own", "dedup@own"]
-
-
-def test_a_mark_is_void_without_an_output(finished, marked):
-    (finished[0] / "data/filter_stats/own/clean.json").unlink()
-    assert marked(*finished) == ["dedup@own"]
-
-
-def test_a_mark_is_void_under_other_settings_or_another_command(finished, marked):
-    root, first, second = finished
-    assert marked(root, replace(first, parameters={}), second) == ["dedup@own"]
-    # the command that ran was another one than dvc.yaml's at its beginning
-    mark = root / first.mark
-    mark.write_text(mark.read_text().replace(first.digest, second.digest))
-    assert marked(root, first, second) == ["dedup@own"]
-
-
-def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished, marked):
-    # as by `dvc repro -s` under other settings, taken back afterwards
-    entries = "schema: '2.0'\nstages:\n  clean@own:\n    cmd: a\n    outs:\n    - path: b\n"
-    (finished[0] / "dvc.lock").write_text(entries)
-    assert marked(*finished) == ["dedup@own"]
-    (finished[0] / "dvc.lock").write_text(entries.replace("clean@own", "clean@owner"))
-    assert marked(*finished) == ["clean@own", "dedup@own"]
-
-
-def test_of_void_marks_those_are_named_whose_stages_have_not_run_since(finished, capsys):
-    root, first, second = finished
-    recording.record_finished(root)
     assert "not recorded" not in capsys.readouterr().err
-    (root / first.mark).write_text("of a killed run")
-    recording.record_finished(root)
+
+
+def test_no_note_is_printed_for_an_invalid_mark_of_a_recorded_stage(finished, capsys):
+    recording.record_finished(finished.root)
+    finished.void_mark(finished.clean)
+
+    recording.record_finished(finished.root)
+
     assert "not recorded" not in capsys.readouterr().err
-    (root / "data/clean/own/train/a.en").write_text("another\n")
-    (root / first.mark).write_text("of a killed run")
-    (root / second.mark).write_text("of a killed run")
-    recording.record_finished(root)
-    said = "not recorded, since an input has changed after their start: clean@own, dedup@own. "
-    assert said in capsys.readouterr().err
 
 
-def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
-    root = finished[0]
-    cache = root / ".dvc" / "cache"
-    cache.write_text("no folder")
-    with pytest.raises(
-        UserError, match=r"^DVC did not record .*cache.*\. To try again: bleuprint sync"
-    ):
-        recording.record_finished(root)
-    assert not (root / "dvc.lock").exists()
+def test_a_note_names_the_stages_with_invalid_marks_that_have_to_run_again(finished, capsys):
+    recording.record_finished(finished.root)
+    (finished.root / "data/clean/own/train/a.en").write_text("another\n")
+    finished.void_mark(finished.clean)
+    finished.void_mark(finished.dedup)
+
+    recording.record_finished(finished.root)
+
+    note = "not recorded, since an input has changed after their start: clean@own, dedup@own. "
+    assert note in capsys.readouterr().err
+
+
+def test_an_error_of_dvc_is_one_line_that_says_how_to_try_again(finished):
+    (finished.root / ".dvc" / "cache").write_text("a file in place of the folder")
+
+    message = r"^DVC did not record .*cache.*\. To try again: bleuprint sync"
+    with pytest.raises(UserError, match=message):
+        recording.record_finished(finished.root)
+
+    assert not (finished.root / "dvc.lock").exists()
+
+
+def test_stages_are_recorded_once_the_cause_of_an_error_is_removed(finished, capsys):
+    cache = finished.root / ".dvc" / "cache"
+    cache.write_text("a file in place of the folder")
+    with pytest.raises(UserError):
+        recording.record_finished(finished.root)
     cache.unlink()
-    recording.record_finished(root)
-    stages = len(graph.load_stages(root))
-    assert capsys.readouterr().err.endswith(f"recorded in DVC: 2 of {stages} stages\n")
-    assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
-    recording.record_finished(root)
+
+    recording.record_finished(finished.root)
+
+    number_of_stages = len(graph.load_stages(finished.root))
+    message = f"recorded in DVC: 2 of {number_of_stages} stages\n"
+    assert capsys.readouterr().err.endswith(message)
+    assert micro.Project(finished.root).recorded() == {"clean@own", "dedup@own"}
+
+
+def test_recorded_stages_are_not_recorded_again(finished, capsys):
+    recording.record_finished(finished.root)
+    capsys.readouterr()
+
+    recording.record_finished(finished.root)
+
     assert "recorded in DVC: 0 of" in capsys.readouterr().err

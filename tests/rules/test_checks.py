@@ -1,3 +1,5 @@
+"""Filtering rules that check pairs: which pairs each of them keeps and drops."""
+
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,19 +22,20 @@ def fail_if_tokenized(_sentence):
     raise AssertionError("tokenized")
 
 
-def test_these_tests_have_settings_for_each_check():
-    assert list(CHECKS) == list(SETTINGS)
+def test_the_settings_for_tests_name_all_checks_in_their_order():
+    """The tests of all checks at once use SETTINGS of tests/support/checks.py."""
+    assert list(SETTINGS) == list(CHECKS)
 
 
 @pytest.mark.parametrize(
     ("source", "target", "is_kept"),
     [
-        ("Copyright 2010", "Copyright 2010", False),
-        ("COPYRIGHT  2010.", "Copyright 2010", False),
-        ("Ｏ\u212b", "oå", False),
-        ("Copyright 2010", "Copyright 2011", True),
-        ("mass", "maß", False),
-        ("!", "!", False),
+        pytest.param("Copyright 2010", "Copyright 2010", False, id="equal"),
+        pytest.param("COPYRIGHT  2010.", "Copyright 2010", False, id="case, spaces and a period"),
+        pytest.param("Ｏ\u212b", "oå", False, id="wide letter and the sign of the angstrom"),
+        pytest.param("Copyright 2010", "Copyright 2011", True, id="another number"),
+        pytest.param("mass", "maß", False, id="ß, which is ss in capitals"),
+        pytest.param("!", "!", False, id="equal without letters"),
     ],
 )
 def test_the_check_identical_drops_copies_whatever_their_case_and_spaces(source, target, is_kept):
@@ -42,24 +45,25 @@ def test_the_check_identical_drops_copies_whatever_their_case_and_spaces(source,
 @pytest.mark.parametrize(
     ("source", "target", "is_kept"),
     [
-        ("a b", "a b c d", True),
-        ("a", "a b", False),
-        ("a b", "a", False),
-        ("a b", "a b c d e", False),
-        ("a \u200b c d e", "a b", True),
+        pytest.param("a b", "a b c d", True, id="2 and 4 tokens"),
+        pytest.param("a", "a b", False, id="source of 1 token"),
+        pytest.param("a b", "a", False, id="target of 1 token"),
+        pytest.param("a b", "a b c d e", False, id="target of 5 tokens"),
+        pytest.param("a \u200b c d e", "a b", True, id="source of 4 tokens and an invisible one"),
     ],
 )
 def test_the_check_length_keeps_sides_of_2_to_4_tokens(source, target, is_kept):
     tokenize = tokenizer_for("en", Tokenize("none", False, False, False)).tokenize
-    assert keeps("length", source, target, tokenize=tokenize) is is_kept
+
+    assert keeps("length", source, target, tokenize=tokenize, min=2, max=4) is is_kept
 
 
 def test_a_side_with_too_many_words_is_dropped_before_it_is_tokenized():
     """A tokenizer takes long for millions of words."""
     huge_side = "word " * 2_000_000
 
-    assert not keeps("length", huge_side, "a b", tokenize=fail_if_tokenized)
-    assert not keeps("length", "a b", huge_side, tokenize=fail_if_tokenized)
+    assert not keeps("length", huge_side, "a b", tokenize=fail_if_tokenized, min=2, max=4)
+    assert not keeps("length", "a b", huge_side, tokenize=fail_if_tokenized, min=2, max=4)
 
 
 WORDS = st.text(
@@ -86,8 +90,10 @@ def test_bounds_of_token_counts_change_no_decision(source, target, max_tokens, m
     bounds = (token_bounds(source, Tokenize()), token_bounds(target, Tokenize()))
     candidate_with_bounds = replace(candidate, bounds=bounds)
 
-    for check in (CHECKS["length"](max=max_tokens), CHECKS["length_ratio"](max=max_ratio)):
-        assert check.keeps(candidate_with_bounds) == check.keeps(candidate)
+    length = CHECKS["length"](max=max_tokens)
+    assert length.keeps(candidate_with_bounds) == length.keeps(candidate)
+    length_ratio = CHECKS["length_ratio"](max=max_ratio)
+    assert length_ratio.keeps(candidate_with_bounds) == length_ratio.keeps(candidate)
 
 
 def test_pairs_that_the_bounds_of_token_counts_decide_are_not_tokenized():
@@ -118,7 +124,7 @@ def test_the_longer_side_has_at_most_1_5_times_the_tokens_of_the_shorter(shorter
 
 
 def test_a_ratio_of_exactly_the_maximum_is_kept_despite_rounding():
-    """1.4 * 45 is 63, but 62.99999999999999 in floating point."""
+    """The product 1.4 * 45 is 63, but 62.99999999999999 in floating point."""
     assert keeps("length_ratio", "w " * 45, "w " * 63, max=1.4)
 
 
@@ -154,15 +160,16 @@ def test_word_alignment_keeps_all_pairs_at_its_lowest_minimum_and_none_at_its_hi
 @pytest.mark.parametrize(
     ("sentence", "is_kept"),
     [
-        ("w" * 10, True),
-        ("w" * 11, False),
-        (f"a {'w' * 11} b", False),
-        ("\u00ad".join("w" * 10), True),
-        ("\u200b".join("w" * 20), True),
+        pytest.param("w" * 10, True, id="10 letters"),
+        pytest.param("w" * 11, False, id="11 letters"),
+        pytest.param(f"a {'w' * 11} b", False, id="11 letters between short words"),
+        pytest.param("\u00ad".join("w" * 10), True, id="10 letters with soft hyphens"),
+        pytest.param("\u200b".join("w" * 20), True, id="20 words of one letter"),
     ],
 )
 def test_a_word_of_more_than_10_visible_characters_is_dropped(sentence, is_kept):
-    assert keeps_side("long_word", sentence, "de") is is_kept
+    """The character U+200B is a space of no width, so it divides words."""
+    assert keeps_side("long_word", sentence, "de", max=10) is is_kept
 
 
 @pytest.mark.parametrize(
@@ -203,19 +210,19 @@ def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, mi
 @pytest.mark.parametrize(
     ("sentence", "is_kept"),
     [
-        ("ab 12", True),
-        ("ab 123", False),
-        ("ab   12", True),
-        ("u\u0308 1 2", True),
-        ("日本 123", False),
-        ("हिन्दी 123456", True),
-        ("हिन्दी 1234567", False),
-        ("a\u00adb\u2060 12\ufeff", True),
-        ("می\u200cخ 123", True),
+        pytest.param("ab 12", True, id="2 letters of 4 characters"),
+        pytest.param("ab 123", False, id="2 letters of 5 characters"),
+        pytest.param("ab   12", True, id="spaces do not count"),
+        pytest.param("u\u0308 1 2", True, id="a combining mark counts as a letter"),
+        pytest.param("日本 123", False, id="2 Japanese characters of 5"),
+        pytest.param("हिन्दी 123456", True, id="6 Hindi letters and marks of 12"),
+        pytest.param("हिन्दी 1234567", False, id="6 Hindi letters and marks of 13"),
+        pytest.param("a\u00adb\u2060 12\ufeff", True, id="invisible characters do not count"),
+        pytest.param("می\u200cخ 123", True, id="3 Persian letters of 6 characters"),
     ],
 )
 def test_at_least_half_of_the_characters_must_be_letters(sentence, is_kept):
-    assert keeps_side("alphabet_ratio", sentence, "de") is is_kept
+    assert keeps_side("alphabet_ratio", sentence, "de", min=0.5) is is_kept
 
 
 @pytest.mark.parametrize(
@@ -240,8 +247,10 @@ def test_at_least_half_of_the_characters_must_be_letters(sentence, is_kept):
         ("Αυτή είναι", "en", False),
     ],
 )
-def test_most_letters_must_belong_to_the_scripts_of_the_language(sentence, language, is_kept):
-    assert keeps_side("character_score", sentence, language) is is_kept
+def test_80_percent_of_the_letters_must_belong_to_the_scripts_of_the_language(
+    sentence, language, is_kept
+):
+    assert keeps_side("character_score", sentence, language, min=0.8) is is_kept
 
 
 def test_scripts_are_known_for_each_language_that_can_be_identified():
@@ -403,6 +412,7 @@ SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"
 
 @given(SIDES, SIDES)
 def test_each_check_answers_true_or_false_for_any_two_sides(source, target):
+    """SETTINGS has the settings of each check by its name, and SCORE rates a word alignment."""
     candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
     for name, settings in SETTINGS.items():
         assert CHECKS[name](**settings).keeps(candidate) in (True, False)
@@ -410,6 +420,7 @@ def test_each_check_answers_true_or_false_for_any_two_sides(source, target):
 
 @given(SIDES, SIDES)
 def test_a_check_gives_the_same_answer_twice(source, target):
+    """SETTINGS has the settings of each check by its name, and SCORE rates a word alignment."""
     candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
     for name, settings in SETTINGS.items():
         check = CHECKS[name](**settings)
@@ -431,4 +442,5 @@ def test_language_id_accepts_an_empty_batch():
 
 def test_only_word_alignment_needs_a_translation_table():
     checks = [name for name, check in CHECKS.items() if check.needs_translations]
+
     assert checks == ["word_alignment"]
