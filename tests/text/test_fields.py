@@ -44,6 +44,7 @@ def test_any_text_is_read_back_from_its_field(text):
 
 
 def test_a_line_has_as_many_fields_as_texts():
+    """Fields are separated by |||, which is escaped in texts."""
     texts = ["0", "||| a ||| b |||", "", "-0.5"]
 
     line = join_fields(*texts)

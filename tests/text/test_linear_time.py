@@ -167,6 +167,7 @@ def shortest_seconds(function, line):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_twice_the_length_takes_about_twice_the_time(name):
+    """Each line repeats a part, such as a comma or a tag, and ends in x."""
     function = FUNCTIONS[name]
     function("Warm up.")
     ratio_by_part = {}

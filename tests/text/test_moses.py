@@ -127,6 +127,7 @@ def test_periods_apostrophes_and_commas_are_split_by_their_neighbors_as_by_sacre
     ["{char}a", "1{char}", "a.{char} {char}b.", "a. {char}", "a'{char} {char}'a {char},1"],
 )
 def test_each_kind_of_character_is_split_as_by_sacremoses(language, template):
+    """Expressions of sacremoses ask for kinds of characters, such as letters and digits."""
     # All characters up to U+024F, and a sample of those up to U+3100.
     code_points = [*range(0x250), *range(0x250, 0x3100, 32)]
     sentence = "  x  ".join(template.format(char=chr(code)) for code in code_points)
@@ -137,6 +138,7 @@ def test_each_kind_of_character_is_split_as_by_sacremoses(language, template):
 
 
 def test_a_small_cache_of_words_does_not_change_the_tokens(monkeypatch):
+    """The tokenizer keeps the tokens of words that it has split."""
     monkeypatch.setattr(memoize, "MAX_WORDS", 3)
     monkeypatch.setattr(memoize, "MAX_LENGTH", 6)
     tokenizer = Moses("en", hyphens=False, escape=False)
@@ -196,6 +198,7 @@ def test_one_level_of_escapes_is_undone():
 
 
 def test_hyphens_in_words_are_split_and_joined_again():
+    """The token @-@ marks a hyphen inside a word."""
     tokenizer = Moses("en", hyphens=True, escape=True)
     sentence = 'a four-year-old - not "well-known"'
     tokens = "a four @-@ year @-@ old - not &quot; well @-@ known &quot;"
@@ -217,6 +220,7 @@ def test_without_the_option_hyphens_in_words_are_not_split():
     pieces=st.lists(st.sampled_from([*PIECES, *CHARACTERS, '"', "@-@", "&quot;", "'"]), max_size=12)
 )
 def test_any_tokens_are_joined_as_by_sacremoses(language, escape, pieces):
+    """The pieces are those that the expressions of sacremoses look for."""
     tokens = " ".join(pieces).split()
 
     sentence = our_tokenizer(language, hyphens=False, escape=escape).detokenize(tokens)

@@ -17,6 +17,7 @@ from corpora import PAIRS, TORTURE, write_set
 
 @pytest.mark.parametrize("character", TORTURE, ids=ascii)
 def test_no_other_character_than_a_newline_ends_a_line(tmp_path, character):
+    """The characters are those at which other programs end a line, and invisible ones."""
     pairs = [Pair(f"eins{character}zwei", "one two"), Pair(character, f"{character}three")]
     folder = TextFolder(tmp_path, "de", "en")
     write_set(folder, "train", pairs)
@@ -82,6 +83,7 @@ def test_as_many_lines_are_counted_as_are_read(tmp_path, content, line_count):
 def test_two_ranges_that_meet_contain_each_pair_once_and_numbered_over_the_text(
     tmp_path, monkeypatch, block_pairs
 ):
+    """A text is read in ranges by several processes, and each range in blocks."""
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", block_pairs)
     expected_pairs = []
     for number, character in enumerate(TORTURE):
@@ -116,6 +118,7 @@ def test_two_ranges_that_meet_contain_each_pair_once_and_numbered_over_the_text(
 def test_files_with_different_numbers_of_lines_are_refused(
     tmp_path, monkeypatch, source, target, source_lines, target_lines, ranges
 ):
+    """A text is read in ranges by several processes."""
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     folder = TextFolder(tmp_path, "de", "en")
     source_path, target_path = folder.files("train")
@@ -136,6 +139,7 @@ def test_files_with_different_numbers_of_lines_are_refused(
 def test_a_byte_that_is_not_utf_8_is_named_with_its_line_in_the_file_not_in_the_block(
     tmp_path, start
 ):
+    """A text is read in blocks, of which the second one begins later in the file."""
     folder = TextFolder(tmp_path, "de", "en")
     write_set(folder, "train", [Pair("a", "one"), Pair("b", "two"), Pair("c", "it is three")])
     _, english_path = folder.files("train")

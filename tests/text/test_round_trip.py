@@ -87,6 +87,7 @@ def end_of_sentence(language, mark):
     mark=st.sampled_from(".!?:"),
 )
 def test_a_sentence_of_difficult_words_is_read_back(language, escape, template, words, mark):
+    """The words contain signs, numbers and letters that the tokenizer of Moses would divide."""
     sentence = template.format(
         spaced=" ".join(words),
         listed=", ".join(words),
@@ -154,6 +155,7 @@ def test_plain_sentences_have_the_tokens_of_moses(language, words):
 @settings(max_examples=100, derandomize=True, database=None)
 @given(sentence=st.text(" .,'’\"-aA1@%${}<>/:«»“”…،।中\u0301\u200d␠DOTMULTI", max_size=14))
 def test_no_character_but_spaces_is_lost(language, sentence):
+    """The characters are those that the rules of the tokenizer ask for."""
     joined_sentence = tokenize_and_join(sentence, language)
 
     # The token ␠ marks a space, so that this character cannot be read back.

@@ -69,6 +69,7 @@ def segment_by_package(language, sentence):
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_words_are_those_of_the_package_of_the_language(language):
+    """Between words, a space in the sentence is a token: the sign of a space."""
     for sentence in SENTENCES[language]:
         tokens = Segmenter(language).tokenize(sentence)
         words = [token for token in tokens if token != SPACE_SIGN]

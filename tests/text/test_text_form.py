@@ -217,6 +217,7 @@ LINES_OF_FORMS = [
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_is_named_with_its_share_and_its_first_line(name):
+    """Other toolkits write such lines: subwords, tokens, JSON and more."""
     frequent_form = FormCounter(FORMS[name]).frequent_form()
 
     assert frequent_form.form.name == name
@@ -233,33 +234,35 @@ def test_variants_of_a_form_are_recognized(name, lines):
     assert FormCounter(lines).frequent_form().form.name == name
 
 
-# Seven sentences and two lines in subwords; empty lines do not count.
-LINES_WITH_SUBWORDS = ["", *ENGLISH_SENTENCES[:7], "a lo@@ w lamp", "the n@@ ew one", "  "]
-
-
 def test_the_share_of_a_form_is_that_of_the_lines_that_are_not_empty():
-    frequent_form = FormCounter(LINES_WITH_SUBWORDS).frequent_form()
+    lines_in_subwords = ["a lo@@ w lamp", "the n@@ ew one"]
+    lines = ["", *ENGLISH_SENTENCES[:7], *lines_in_subwords, "  "]
+
+    frequent_form = FormCounter(lines).frequent_form()
 
     assert frequent_form.form.name == "BPE subwords (@@)"
     assert frequent_form.share == 2 / 9
+    # The first line in this form, counted with the empty one.
     assert frequent_form.line == 9
 
 
 def test_a_form_is_described_with_its_share_and_its_first_line():
-    frequent_form = FormCounter(LINES_WITH_SUBWORDS).frequent_form()
+    lines = [*ENGLISH_SENTENCES[:7], "a lo@@ w lamp", "the n@@ ew one"]
+
+    frequent_form = FormCounter(lines).frequent_form()
 
     assert frequent_form.describe() == (
-        "22% of the lines look like BPE subwords (@@), such as line 9"
+        "22% of the lines look like BPE subwords (@@), such as line 8"
     )
     assert frequent_form.describe("pair").endswith(
-        "of the pairs look like BPE subwords (@@), such as pair 9"
+        "of the pairs look like BPE subwords (@@), such as pair 8"
     )
 
 
 def test_a_single_line_in_a_form_is_not_reported():
-    without_second_line_in_subwords = LINES_WITH_SUBWORDS[:-2]
+    lines = ["", *ENGLISH_SENTENCES[:7], "a lo@@ w lamp"]
 
-    assert FormCounter(without_second_line_in_subwords).frequent_form() is None
+    assert FormCounter(lines).frequent_form() is None
 
 
 def test_a_tenth_of_the_lines_in_tokens_is_not_reported():
@@ -301,6 +304,7 @@ def test_lines_all_of_whose_forms_are_ignored_are_not_reported():
 
 
 def test_a_form_of_translations_is_reported_if_the_references_do_not_have_it():
+    """Both are in the tokens of Moses, but only the translations are in lower case."""
     lowercased_tokens = moses(lowercased(QUOTATIONS))
     references = FormCounter(moses(QUOTATIONS))
 
@@ -310,6 +314,7 @@ def test_a_form_of_translations_is_reported_if_the_references_do_not_have_it():
 
 
 def test_subwords_of_translations_are_reported_if_the_references_are_in_tokens():
+    """The references are the same tokens before they were split into subwords."""
     lowercased_tokens = moses(lowercased(QUOTATIONS))
     references = FormCounter(lowercased_tokens)
 

@@ -31,11 +31,8 @@ FORMATS = characters_with("Word_Break=Format") - {"\u180e"}
 NUMBER_SIGNS = characters_with("Prepended_Concatenation_Mark")
 FLAG_OF_ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 
-# Both functions remove formats; `replace_white_space` also makes each white space a space.
-both_functions = pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 
-
-@both_functions
+@pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 def test_invisible_formats_are_removed_from_words(function):
     for character in FORMATS:
         # Characters that Python's version of Unicode does not know stay.
@@ -44,7 +41,7 @@ def test_invisible_formats_are_removed_from_words(function):
         assert function(f"Was{character}ser") == expected
 
 
-@both_functions
+@pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 def test_control_characters_and_line_separators_become_spaces(function):
     for character in ALL_CHARACTERS:
         is_separator = unicodedata.category(character) in ("Cc", "Zl", "Zp")
@@ -52,7 +49,7 @@ def test_control_characters_and_line_separators_become_spaces(function):
             assert function(f"a{character}b") == "a b"
 
 
-@both_functions
+@pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 @pytest.mark.parametrize(
     "word",
     [
@@ -69,7 +66,7 @@ def test_number_signs_include_those_of_arabic_syriac_and_kaithi():
     assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < NUMBER_SIGNS
 
 
-@both_functions
+@pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 @pytest.mark.parametrize(
     "text",
     [

@@ -117,7 +117,10 @@ def download_numbers(tmp_path, host, pair_count, **amount):
     for source, target in raw.pairs("train"):
         assert int(target) == 2 * int(source)
         taken_sources.append(int(source))
-    return taken_sources, sets["train.a"]
+    counts = sets["train.a"]
+    assert counts["pairs_in"] == pair_count
+    assert counts["pairs_out"] == len(taken_sources)
+    return taken_sources, counts
 
 
 @pytest.mark.parametrize("pair_count", [2500, 1200])
@@ -304,7 +307,9 @@ def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_
     counts = Counter()
     first_counts = Counter()
     for seed in range(200):
-        raw, _ = download(tmp_path, training_files(a=text), Sample(pairs=4, seed=seed))
+        raw, sets = download(tmp_path, training_files(a=text), Sample(pairs=4, seed=seed))
+        assert sets["train"]["pairs_in"] == 10
+        assert sets["train"]["dropped"] == {"sample": 6}
         pairs = list(raw.pairs("train"))
         for source, target in pairs:
             assert source == target
