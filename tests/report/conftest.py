@@ -1,4 +1,8 @@
-"""Results of two systems with two seeds, and a copy for tests that change them."""
+"""Results of two systems with two seeds, and copies of them for tests that change files.
+
+The experiment has the systems tiny (the baseline) and small, on the corpus news-en-de with the test
+sets first and second, and on talks-en-fr with the test set only; the seeds are 3 and 1.
+"""
 
 import pickle
 import shutil
@@ -11,68 +15,75 @@ from bleuprint.report import report
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.page import curves
 from bleuprint.report.records import collect
+from result_trees import Experiment
 from shared_folders import left_unchanged
 
 
 @pytest.fixture(autouse=True, scope="module")
 def fast():
-    """Fewer samples of significance tests, each chart drawn once: equal data give equal charts."""
+    """Draw fewer samples in significance tests, and each chart once: equal data, equal charts."""
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
-        patch.setattr(curves, "_quantity_chart", drawn_once)
+        patch.setattr(curves, "_quantity_chart", _cached_chart)
         yield
 
 
 @pytest.fixture
 def all_samples(monkeypatch):
-    """As many samples of significance tests as commands draw."""
+    """Draw as many samples in significance tests as commands do."""
     trees.all_samples(monkeypatch)
 
 
-_DRAWN: dict[bytes, Markup] = {}
+# The charts that tests have drawn, by their pickled arguments.
+_CHARTS: dict[bytes, Markup] = {}
 _quantity_chart = curves._quantity_chart
 
 
-def drawn_once(*chart):
-    key = pickle.dumps(chart)
-    if key not in _DRAWN:
-        _DRAWN[key] = _quantity_chart(*chart)
-    return _DRAWN[key]
+def _cached_chart(*arguments):
+    """Return the chart of these arguments, which is drawn the first time."""
+    key = pickle.dumps(arguments)
+    if key not in _CHARTS:
+        _CHARTS[key] = _quantity_chart(*arguments)
+    return _CHARTS[key]
 
 
-@pytest.fixture(scope="module", name="made")
-def made(tmp_path_factory):
-    root = tmp_path_factory.mktemp("made")
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    """Return the experiment before the report stage. Tests must not change its files."""
+    root = tmp_path_factory.mktemp("experiment")
     settings = trees.settings_in(root, seeds=(3, 1))
     trees.write_all(root, settings)
-    return root, settings
+    return Experiment(root, settings)
 
 
 @pytest.fixture(scope="module")
-def written(made, tmp_path_factory):
-    """After the report stage. Not to be changed."""
-    made_root, settings = made
-    root = shutil.copytree(made_root, tmp_path_factory.mktemp("written") / "copy")
-    report.write_reports(settings, root)
+def reported_experiment(experiment, tmp_path_factory):
+    """Return the experiment after the report stage. Tests must not change its files."""
+    root = shutil.copytree(experiment.root, tmp_path_factory.mktemp("reported") / "copy")
+    report.write_reports(experiment.settings, root)
     with left_unchanged(root):
-        yield root, settings
+        yield Experiment(root, experiment.settings)
 
 
 @pytest.fixture
-def copy(made, tmp_path):
-    shutil.copytree(made[0], tmp_path / "copy")
-    return tmp_path / "copy", made[1]
+def experiment_copy(experiment, tmp_path):
+    """Return a copy of the experiment before the report stage, which a test may change."""
+    root = shutil.copytree(experiment.root, tmp_path / "copy")
+    return Experiment(root, experiment.settings)
 
 
 @pytest.fixture(scope="module")
-def collected(made):
-    """The records of `made`. Not to be changed."""
-    root, settings = made
-    return collect(settings, root)
+def collected(experiment):
+    """Return the records collected from the experiment. Tests must not change them."""
+    return collect(experiment.settings, experiment.root)
 
 
 @pytest.fixture
-def saved(copy, collected):
-    """A copy with results.json."""
-    collected.save(copy[0] / RESULTS)
-    return copy
+def saved_experiment(experiment_copy, collected):
+    """Return a copy of the experiment with results.json, which a test may change."""
+    collected.save(experiment_copy.root / RESULTS)
+    return experiment_copy
+
+
+# TO BE REMOVED
+made, written, copy, saved = experiment, reported_experiment, experiment_copy, saved_experiment

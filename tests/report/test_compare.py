@@ -1,4 +1,4 @@
-"""`bleuprint compare`: rows of a report, and of those of two revisions of git."""
+"""`bleuprint compare`: two systems of a report, or of the reports of two Git revisions."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from scipy.stats import ttest_rel
@@ -15,11 +14,7 @@ import processes
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import frame
-from bleuprint.report.compare import (
-    compare_systems,
-    p_values_by_metric,
-    score_texts,
-)
+from bleuprint.report.compare import compare_systems, p_values_by_metric, score_texts
 from bleuprint.report.compared_sentences import sentence_bleu_changes
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS
@@ -30,281 +25,509 @@ from bleuprint.scoring.record import SCORES_FILE
 from bleuprint.text.parallel import read_lines
 from measuring import paired_tests, value_of
 from params import write_resolved
-from result_rows import frame as made_by_hand
+from result_rows import frame as records_from_rows
 from result_rows import record
 from scoring import text
 
-TEST = "test.first"
-TINY, SMALL = (Run(system, "news-en-de", 1) for system in ("tiny", "small"))
-_AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+TINY = Run("tiny", "news-en-de", 1)
+SMALL = Run("small", "news-en-de", 1)
+RESOLVED = "reports/resolved.json"
+# The author of the commits, so that Git needs no configuration.
+GIT_AUTHOR = {
+    "GIT_AUTHOR_NAME": "t@x",
+    "GIT_AUTHOR_EMAIL": "t@x",
+    "GIT_COMMITTER_NAME": "t@x",
+    "GIT_COMMITTER_EMAIL": "t@x",
+}
 
 
-def run(root, *command, status=0):
-    """What a command prints: on stderr if it fails."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_", "BLEUPRINT_"))}
-    environment = {**kept, **_AS, "GIT_CONFIG_GLOBAL": os.devnull, "COLUMNS": "200"}
-    environment |= {"PYTHONUTF8": "1", "DVC_NO_ANALYTICS": "1"}
+def run_command(root, *command, status=0):
+    """Run a command in a project, without the settings that this shell has for it.
+
+    Args:
+        root: The folder of the project.
+        command: The command and its arguments.
+        status: The status that the command must end with.
+
+    Returns:
+        What the command prints: to standard error if it fails, else to standard output.
+    """
+    environment = {}
+    for name, value in os.environ.items():
+        if not name.startswith(("DVC_", "GIT_", "BLEUPRINT_")):
+            environment[name] = value
+    environment.update(GIT_AUTHOR)
+    environment["GIT_CONFIG_GLOBAL"] = os.devnull
+    environment["COLUMNS"] = "200"
+    environment["PYTHONUTF8"] = "1"
+    environment["DVC_NO_ANALYTICS"] = "1"
     if command[0] == sys.executable:
-        done = processes.run_text([*command], root, environment)
+        process = processes.run_text(list(command), root, environment)
     else:
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stderr if status else done.stdout
+        process = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert process.returncode == status, process.stdout + process.stderr
+    return process.stderr if status else process.stdout
 
 
 def compare(root, *arguments, status=0):
-    return run(root, sys.executable, "-m", "bleuprint", "compare", *arguments, status=status)
+    """Return what `bleuprint compare` prints in a project; see `run_command`."""
+    return run_command(
+        root, sys.executable, "-m", "bleuprint", "compare", *arguments, status=status
+    )
 
 
-def lines(output):
-    """The runs of each line of the tables."""
+def commit_all(root, message):
+    """Commit all changes of files that Git knows."""
+    run_command(root, "git", "commit", "--quiet", "--all", "--message", message)
+
+
+def cells_by_line(output):
+    """Return the cells of each line of the printed tables, which spaces separate."""
     return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
 
 
-def bleu_row(output):
-    (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
-    return row
+def score_cells(output, label):
+    """Return the cells of the table of scores for one score on the test set `first`.
+
+    They are the corpus, test set, score, both values, the difference and, if there is one, p.
+    """
+    (cells,) = [cells for cells in cells_by_line(output) if cells[1:3] == ["first", label]]
+    return cells
 
 
-def translate(root, run, edits):
-    """Put the references in place of translations, but for the edited lines; and score them."""
-    settings = trees.load_settings(root / "params.yaml")
-    references = list(read_lines(root / "data" / "split" / run.corpus / f"{TEST}.de"))
-    edited = [edits.get(number, line) for number, line in enumerate(references)]
-    trees.translate(root, settings, run, "first", edited)
+def p_text(p_value):
+    """Return a p-value as the table of scores shows it."""
+    return f"{p_value:.3f} n.s." if p_value >= 0.05 else f"{p_value:.3f}"
 
 
-def report(root):
+def read_references(root):
+    """Return the references of the test set `first`."""
+    return list(read_lines(root / "data/split/news-en-de/test.first.de"))
+
+
+def read_translations(root, run):
+    """Return the translations of the test set `first` by a run."""
+    return list(read_lines(root / run.results_folder / "hypotheses/test.first.de"))
+
+
+def translate_as_reference(root, run, edits):
+    """Make the references a run's translations of the test set `first`, and score them.
+
+    Args:
+        root: The folder of the project.
+        run: The run.
+        edits: Translations that differ from the reference, by the number of the line from 0.
+    """
+    lines = read_references(root)
+    for number, line in edits.items():
+        lines[number] = line
+    trees.translate(root, trees.load_settings(root / "params.yaml"), run, "first", lines)
+
+
+def write_results(root):
+    """Write results.json from the records of all runs."""
     collect(trees.load_settings(root / "params.yaml"), root).save(root / RESULTS)
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """Results of two systems; five lines differ, with control characters in one."""
-    root = tmp_path_factory.mktemp("tree")
+def project(tmp_path_factory):
+    """Return a project whose two systems translate five lines of `first` differently.
+
+    Tiny has the lines 4, 9, 10 and 21 wrong, small the line 31; all other translations are equal
+    to the reference. Some of the wrong ones contain control characters.
+    """
+    root = tmp_path_factory.mktemp("project")
     trees.write_all(root, trees.settings_in(root, corpora={"news-en-de": ("first", "second")}))
-    (twentieth,) = list(read_lines(root / f"data/split/news-en-de/{TEST}.de"))[20:21]
-    nothing = dict.fromkeys((3, 8, 9), "nothing")  # of the same BLEU: nothing right
-    translate(root, TINY, {**nothing, 20: f"\x1b[31m{twentieth}\x9b\u202e"})
-    translate(root, SMALL, {30: "\u2028\tworse"})
-    report(root)
+    reference = read_references(root)[20]
+    tiny_edits = {
+        3: "nothing",
+        8: "nothing",
+        9: "nothing",
+        20: f"\x1b[31m{reference}\x9b\u202e",
+    }
+    translate_as_reference(root, TINY, tiny_edits)
+    translate_as_reference(root, SMALL, {30: "\u2028\tworse"})
+    write_results(root)
     return root
 
 
 @pytest.fixture
-def copy(tree, tmp_path):
-    return shutil.copytree(tree, tmp_path / "copy")
+def project_copy(project, tmp_path):
+    """Return a copy of the project, which a test may change."""
+    return shutil.copytree(project, tmp_path / "copy")
 
 
 @pytest.fixture(scope="module")
-def repository(tree, tmp_path_factory):
-    """In a folder of a larger one; at the second commit, `tiny` decodes with another beam."""
-    larger = tmp_path_factory.mktemp("larger")
-    root = shutil.copytree(tree, larger / "project")
-    run(larger, "git", "init", "--quiet", "--initial-branch", "main")
-    run(root, "dvc", "init", "--quiet", "--subdir")
-    run(root, "git", "add", "reports", "params.yaml", ".dvc")
-    run(root, "git", "commit", "--quiet", "--message", "first")
-    params = (root / "params.yaml").read_text("utf-8")
-    (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
+def repository(project, tmp_path_factory):
+    """Return the project in a folder of a Git repository with two commits.
+
+    Tiny decodes with a beam of 2 at the first commit and of 5 at the second one, which is checked
+    out; small is the same at both.
+    """
+    git_root = tmp_path_factory.mktemp("repository")
+    root = shutil.copytree(project, git_root / "project")
+    run_command(git_root, "git", "init", "--quiet", "--initial-branch", "main")
+    run_command(root, "dvc", "init", "--quiet", "--subdir")
+    run_command(root, "git", "add", "reports", "params.yaml", ".dvc")
+    run_command(root, "git", "commit", "--quiet", "--message", "first")
+    params = root / "params.yaml"
+    text = params.read_text("utf-8")
+    params.write_text(text.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
     write_resolved(root)
-    translate(root, TINY, {})
-    trees.write_run(root, trees.load_settings(root / "params.yaml"), TINY, errors=0.5)
-    report(root)
-    run(root, "git", "commit", "--quiet", "--all", "--message", "second")
+    trees.write_run(root, trees.load_settings(params), TINY, errors=0.5)
+    write_results(root)
+    commit_all(root, "second")
     return root
 
 
+@pytest.fixture
+def repository_copy(repository, tmp_path):
+    """Return a copy of the repository's project, which a test may change."""
+    return shutil.copytree(repository.parent, tmp_path / "copy") / "project"
+
+
+@pytest.fixture(scope="module")
+def comparison(project):
+    """Return what `compare tiny small` prints, with as many samples as the command draws."""
+    with pytest.MonkeyPatch.context() as patch:
+        trees.all_samples(patch)
+        return compare(project, "tiny", "small")
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"),
+    [("bleu", "BLEU"), ("chrf2", "chrF2"), ("chrf2pp", "chrF2++"), ("ter", "TER")],
+)
+def test_compare_shows_both_scores_and_their_difference(project, comparison, metric, label):
+    tiny_scores = read_json(project / TINY.results_folder / SCORES_FILE)["first"]
+    small_scores = read_json(project / SMALL.results_folder / SCORES_FILE)["first"]
+    tiny = value_of(tiny_scores, metric)
+    small = value_of(small_scores, metric)
+
+    cells = score_cells(comparison, label)
+
+    assert cells[2:6] == [label, f"{tiny:.1f}", f"{small:.1f}", f"{small - tiny:+.1f}"]
+
+
 @pytest.mark.usefixtures("all_samples")
-def test_scores_stand_side_by_side_with_their_p(tree):
-    output = compare(tree, "tiny", "small")
-    scores = [read_json(tree / run.results_folder / SCORES_FILE)["first"] for run in (TINY, SMALL)]
-    labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
-    for metric, label in labels.items():
-        first, second = (value_of(each, metric) for each in scores)
-        cells = [label, f"{first:.1f}", f"{second:.1f}", f"{second - first:+.1f}"]
-        (row,) = [line for line in lines(output) if line[1:3] == ["first", label]]
-        assert row[2:6] == cells
-    references = list(read_lines(tree / f"data/split/news-en-de/{TEST}.de"))
-    texts = {
-        run.system: list(read_lines(tree / run.results_folder / f"hypotheses/{TEST}.de"))
-        for run in (TINY, SMALL)
+def test_compare_shows_the_p_value_of_the_paired_bootstrap_test(project, comparison):
+    translations = {
+        "tiny": read_translations(project, TINY),
+        "small": read_translations(project, SMALL),
     }
-    p = paired_tests(texts, references, "de")["small"]["bleu"].bootstrap
-    assert bleu_row(output)[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
-    assert "the same: settings\n" in output
+    tests = paired_tests(translations, read_references(project), "de")
+
+    assert score_cells(comparison, "BLEU")[6] == p_text(tests["small"]["bleu"].bootstrap)
 
 
-def test_settings_that_differ(copy):
-    params = (copy / "params.yaml").read_text("utf-8")
-    head, small = params.split("  small:")
+def test_compare_says_that_the_settings_are_the_same(comparison):
+    assert "the same: settings\n" in comparison
+
+
+@pytest.fixture
+def project_with_new_settings(project_copy):
+    """Return the project after small got another d_ff and more updates, without new results."""
+    params = project_copy / "params.yaml"
+    before_small, small = params.read_text("utf-8").split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
-    (copy / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
-    assert "was made with another params.yaml" in compare(copy, "tiny", "small", status=1)
-    trees.write_run(copy, trees.load_settings(copy / "params.yaml"), SMALL, errors=0.15)
-    report(copy)
-    found = lines(compare(copy, "tiny", "small"))
-    assert ["model.d_ff", "64", "128"] in found
-    assert ["train.max_updates", "10", "20"] in found
+    params.write_text(f"{before_small}  small:{small}", encoding="utf-8")
+    return project_copy
 
 
-def test_several_seeds_are_paired(tmp_path):
-    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
-    trees.write_all(tmp_path, settings)
-    report(tmp_path)
-    row = bleu_row(compare(tmp_path, "tiny", "small"))
-    scores: list[list[Any]] = [
-        [
-            value_of(
-                read_json(tmp_path / Run(system, "news-en-de", seed).results_folder / SCORES_FILE)[
-                    "first"
-                ],
-                "bleu",
-            )
-            for seed in (1, 2, 3)
-        ]
-        for system in ("tiny", "small")
-    ]
-    p = ttest_rel(*scores).pvalue
-    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
-    assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
-    records = frame.load(tmp_path)
-    sides = [
-        ReportedSystem(system, None, "", replace(settings, seeds=seeds), records, False)
-        for system, seeds in (("tiny", (1, 2, 3)), ("small", (3, 1, 2)))
-    ]
-    both = [next(iter(side.scores((3, 1, 2)).values())).runs.seed for side in sides]
-    assert [*both[0]] == [*both[1]] == [3, 1, 2]  # whatever the order of a report
+def test_compare_refuses_results_of_other_settings(project_with_new_settings):
+    error = compare(project_with_new_settings, "tiny", "small", status=1)
+
+    assert "was made with another params.yaml" in error
 
 
-def first_set(output):
-    """What is printed of the sentences of the first test set."""
-    return output.partition("test set first\n")[2].partition("test set second\n")[0]
+def test_compare_lists_the_settings_that_differ(project_with_new_settings):
+    root = project_with_new_settings
+    trees.write_run(root, trees.load_settings(root / "params.yaml"), SMALL, errors=0.15)
+    write_results(root)
+
+    lines = cells_by_line(compare(root, "tiny", "small"))
+
+    assert ["model.d_ff", "64", "128"] in lines
+    assert ["train.max_updates", "10", "20"] in lines
 
 
-def test_the_most_changed_sentences_come_first_and_in_order(tree):
-    output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
-    assert "\ntiny and small on news-en-de, seed 1, test set first\n" in output
-    # control characters do not reach the terminal
-    assert "[31m" in output and "worse" in output
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", output)
-    better, worse = first_set(output).split("Most improved")[1].split("Most worsened")
-    assert re.findall(r"^line (\d+):", better, re.M) == ["4", "9", "10", "21"]
-    assert re.findall(r"^line (\d+):", worse, re.M) == ["31"]
-    assert "line 4: +100.0, from 0.0 to 100.0" in better
-    split = tree / "data" / "split" / "news-en-de"
-    source, reference = (list(read_lines(split / f"{TEST}.{side}"))[3] for side in ("en", "de"))
-    block = better.partition("line 4")[2].splitlines()[1:5]
-    assert [line.split(maxsplit=1) for line in block] == [
+@pytest.fixture(scope="module")
+def project_with_three_seeds(tmp_path_factory):
+    """Return a project whose two systems are trained with the seeds 1, 2 and 3."""
+    root = tmp_path_factory.mktemp("three_seeds")
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
+    trees.write_all(root, settings)
+    write_results(root)
+    return root
+
+
+def bleu_by_seed(root, system):
+    """Return the BLEU of a system on `first` with the seeds 1, 2 and 3."""
+    values = []
+    for seed in (1, 2, 3):
+        scores = read_json(root / Run(system, "news-en-de", seed).results_folder / SCORES_FILE)
+        values.append(value_of(scores["first"], "bleu"))
+    return values
+
+
+def test_several_seeds_are_compared_by_a_paired_t_test(project_with_three_seeds):
+    root = project_with_three_seeds
+    p_value = ttest_rel(bleu_by_seed(root, "tiny"), bleu_by_seed(root, "small")).pvalue
+
+    cells = score_cells(compare(root, "tiny", "small"), "BLEU")
+
+    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", cells[3])
+    assert cells[6] == p_text(p_value)
+
+
+@pytest.mark.parametrize("seeds_of_report", [(1, 2, 3), (3, 1, 2)])
+def test_scores_are_in_the_order_of_the_compared_seeds(project_with_three_seeds, seeds_of_report):
+    """Runs are paired by their position, so reports may list their seeds in any order."""
+    root = project_with_three_seeds
+    settings = replace(trees.load_settings(root / "params.yaml"), seeds=seeds_of_report)
+    system = ReportedSystem(
+        "tiny", None, "", settings, frame.load(root), on_different_corpora=False
+    )
+
+    (scores,) = system.scores((3, 1, 2)).values()
+
+    assert list(scores.runs.seed) == [3, 1, 2]
+
+
+def sentences_of_first_test_set(output):
+    """Return what `compare` prints of the sentences of the test set `first`."""
+    _, _, text = output.partition("test set first\n")
+    return text.partition("test set second\n")[0]
+
+
+@pytest.fixture(scope="module")
+def sentence_comparison(project):
+    """Return what `compare` prints for a corpus, which includes sentences."""
+    return compare(project, "tiny", "small", "--corpus", "news-en-de")
+
+
+def test_the_most_changed_sentences_come_first(sentence_comparison):
+    """Tiny has the lines 4, 9 and 10 wrong in every word, and 21 in a part; small has 31 wrong."""
+    text = sentences_of_first_test_set(sentence_comparison)
+
+    improved, worsened = text.split("Most improved")[1].split("Most worsened")
+    assert re.findall(r"^line (\d+):", improved, re.M) == ["4", "9", "10", "21"]
+    assert re.findall(r"^line (\d+):", worsened, re.M) == ["31"]
+    assert "line 4: +100.0, from 0.0 to 100.0" in improved
+
+
+def test_the_number_of_changed_sentences_can_be_limited(project):
+    """From small to tiny, line 31 improves; three lines worsen equally, and two are shown."""
+    output = compare(project, "small", "tiny", "--corpus", "news-en-de", "--sentences", "2")
+
+    text = sentences_of_first_test_set(output)
+    assert re.findall(r"^line (\d+):", text, re.M) == ["31", "4", "9"]
+
+
+def test_a_changed_sentence_is_shown_with_source_reference_and_both_translations(
+    project, sentence_comparison
+):
+    source = list(read_lines(project / "data/split/news-en-de/test.first.en"))[3]
+    reference = read_references(project)[3]
+
+    text = sentences_of_first_test_set(sentence_comparison)
+
+    lines_below_title = text.partition("line 4")[2].splitlines()[1:5]
+    assert [line.split(maxsplit=1) for line in lines_below_title] == [
         ["source", source],
         ["reference", reference],
         ["tiny", "nothing"],
         ["small", reference],
     ]
-    few = first_set(compare(tree, "small", "tiny", "--corpus", "news-en-de", "--sentences", "2"))
-    assert re.findall(r"^line (\d+):", few, re.M) == ["31", "4", "9"]
 
 
-def test_sentences_are_scored_in_the_language_of_the_test_set(copy):
-    """The directions of a corpus have their own, which the facts of the results name."""
-    path = copy / RESULTS
-    path.write_text(path.read_text("utf-8").replace('"target": "de"', '"target": "zh"'), "utf-8")
-    output = first_set(compare(copy, "tiny", "small", "--corpus", "news-en-de"))
-    files = [copy / f"data/split/news-en-de/{TEST}.de"]
-    files += [copy / run.results_folder / f"hypotheses/{TEST}.de" for run in (TINY, SMALL)]
-    references, first, second = (list(read_lines(file)) for file in files)
-    printed = re.findall(r"(?m)^line (\d+): .* from (.*) to (.*)$", output)
-    by_words, by_characters = (
-        [(n, f"{of.first[int(n)]:.1f}", f"{of.second[int(n)]:.1f}") for n, *_ in printed]
-        for of in (
-            sentence_bleu_changes(first, second, references, language) for language in ("de", "zh")
-        )
+def test_the_title_of_sentences_names_systems_corpus_seed_and_test_set(sentence_comparison):
+    assert "\ntiny and small on news-en-de, seed 1, test set first\n" in sentence_comparison
+
+
+def test_control_characters_of_sentences_do_not_reach_the_terminal(sentence_comparison):
+    """The translation of line 21 contains ESC [31m, which would color the text after it."""
+    assert "[31m" in sentence_comparison
+    assert "worse" in sentence_comparison
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", sentence_comparison)
+
+
+def test_sentences_are_scored_by_the_tokenizer_of_the_target_language(project_copy):
+    """BLEU splits Chinese into characters. Results.json says that the target is Chinese here."""
+    root = project_copy
+    results = root / RESULTS
+    content = results.read_text("utf-8")
+    results.write_text(content.replace('"target": "de"', '"target": "zh"'), "utf-8")
+
+    output = compare(root, "tiny", "small", "--corpus", "news-en-de")
+
+    tiny = read_translations(root, TINY)
+    small = read_translations(root, SMALL)
+    printed = re.findall(
+        r"(?m)^line (\d+): .* from (.*) to (.*)$", sentences_of_first_test_set(output)
     )
-    assert printed == by_characters != by_words
+    scores = {}
+    for language in ("de", "zh"):
+        changes = sentence_bleu_changes(tiny, small, read_references(root), language)
+        scores[language] = []
+        for number, _, _ in printed:
+            row = changes.loc[int(number)]
+            scores[language].append((number, f"{row['first']:.1f}", f"{row['second']:.1f}"))
+    assert printed == scores["zh"]
+    assert printed != scores["de"]
 
 
-def test_systems_may_be_called_as_the_lines_are(tmp_path):
-    names = "reference", "source"
-    trees.write_all(tmp_path, trees.settings_in(tmp_path, names, {"news-en-de": ("first",)}))
-    report(tmp_path)
-    output = compare(tmp_path, *names, "--corpus", "news-en-de")
-    labels = [line.split()[0] for line in output.partition("\nline ")[2].split("\n")[1:5]]
+def test_systems_may_have_the_names_of_the_labels_of_sentences(tmp_path):
+    settings = trees.settings_in(tmp_path, ("reference", "source"), {"news-en-de": ("first",)})
+    trees.write_all(tmp_path, settings)
+    write_results(tmp_path)
+
+    output = compare(tmp_path, "reference", "source", "--corpus", "news-en-de")
+
+    lines_below_title = output.partition("\nline ")[2].split("\n")[1:5]
+    labels = [line.split()[0] for line in lines_below_title]
     assert labels == ["source", "reference", "reference", "source"]
 
 
-def test_a_revision_and_what_is_here(repository):
+def test_a_revision_is_compared_with_the_working_tree(repository):
     output = compare(repository, "tiny@HEAD~1", "tiny")
+
     assert output.startswith("tiny@HEAD~1 and tiny\n")
-    assert ["decode.beam", "2", "5"] in lines(output)
-    # the lines of another revision are not read: one seed has no p, and so no column of it
-    assert len(bleu_row(output)) == 6
-    assert run(repository, "git", "status", "--porcelain", "--untracked-files=no") == ""
-    nothing = "small@HEAD and small: nothing differs: settings, translations, scores\n"
-    assert compare(repository, "small@HEAD", "small") == nothing
-    results = repository / RESULTS
-    text = results.read_text()
-    (made, *_) = re.findall(r'"system": "small",.*"hypotheses_sha256": "(\w+)"', text)
-    results.write_text(text.replace(made, "0" * 64))  # other translations of the same rounded score
-    assert "\nScores\n" in compare(repository, "small@HEAD", "small")
-    results.write_text(text)
-    of_tiny = compare(repository, "tiny@HEAD@{0}", "tiny@HEAD~1")
-    assert of_tiny.startswith("tiny@HEAD@{0} and tiny@HEAD~1\n")
-    # a revision alone is of the other side's system, on both sides of all systems
+    assert ["decode.beam", "2", "5"] in cells_by_line(output)
+
+
+def test_one_seed_of_another_revision_has_no_p_value(repository):
+    """Git stores no translations, so lines cannot be resampled, and one seed is not enough."""
+    output = compare(repository, "tiny@HEAD~1", "tiny")
+
+    corpus_test_score_values_and_difference = score_cells(output, "BLEU")
+    assert len(corpus_test_score_values_and_difference) == 6
+
+
+def test_a_comparison_with_a_revision_changes_no_file(repository):
+    compare(repository, "tiny@HEAD~1", "tiny")
+
+    changed = run_command(repository, "git", "status", "--porcelain", "--untracked-files=no")
+    assert changed == ""
+
+
+def test_a_system_that_no_commit_changed_does_not_differ(repository):
+    assert compare(repository, "small@HEAD", "small") == (
+        "small@HEAD and small: nothing differs: settings, translations, scores\n"
+    )
+
+
+def test_other_translations_with_the_same_scores_are_compared(repository_copy):
+    results = repository_copy / RESULTS
+    content = results.read_text()
+    sha256, *_ = re.findall(r'"system": "small",.*"hypotheses_sha256": "(\w+)"', content)
+    results.write_text(content.replace(sha256, "0" * 64))
+
+    assert "\nScores\n" in compare(repository_copy, "small@HEAD", "small")
+
+
+def test_two_revisions_are_compared(repository):
+    output = compare(repository, "tiny@HEAD@{0}", "tiny@HEAD~1")
+
+    assert output.startswith("tiny@HEAD@{0} and tiny@HEAD~1\n")
+
+
+def test_a_revision_without_a_system_means_the_system_of_the_other_argument(repository):
     assert compare(repository, "tiny", "@HEAD~1") == compare(repository, "tiny", "tiny@HEAD~1")
-    found = re.findall(r"^\w+@main~1 and \w+", compare(repository, "@main~1", "@"), re.M)
-    assert found == ["tiny@main~1 and tiny", "small@main~1 and small"]
+
+
+def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository):
+    output = compare(repository, "@main~1", "@")
+
+    titles = re.findall(r"^\w+@main~1 and \w+", output, re.M)
+    assert titles == ["tiny@main~1 and tiny", "small@main~1 and small"]
 
 
 @pytest.fixture
-def side(tmp_path):
-    """A function: one side of a comparison, of a system with a score for each seed."""
+def reported_tiny(tmp_path):
+    """Return a function that makes a report's system from its BLEU by seed."""
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
 
-    def side(scores, revision="", **facts):
-        records = [
-            record("tiny", "news-en-de", "first", bleu, seed=seed, **facts)
-            for seed, bleu in scores.items()
-        ]
-        of_seeds = replace(settings, seeds=tuple(scores))
+    def make_system(scores, revision="", **facts):
+        rows = []
+        for seed, bleu in scores.items():
+            rows.append(record("tiny", "news-en-de", "first", bleu, seed=seed, **facts))
         return ReportedSystem(
-            "tiny", None, revision, of_seeds, made_by_hand(*records), on_different_corpora=False
+            "tiny",
+            None,
+            revision,
+            replace(settings, seeds=tuple(scores)),
+            records_from_rows(*rows),
+            on_different_corpora=False,
         )
 
-    return side
+    return make_system
 
 
-@pytest.mark.parametrize("references", ["4e" * 32, "99" * 32], ids=["same", "other"])
-def test_revisions_with_other_references_have_no_p(side, references):
-    first = side({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
-    second = side({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256=references)
-    (before,) = first.scores((1, 2, 3)).values()
-    (after,) = second.scores((1, 2, 3)).values()
-    p = p_values_by_metric(first, second, ScoresPair(before, after))["bleu"]
-    if references == "4e" * 32:
-        assert p == pytest.approx(ttest_rel([30, 31, 32], [31, 31.5, 34]).pvalue)
-    else:
-        assert p is None
+def scores_pair(first, second, seeds):
+    """Return the scores of two systems on their only test set."""
+    (first_scores,) = first.scores(seeds).values()
+    (second_scores,) = second.scores(seeds).values()
+    return ScoresPair(first_scores, second_scores)
 
 
-def test_seeds_that_one_side_lacks_are_left_out(side):
-    one, both = side({1: 30.0}, revision="main"), side({2: 90.0, 1: 31.0})
-    *_, scores, note, _ = compare_systems(one, both, sentences=0)
-    (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
-    assert row[3:6] == ["30.0", "31.0", "+1.0"]
+def test_revisions_with_the_same_references_are_compared_by_a_paired_t_test(reported_tiny):
+    old = reported_tiny({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
+    new = reported_tiny({1: 31.0, 2: 31.5, 3: 34.0})
+
+    p_values = p_values_by_metric(old, new, scores_pair(old, new, (1, 2, 3)))
+
+    expected = ttest_rel([30, 31, 32], [31, 31.5, 34]).pvalue
+    assert p_values["bleu"] == pytest.approx(expected)
+
+
+def test_revisions_with_other_references_have_no_p_value(reported_tiny):
+    old = reported_tiny({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
+    new = reported_tiny({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256="99" * 32)
+
+    p_values = p_values_by_metric(old, new, scores_pair(old, new, (1, 2, 3)))
+
+    assert p_values["bleu"] is None
+
+
+def test_only_seeds_of_both_systems_are_compared(reported_tiny):
+    old = reported_tiny({1: 30.0}, revision="main")
+    new = reported_tiny({2: 90.0, 1: 31.0})
+
+    *_, scores, note, _ = compare_systems(old, new, sentences=0)
+
+    (bleu,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
+    assert bleu[3:6] == ["30.0", "31.0", "+1.0"]
     assert note.startswith("Seeds: 1. p: ")
+
+
+def test_systems_without_a_common_seed_are_refused(reported_tiny):
+    old = reported_tiny({1: 30.0}, revision="main")
+    new = reported_tiny({2: 90.0})
+
     with pytest.raises(UserError, match=r"^tiny@main and tiny: have no seed in common,"):
-        list(compare_systems(one, side({2: 90.0}), sentences=0))
+        list(compare_systems(old, new, sentences=0))
 
 
 @pytest.mark.parametrize(
-    ("p", "target", "agree"),
-    [(0.04, "de", "53%"), (0.06, "de", "–"), (0.04, "sym", "–"), (None, "de", "–")],
+    ("p_value", "target", "agreement"),
+    [
+        pytest.param(0.04, "de", "53%", id="significant"),
+        pytest.param(0.06, "de", "–", id="not significant"),
+        pytest.param(0.04, "sym", "–", id="not a natural language"),
+        pytest.param(None, "de", "–", id="not tested"),
+    ],
 )
-def test_people_agree_on_significant_differences_between_languages(side, p, target, agree):
-    """88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6, by Kocmi et al. (2024)."""
-    (before,) = side({1: 20.0}, target=target).scores((1,)).values()
-    (after,) = side({1: 20.4}, target=target).scores((1,)).values()
-    assert score_texts("bleu", ScoresPair(before, after), p)[-1] == agree
+def test_human_agreement_is_shown_for_significant_differences_between_languages(
+    reported_tiny, p_value, target, agreement
+):
+    """For 0.4 BLEU it is 88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6 % (Kocmi et al. 2024)."""
+    old = reported_tiny({1: 20.0}, target=target)
+    new = reported_tiny({1: 20.4}, target=target)
+
+    texts = score_texts("bleu", scores_pair(old, new, (1,)), p_value)
+
+    assert texts.agreement == agreement
 
 
 @pytest.mark.parametrize(
@@ -319,58 +542,97 @@ def test_people_agree_on_significant_differences_between_languages(side, p, targ
         (",own", "tiny", "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION"),
     ],
 )
-def test_mistakes_are_told_in_one_line(repository, first, second, message):
-    printed = compare(repository, first, second, status=1)
-    assert printed.count("\n") == 1 and message in printed
-    unknown = compare(repository, "tiny", "small", "--corpus", "new", status=1)
-    assert "no corpora entry 'new'" in unknown
+def test_wrong_arguments_are_explained_in_one_line(repository, first, second, message):
+    error = compare(repository, first, second, status=1)
+
+    assert error.count("\n") == 1
+    assert message in error
 
 
-def test_a_revision_of_another_version_is_told_by_its_name(repository, tmp_path):
-    root = shutil.copytree(repository.parent, tmp_path / "copy") / "project"
-    resolved = root / "reports" / "resolved.json"
+def test_an_unknown_corpus_is_refused(repository):
+    error = compare(repository, "tiny", "small", "--corpus", "new", status=1)
+
+    assert "no corpora entry 'new'" in error
+
+
+def replace_once(path, old, new):
+    """Replace a text that a file contains."""
+    content = path.read_text("utf-8")
+    assert old in content
+    path.write_text(content.replace(old, new, 1), "utf-8")
+
+
+def test_damaged_settings_of_a_revision_are_reported_with_its_name(repository_copy):
+    root = repository_copy
+    resolved = root / RESOLVED
     resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
-    run(root, "git", "commit", "--quiet", "--all", "--message", "third")
-    printed = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert printed.startswith(
-        "bleuprint: error: HEAD: reports/resolved.json is damaged: field runs."
-    )
-    resolved.write_text(resolved.read_text("utf-8").replace('"clip"', '"clip_norm"'), "utf-8")
-    settings = resolved.read_text("utf-8")
-    resolved.write_text(settings.replace('"runs": {', '"cells": {'), "utf-8")
-    run(root, "git", "commit", "--quiet", "--all", "--message", "of 1.0")
+    commit_all(root, "damaged")
+
+    error = compare(root, "tiny@HEAD", "tiny", status=1)
+
+    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json is damaged: field runs.")
+
+
+def test_a_revision_with_results_of_version_1_0_is_refused(repository_copy):
+    """Version 1.0 called the runs of an experiment cells."""
+    root = repository_copy
+    replace_once(root / RESOLVED, '"runs": {', '"cells": {')
+    commit_all(root, "version 1.0")
+
     assert compare(root, "tiny@HEAD", "tiny", status=1) == (
         "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
         "cells instead of runs; run its experiment again with this version\n"
     )
-    resolved.write_text(settings, "utf-8")
-    settings = resolved.read_text("utf-8")
-    resolved.write_text(settings.replace('"beam": 5', '"beam": 1', 1), "utf-8")  # not yet run
-    assert settings != resolved.read_text("utf-8")
-    run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
-    assert compare(root, "tiny@HEAD", "tiny@HEAD~3", status=1) == (
+
+
+def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_copy):
+    """Settings were committed before the experiment was run with them."""
+    root = repository_copy
+    replace_once(root / RESOLVED, '"beam": 5', '"beam": 1')
+    commit_all(root, "new settings")
+
+    assert compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1) == (
         "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
         "revision whose results are of its reports/resolved.json\n"
     )
-    run(root, "git", "rm", "--quiet", "reports/resolved.json")
-    run(root, "git", "commit", "--quiet", "--all", "--message", "fifth")
-    printed = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
+
+
+def test_a_revision_without_settings_is_refused(repository_copy):
+    root = repository_copy
+    run_command(root, "git", "rm", "--quiet", RESOLVED)
+    commit_all(root, "no settings")
+
+    error = compare(root, "tiny@HEAD", "tiny", status=1)
+
+    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
+
+
+# Lines that are shorter than the longest n-grams, which sentence BLEU must smooth or ignore.
+SHORT_LINES = {
+    "references": ["Ja", "so gut"],
+    "good": ["Ja", "gut so"],
+    "worse": ["Nein", "so gut"],
+}
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
-def test_sentence_scores_equal_the_command_line(tmp_path, language):
-    # the last lines are shorter than the longest n-grams
-    ends = ["Ja", "so gut"], ["Ja", "gut so"], ["Nein", "so gut"]
-    made = zip(text(language), ends, strict=True)
-    references, good, worse = ([*lines, *end] for lines, end in made)
-    found = sentence_bleu_changes(good, worse, references, language)
-    assert list(found.index) == list(range(1, 63))
-    for name, lines in (("references", references), ("good", good), ("worse", worse)):
-        trees.write_lines(tmp_path / name, lines)
-    for name, ours in (("good", found["first"]), ("worse", found["second"])):
+def test_sentence_scores_are_those_of_sacrebleu(tmp_path, language):
+    references, good, worse = text(language)
+    references = references + SHORT_LINES["references"]
+    good = good + SHORT_LINES["good"]
+    worse = worse + SHORT_LINES["worse"]
+    trees.write_lines(tmp_path / "references", references)
+    trees.write_lines(tmp_path / "good", good)
+    trees.write_lines(tmp_path / "worse", worse)
+
+    changes = sentence_bleu_changes(good, worse, references, language)
+
+    assert list(changes.index) == list(range(1, 63))  # 60 lines and two short ones
+    for name, scores in (("good", changes["first"]), ("worse", changes["second"])):
         command = [sys.executable, "-m", "sacrebleu", str(tmp_path / "references")]
-        command += ["-i", str(tmp_path / name), "-l", f"en-{language}", "-sl", "-w", "6"]
-        done = subprocess.run(command, capture_output=True, check=True, text=True)
-        assert re.findall(r"eff:yes\S* = (\d+\.\d+) ", done.stdout) == [f"{s:.6f}" for s in ours]
-        assert len(set(ours)) > 1
+        command += ["-i", str(tmp_path / name), "-l", f"en-{language}"]
+        command += ["--sentence-level", "--width", "6"]
+        process = subprocess.run(command, capture_output=True, check=True, text=True)
+        printed = re.findall(r"eff:yes\S* = (\d+\.\d+) ", process.stdout)
+        assert printed == [f"{score:.6f}" for score in scores]
+        assert len(set(scores)) > 1

@@ -1,4 +1,7 @@
-"""Scores by document in the report, of outputs whose documents differ and whose lines do not."""
+"""Scores by document: the bootstrap resamples whole documents instead of lines.
+
+Lines of one document resemble each other, so an interval over documents is wider.
+"""
 
 from math import isnan
 
@@ -16,89 +19,184 @@ from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
 from bleuprint.text.parallel import read_lines
 from result_rows import frame, measured, record, rows_of, score_of
+from result_trees import Experiment
 
-CORPUS, TEST = "news-en-de", "first"
-# All lines, and those of each document.
-GROUPS = ("", "document")
-# Eight documents of thirteen lines, the last of nine. The baseline has these wrong in part;
-# small has the last one of them right. The first is named so that HTML has to escape it.
-WRONG = {"tiny": (4, 5, 6, 7), "small": (4, 5, 6)}
-IDS = ["<i>\u2028&", *(f"talk.{number}" for number in range(1, 8))]
+CORPUS = "news-en-de"
+# The ids of eight documents. HTML has to escape the first one.
+DOCUMENT_IDS = [
+    "<i>\u2028&",
+    "talk.1",
+    "talk.2",
+    "talk.3",
+    "talk.4",
+    "talk.5",
+    "talk.6",
+    "talk.7",
+]
+LINES_OF_A_DOCUMENT = 13
+
+
+def replace_each_fourth_word(line):
+    """Return a line in which the third word of each four is wrong."""
+    words = line.split(" ")
+    for number in range(2, len(words), 4):
+        words[number] = "x"
+    return " ".join(words)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def experiment(tmp_path_factory):
+    """Return results on 100 lines in eight documents: seven of 13 lines and the last of nine.
+
+    Tiny translates the documents 4 to 7 with errors, and small the documents 4 to 6. So small is
+    better in the nine lines of the last document, and equal in all other lines.
+    """
     root = tmp_path_factory.mktemp("documents")
-    settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
-    ids = [IDS[line // 13] for line in range(100)]
-    trees.write_lines(download_folder(CORPUS, root) / f"test.{TEST}.documents", ids)
+    settings = trees.settings_in(root, corpora={CORPUS: ("first",)})
+    ids_by_line = [DOCUMENT_IDS[line // LINES_OF_A_DOCUMENT] for line in range(100)]
+    trees.write_lines(download_folder(CORPUS, root) / "test.first.documents", ids_by_line)
     trees.write_all(root, settings)
-    references = [*read_lines(corpus_folder(CORPUS, "split", root) / f"test.{TEST}.de")]
-    for system, wrong in WRONG.items():
-        lines = [
-            " ".join("x" if line // 13 in wrong and n % 4 == 2 else w for n, w in enumerate(of))
-            for line, of in enumerate(line.split(" ") for line in references)
-        ]
-        trees.translate(root, settings, Run(system, CORPUS, 1), TEST, lines)
+    references = list(read_lines(corpus_folder(CORPUS, "split", root) / "test.first.de"))
+    for system, damaged_documents in (("tiny", (4, 5, 6, 7)), ("small", (4, 5, 6))):
+        translations = []
+        for number, line in enumerate(references):
+            if number // LINES_OF_A_DOCUMENT in damaged_documents:
+                line = replace_each_fourth_word(line)
+            translations.append(line)
+        trees.translate(root, settings, Run(system, CORPUS, 1), "first", translations)
     collect(settings, root).save(root / RESULTS)
-    return root, settings, load(root)
+    return Experiment(root, settings)
 
 
-def test_records_have_intervals_and_tests_by_document(made):
-    records = made[2]
-    for system in ("tiny", "small"):
-        by_line, by_document = (score_of(records, system, "bleu", group) for group in GROUPS)
-        assert by_line.value == by_document.value
-        assert by_document.ci_high - by_document.ci_low > 1.3 * (by_line.ci_high - by_line.ci_low)
+@pytest.fixture(scope="module")
+def records(experiment):
+    """Return the saved records of the experiment."""
+    return load(experiment.root)
+
+
+def interval_width(score):
+    """Return the width of the confidence interval of a score."""
+    return score.ci_high - score.ci_low
+
+
+@pytest.mark.parametrize("system", ["tiny", "small"])
+def test_the_interval_over_documents_is_wider_than_the_one_over_lines(records, system):
+    by_line = score_of(records, system, "bleu")
+    by_document = score_of(records, system, "bleu", "document")
+
+    assert by_line.value == by_document.value
+    assert interval_width(by_document) > 1.3 * interval_width(by_line)
+
+
+def test_a_difference_in_one_document_is_significant_over_lines_only(records):
+    """Small is better than tiny in nine of 100 lines, but in one of eight documents."""
+    assert score_of(records, "small", "bleu").p < 0.05
+    assert score_of(records, "small", "bleu", "document").p > 0.05
+
+
+def test_the_baseline_is_not_tested_over_documents(records):
     assert isnan(score_of(records, "tiny", "bleu", "document").difference)
-    # nine of 100 lines are better, and one of eight documents
-    of_lines, of_documents = (score_of(records, "small", "bleu", group) for group in GROUPS)
-    assert of_lines.p < 0.05 < of_documents.p
-    assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")
 
 
-def test_table_and_page_say_how_much_wider_it_is(made):
-    root, settings, records = made
-    by_line, by_document = (score_of(records, "tiny", "bleu", group) for group in GROUPS)
+def test_results_by_document_contain_no_sentence(experiment):
+    """Each word of the corpus begins with WORD."""
+    assert trees.WORD not in (experiment.root / RESULTS).read_text("utf-8")
+
+
+def test_the_document_table_shows_the_number_of_documents_and_both_scores(records):
+    """d-BLEU is BLEU of whole documents, whose n-grams may cross the ends of lines."""
     rows = rows_of(pivot_tables.document_table(score_frame(records)))
-    assert rows[f"{CORPUS}, {TEST} (documents)"]["BLEU"] == "8"
-    assert rows["tiny"]["BLEU"] == by_document.score_text and "[" in rows["tiny"]["d-BLEU"]
-    times = f"{(by_document.ci_high - by_document.ci_low) / (by_line.ci_high - by_line.ci_low):.1f}"
-    first, lost = document_notes(records)
-    assert "the interval of BLEU is" in first and times in first
-    assert "small from tiny in BLEU is significant by line" in lost
-    table = table_md(settings, records, root)
-    assert "## By document" in table and first in table and lost in table
-    assert f"d-BLEU: `{score_of(records, 'tiny', 'dbleu', 'document').signature}`" in table
-    assert first in summary_section(ReportData(settings, records, root)).body
+
+    assert rows["news-en-de, first (documents)"]["BLEU"] == "8"
+    assert rows["tiny"]["BLEU"] == score_of(records, "tiny", "bleu", "document").score_text
+    assert "[" in rows["tiny"]["d-BLEU"]
 
 
-def test_of_several_seeds_intervals_are_means():
-    def row(seed, dbleu):
-        by_document = {
-            ("dbleu", "document"): measured("dbleu", dbleu, dbleu - 10, dbleu + 10, units=9),
-            ("bleu", "document"): measured("bleu", 30, 27, 33, units=9),
-        }
-        return record("tiny", CORPUS, TEST, 30, seed=seed, metrics=by_document)
+def test_a_note_says_how_much_wider_the_interval_over_documents_is(records):
+    by_line = score_of(records, "tiny", "bleu")
+    by_document = score_of(records, "tiny", "bleu", "document")
 
-    other = record("tiny", CORPUS, "second", 31)
-    grid = pivot_tables.document_table(score_frame(frame(row(1, 40.0), row(2, 42.0), other)))
-    assert len(grid.rows) == 2  # with the name of the test set
-    shown = rows_of(grid)["tiny"]
-    assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
+    width_note, _ = document_notes(records)
+
+    assert "the interval of BLEU is" in width_note
+    assert f"{interval_width(by_document) / interval_width(by_line):.1f}" in width_note
 
 
-def test_nothing_is_shown_where_no_document_is_said():
-    records = frame(record("tiny", CORPUS, TEST, 30))
-    assert pivot_tables.document_table(score_frame(records)) is None and not list(
-        document_notes(records)
-    )
+def test_a_note_names_differences_that_are_significant_over_lines_only(records):
+    _, significance_note = document_notes(records)
+
+    assert "small from tiny in BLEU is significant by line" in significance_note
 
 
-def test_a_single_document_has_a_score_and_no_finding():
-    by_document = {("dbleu", "document"): measured("dbleu", 40, 40, 40, units=1)}
-    records = frame(record("tiny", CORPUS, TEST, 30, metrics=by_document))
-    shown = rows_of(pivot_tables.document_table(score_frame(records)))["tiny"]
-    assert shown["d-BLEU"].startswith("40.0")
-    assert "BLEU" not in shown
+def test_table_md_contains_the_document_table_its_notes_and_the_signature(experiment, records):
+    text = table_md(experiment.settings, records, experiment.root)
+
+    assert "## By document" in text
+    for note in document_notes(records):
+        assert note in text
+    signature = score_of(records, "tiny", "dbleu", "document").signature
+    assert f"d-BLEU: `{signature}`" in text
+
+
+def test_the_summary_of_the_page_says_how_much_wider_the_interval_is(experiment, records):
+    data = ReportData(experiment.settings, records, experiment.root)
+
+    width_note, _ = document_notes(records)
+    assert width_note in summary_section(data).body
+
+
+def document_record(dbleu, interval, documents, **changes):
+    """Return a record with a score over documents.
+
+    Args:
+        dbleu: The value of d-BLEU.
+        interval: How far the ends of its interval are from it.
+        documents: The number of documents.
+        changes: What else differs from the usual record, and other metrics by key and group.
+    """
+    entry = measured("dbleu", dbleu, dbleu - interval, dbleu + interval, units=documents)
+    metrics = {("dbleu", "document"): entry}
+    metrics.update(changes.pop("metrics", {}))
+    return record("tiny", CORPUS, "first", 30, metrics=metrics, **changes)
+
+
+@pytest.fixture
+def table_of_two_seeds():
+    """Return the document table of tiny with two seeds; the test set `second` has no documents."""
+    bleu = {("bleu", "document"): measured("bleu", 30, 27, 33, units=9)}
+    rows = [
+        document_record(40.0, interval=10, documents=9, seed=1, metrics=bleu),
+        document_record(42.0, interval=10, documents=9, seed=2, metrics=bleu),
+        record("tiny", CORPUS, "second", 31),
+    ]
+    return pivot_tables.document_table(score_frame(frame(*rows)))
+
+
+def test_scores_and_intervals_over_documents_are_means_over_seeds(table_of_two_seeds):
+    cells = rows_of(table_of_two_seeds)["tiny"]
+
+    assert cells["d-BLEU"] == "41.0 [31.0, 51.0]"
+    assert cells["BLEU"] == "30.0 [27.0, 33.0]"
+
+
+def test_a_test_set_without_documents_is_not_in_the_document_table(table_of_two_seeds):
+    """The name of the test set `first` and its only system are the two rows."""
+    assert len(table_of_two_seeds.rows) == 2
+
+
+def test_without_documents_there_is_neither_table_nor_note():
+    records = frame(record("tiny", CORPUS, "first", 30))
+
+    assert pivot_tables.document_table(score_frame(records)) is None
+    assert list(document_notes(records)) == []
+
+
+def test_a_single_document_has_a_score_but_no_note():
+    """An interval needs several documents."""
+    records = frame(document_record(40, interval=0, documents=1))
+
+    cells = rows_of(pivot_tables.document_table(score_frame(records)))["tiny"]
+
+    assert cells["d-BLEU"].startswith("40.0")
+    assert "BLEU" not in cells
     assert list(document_notes(records)) == []

@@ -1,6 +1,10 @@
-"""Errors in the report: damaged outputs are seen, tested against the baseline, and shown."""
+"""Output errors in the report: translations without a number of the source are counted and tested.
+
+An output error, such as a lost number or a repetition, is found without a reference.
+"""
 
 import random
+import shutil
 from math import isnan
 
 import pytest
@@ -23,69 +27,118 @@ from bleuprint.scoring.score import score_run
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.run_content import score_metrics
 from result_rows import labels_of, rows_of, score_of
+from result_trees import Experiment
 
-CORPUS, TEST = "news-en-de", "first"
-# Of 100 lines: the baseline loses three numbers, the damaged system these and nine more.
-LOST = {"tiny": 3, "small": 12}
+CORPUS = "news-en-de"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Sources with a number, references with the same, and outputs without some of them."""
+def experiment(tmp_path_factory):
+    """Return results in which tiny loses the number of 3 of 100 lines, and small of 12.
+
+    Small loses the same three numbers and nine more. All other translations are the reference.
+    """
     root = tmp_path_factory.mktemp("errors")
-    settings = trees.settings_in(root, corpora={CORPUS: (TEST,)})
+    settings = trees.settings_in(root, corpora={CORPUS: ("first",)})
     trees.write_all(root, settings)
-    source, target = TextFolder(corpus_folder(CORPUS, "split", root), "en", "de").files(
-        f"test.{TEST}"
-    )
-    for path in (source, target):
-        trees.write_lines(path, [f"7 {line}" for line in [*read_lines(path)]])
+    split = TextFolder(corpus_folder(CORPUS, "split", root), "en", "de")
+    source_file, target_file = split.files("test.first")
+    for path in (source_file, target_file):
+        trees.write_lines(path, [f"7 {line}" for line in list(read_lines(path))])
     trees.describe(root, settings, CORPUS)
-    lost = random.Random(1).sample(range(40), 12)
-    for system, count in LOST.items():
-        numbered = enumerate(read_lines(target))
-        broken = [line[2:] if n in lost[:count] else line for n, line in numbered]
-        trees.translate(root, settings, Run(system, CORPUS, 1), TEST, broken)
+    damaged_lines = random.Random(1).sample(range(40), 12)
+    for system, count in (("tiny", 3), ("small", 12)):
+        translations = list(read_lines(target_file))
+        for number in damaged_lines[:count]:
+            translations[number] = translations[number].removeprefix("7 ")
+        trees.translate(root, settings, Run(system, CORPUS, 1), "first", translations)
     with pytest.MonkeyPatch.context() as patch:
         trees.all_samples(patch)
         collect(settings, root).save(root / RESULTS)
-    return root, settings
+    return Experiment(root, settings)
 
 
-def test_damaged_outputs_are_in_the_record(made):
-    root, _ = made
-    records = load(root)
-    for system, lost in LOST.items():
-        score = score_of(records, system, "numbers")
-        assert score.value == lost
-        assert 0 < score.ci_low < lost < score.ci_high < 40
+@pytest.mark.parametrize(("system", "lost_numbers"), [("tiny", 3), ("small", 12)])
+def test_lines_with_a_lost_number_are_counted_with_an_interval(experiment, system, lost_numbers):
+    score = score_of(load(experiment.root), system, "numbers")
+
+    assert score.value == lost_numbers
+    assert 0 < score.ci_low < lost_numbers < score.ci_high < 40
+
+
+def test_lost_numbers_are_tested_against_the_baseline(experiment):
+    """In nine lines only small has the error, in none only tiny.
+
+    By McNemar's exact test, that has the probability 2 * 0.5 ** 9 = 0.0039.
+    """
+    records = load(experiment.root)
+
+    assert score_of(records, "small", "numbers").p == pytest.approx(2 * 0.5**9, abs=0.002)
     assert isnan(score_of(records, "tiny", "numbers").difference)
-    # McNemar's exact test of nine lines against none: 2 * 0.5 ** 9
-    assert score_of(records, "small", "numbers").p == pytest.approx(0.003906, abs=0.002)
-    # a committed report has no sentence
-    assert trees.WORD not in (root / RESULTS).read_text("utf-8")
 
 
-def test_damage_is_in_every_table(made, monkeypatch):
-    root, settings = made
+def test_results_with_output_errors_contain_no_sentence(experiment):
+    """Each word of the corpus begins with WORD."""
+    assert trees.WORD not in (experiment.root / RESULTS).read_text("utf-8")
+
+
+def error_cells(records, system):
+    """Return the cells of a system in the table of output errors, by the heads of the columns."""
+    return rows_of(pivot_tables.error_table(score_frame(records)))[system]
+
+
+def test_the_error_table_shows_count_interval_and_significance(experiment):
+    text = error_cells(load(experiment.root), "small")["numbers"]
+
+    assert text.startswith("12 [")
+    assert text.endswith("]‡")
+
+
+def test_table_md_shows_output_errors(experiment):
+    root, settings = experiment
     records = load(root)
-    small = rows_of(pivot_tables.error_table(score_frame(records)))["small"]
-    assert small["numbers"].startswith("12 [") and small["numbers"].endswith("]‡")
-    assert small["numbers"] in table_md(settings, records, root)
+
+    assert error_cells(records, "small")["numbers"] in table_md(settings, records, root)
+
+
+def test_the_page_shows_output_errors(experiment):
+    """The interval stands in an element of its own."""
+    root, settings = experiment
+    records = load(root)
+
     section = errors_section(ReportData(settings, records, root))
-    assert small["numbers"].replace("[", "<span>[") in section.body
-    monkeypatch.chdir(root)
-    shown = [part for part in compare("tiny", "small") if isinstance(part, Table)]
-    rows = [shown[-1].texts(row) for row in shown[-1].rows]
-    (row,) = (row for row in rows if row[2] == "numbers")
-    assert row[3:6] == ["3", "12", "+9.0"] and row[6].startswith("0.00")
-    results = Results.open(settings, Run("small", CORPUS, 1))
-    assert score_metrics(CORPUS, results.scores)[f"test_lines_with_errors/{CORPUS}/first"] >= 12
+
+    text = error_cells(records, "small")["numbers"]
+    assert text.replace("[", "<span>[") in section.body
 
 
-def test_holms_correction_is_over_all_systems_and_errors():
-    """Of five tests, 0.009 holds (times five), and 0.02 does not (times four)."""
-    p = {
+def test_compare_shows_output_errors_with_difference_and_p_value(experiment, monkeypatch):
+    monkeypatch.chdir(experiment.root)
+
+    tables = [part for part in compare("tiny", "small") if isinstance(part, Table)]
+
+    (cells,) = [texts for texts in map(tables[-1].texts, tables[-1].rows) if texts[2] == "numbers"]
+    assert cells[3:6] == ["3", "12", "+9.0"]
+    assert cells[6].startswith("0.00")
+
+
+def test_tracked_metrics_count_lines_with_errors(experiment):
+    root, settings = experiment
+    results = Results.open(settings, Run("small", CORPUS, 1), root)
+
+    metrics = score_metrics(CORPUS, results.scores)
+
+    assert metrics[f"test_lines_with_errors/{CORPUS}/first"] >= 12
+
+
+@pytest.fixture
+def corrected_p_values():
+    """Return p-values after Holm's correction, by system and metric.
+
+    Five tests of output errors form a family: the smallest p-value is multiplied by five, the next
+    one by four. The test of BLEU is alone in its family.
+    """
+    p_values = {
         ("a", "any error"): 0.009,
         ("a", "numbers"): 0.02,
         ("a", "repetition"): 1.0,
@@ -93,40 +146,106 @@ def test_holms_correction_is_over_all_systems_and_errors():
         ("b", "numbers"): 0.5,
         ("a", "bleu"): 0.02,
     }
-    tested = [
-        SharedPValue(each, [{"system": system, "metric": metric, "group": ""}])
-        for (system, metric), each in p.items()
-    ]
-    add_corrected_p_values(tested)
-    corrected = {(row["system"], row["metric"]): row["p_holm"] for _, (row,) in tested}
-    assert corrected["a", "any error"] == pytest.approx(0.045)
-    assert corrected["a", "numbers"] == pytest.approx(0.08)
-    assert corrected["a", "bleu"] == 0.02
+    tests = []
+    for (system, metric), p_value in p_values.items():
+        tests.append(SharedPValue(p_value, [{"system": system, "metric": metric, "group": ""}]))
+    add_corrected_p_values(tests)
+    corrected = {}
+    for test in tests:
+        (row,) = test.rows
+        corrected[row["system"], row["metric"]] = row["p_holm"]
+    return corrected
 
 
-def test_outputs_cut_at_their_maximum_length_are_counted(tmp_path):
-    """Of the second seed of one system; the other runs, without a count, have none."""
-    root, run = tmp_path / "cut", Run("small", CORPUS, 2)
-    settings = trees.settings_in(root, corpora={CORPUS: (TEST,)}, seeds=(1, 2))
+def test_holms_correction_covers_all_systems_and_kinds_of_errors(corrected_p_values):
+    assert corrected_p_values["a", "any error"] == pytest.approx(5 * 0.009)
+    assert corrected_p_values["a", "numbers"] == pytest.approx(4 * 0.02)
+
+
+def test_holms_correction_of_bleu_does_not_count_tests_of_errors(corrected_p_values):
+    assert corrected_p_values["a", "bleu"] == 0.02
+
+
+@pytest.fixture(scope="module")
+def uncut_experiment(tmp_path_factory):
+    """Return results with two seeds, in which no translation reached its maximum length."""
+    root = tmp_path_factory.mktemp("uncut")
+    settings = trees.settings_in(root, corpora={CORPUS: ("first",)}, seeds=(1, 2))
     trees.write_all(root, settings)
-    whole = collect(settings, root)
-    assert "cut off" not in set(whole.metrics.metric)
-    text = table_md(settings, whole, root)
-    record = root / run.results_folder / "translation.json"
-    write_json(record, {**read_json(record), "cut": {TEST: [3, 7, 40]}})
+    return Experiment(root, settings)
+
+
+@pytest.fixture(scope="module")
+def uncut_records(uncut_experiment):
+    """Return the records before any translation was cut."""
+    return collect(uncut_experiment.settings, uncut_experiment.root)
+
+
+@pytest.fixture(scope="module")
+def cut_records(uncut_experiment, tmp_path_factory):
+    """Return the records if three lines of small with seed 2 ended at the maximum length."""
+    settings = uncut_experiment.settings
+    root = shutil.copytree(uncut_experiment.root, tmp_path_factory.mktemp("cut") / "copy")
+    run = Run("small", CORPUS, 2)
+    translation_file = root / run.results_folder / "translation.json"
+    translation = read_json(translation_file)
+    write_json(translation_file, {**translation, "cut": {"first": [3, 7, 40]}})
     score_run(settings, *run, root)
-    records = collect(settings, root)
-    rows = records.metrics[records.metrics.metric == "cut off"]
-    counts = {(row.system, row.seed): row.value for row in rows.itertuples()}
+    return collect(settings, root)
+
+
+def test_cut_translations_are_no_metric_if_there_are_none(uncut_records):
+    assert "cut off" not in set(uncut_records.metrics.metric)
+
+
+def test_cut_translations_are_counted_for_each_run(cut_records):
+    rows = cut_records.metrics[cut_records.metrics.metric == "cut off"]
+
+    counts = {}
+    for row in rows.itertuples():
+        counts[row.system, row.seed] = row.value
     assert counts == {("tiny", 1): 0, ("tiny", 2): 0, ("small", 1): 0, ("small", 2): 3}
-    assert score_of(records, "small", "cut off").value == 1.5
-    cut_text = table_md(settings, records, root)
-    assert "cut off: the translation ended at the maximum length" in cut_text
-    assert "cut off: the" not in text
-    for table in (text, cut_text):
-        notes, _, _ = table.partition("\n\n## Training cost\n")
-        assert notes != table and not notes.endswith("\n")
-    assert "cut off" in labels_of(pivot_tables.error_table(score_frame(records)))
-    assert "cut off" not in labels_of(pivot_tables.error_table(score_frame(whole)))
-    shown = errors_section(ReportData(settings, records, root)).data
-    assert shown["notes"][-1].endswith("where the model preferred to go on")
+
+
+def test_the_count_of_cut_translations_is_the_mean_over_seeds(cut_records):
+    mean_of_0_and_3 = 1.5
+    assert score_of(cut_records, "small", "cut off").value == mean_of_0_and_3
+
+
+def test_table_md_explains_cut_translations_if_there_are_any(
+    uncut_experiment, uncut_records, cut_records
+):
+    root, settings = uncut_experiment
+
+    assert "cut off: the translation ended at the maximum length" in table_md(
+        settings, cut_records, root
+    )
+    assert "cut off: the" not in table_md(settings, uncut_records, root)
+
+
+@pytest.mark.parametrize("records_fixture", ["uncut_records", "cut_records"])
+def test_no_empty_line_is_added_before_the_training_cost(
+    uncut_experiment, records_fixture, request
+):
+    root, settings = uncut_experiment
+    records = request.getfixturevalue(records_fixture)
+
+    before, title, _ = table_md(settings, records, root).partition("\n\n## Training cost\n")
+
+    assert title
+    assert not before.endswith("\n")
+
+
+def test_the_error_table_has_a_column_of_cut_translations_if_there_are_any(
+    uncut_records, cut_records
+):
+    assert "cut off" in labels_of(pivot_tables.error_table(score_frame(cut_records)))
+    assert "cut off" not in labels_of(pivot_tables.error_table(score_frame(uncut_records)))
+
+
+def test_the_page_explains_cut_translations(uncut_experiment, cut_records):
+    root, settings = uncut_experiment
+
+    section = errors_section(ReportData(settings, cut_records, root))
+
+    assert section.data["notes"][-1].endswith("where the model preferred to go on")

@@ -1,8 +1,11 @@
-"""Below the floor nothing is claimed, wherever a report makes claims."""
+"""Below the floor, that is, with too few lines or too bad translations, no report claims anything.
+
+A score is too low if its translations match fewer than 25 4-grams of the references, and a test set
+is too small below 100 lines. Then p-values, marks, bold scores and human agreement would mislead.
+"""
 
 import csv
 import io
-import json
 from collections import Counter
 from math import isnan
 
@@ -11,9 +14,9 @@ from sacrebleu import BLEU
 
 import result_trees as trees
 from bleuprint.config.paths import Run, corpus_folder
-from bleuprint.report import frame as frames
 from bleuprint.report import notes, report, score_tables
 from bleuprint.report.compare import compare
+from bleuprint.report.frame import RESULTS, Records, csv_text, load, read_without_costs
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.findings import best_systems
 from bleuprint.report.page.report_data import ReportData
@@ -23,209 +26,358 @@ from bleuprint.report.render import markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
+from bleuprint.runtime.files import read_json
 from bleuprint.scoring.floor import MATCHED_4_GRAMS, below_floor
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
 from result_rows import against, frame, measured, record, score_of
+from result_trees import Experiment
 from tools.readme_tables import recipe_row
 
-PLACE = "news-en-de", "first"
-AGAINST = against("base", 0.001)
-CLAIMS = ("†", "‡", "n.s.", "**", "human agreement", "p=", "p<", "Minimum detectable")
 
+def two_systems(lines, too_low=(), seeds=(1,), **big_facts):
+    """Return the records of base, and of big, which is 4 BLEU better with p=0.001.
 
-def pair(lines, low=(), seeds=(1,), **facts):
-    """A baseline and a system that is far better, on so many lines; `low` match three 4-grams."""
+    Args:
+        lines: The number of lines of the test set.
+        too_low: The systems whose translations match three 4-grams, which is too few.
+        seeds: The seeds.
+        big_facts: Facts of big, such as `about` if it is an external system.
+    """
     rows = []
     for seed in seeds:
-        for name, bleu, tested in (("base", 20.0, {}), ("big", 24.0, AGAINST)):
-            few = {(MATCHED_4_GRAMS, ""): measured(MATCHED_4_GRAMS, 3.0)} if name in low else {}
-            more = {**facts, **tested} if name == "big" else tested
-            # differences between seeds that are not all the same
-            value = bleu + seed * (0.01 if name == "big" else 0.02)
-            rows.append(record(name, *PLACE, value, seed=seed, lines=lines, metrics=few, **more))
+        # The differences of the seeds must not be equal: a t-test needs their deviation.
+        bleu = {"base": 20.0 + 0.02 * seed, "big": 24.0 + 0.01 * seed}
+        for system in ("base", "big"):
+            changes = {"seed": seed, "lines": lines}
+            if system == "big":
+                changes.update(big_facts)
+                changes.update(against("base", 0.001))
+            if system in too_low:
+                entry = measured(MATCHED_4_GRAMS, 3.0)
+                changes["metrics"] = {(MATCHED_4_GRAMS, ""): entry}
+            rows.append(record(system, "news-en-de", "first", bleu[system], **changes))
     return frame(*rows)
 
 
-def text_of(records):
-    """All that is shown of the scores, without how to read the marks and the names of test sets."""
-    tables = score_tables.tables_by_test_set(score_frame(records), ["bleu", "chrf2"]).values()
-    shown = [markdown(table) for table in tables]
-    shown += [part for part in one_screen(records) if isinstance(part, str)]
-    shown += [markdown(part) for part in everything(records) if isinstance(part, Table)]
-    lines = "\n".join(shown).replace("&lt;", "<").split("\n")
-    return "\n".join(
-        line for line in lines if not line.startswith(("Δ is the difference from", "| **"))
-    )
+def remove_tests(records, rows=None):
+    """Remove the results of significance tests, which `collect` leaves out below the floor.
+
+    Args:
+        records: The records, whose metrics are changed.
+        rows: Whether each row of the metrics loses its test; all rows if omitted.
+    """
+    columns = ["p", "p_holm", "p_randomization", "standard_error"]
+    if rows is None:
+        rows = records.metrics.index
+    records.metrics.loc[rows, columns] = float("nan")
+
+
+def shown_text(records):
+    """Return what tables and terminal show of the records' scores.
+
+    The note that explains all marks is left out, and so are the names of test sets, which are bold.
+    """
+    parts = []
+    for table in score_tables.tables_by_test_set(score_frame(records), ["bleu", "chrf2"]).values():
+        parts.append(markdown(table))
+    for part in one_screen(records):
+        if isinstance(part, str):
+            parts.append(part)
+    for part in everything(records):
+        if isinstance(part, Table):
+            parts.append(markdown(part))
+    lines = []
+    for line in "\n".join(parts).replace("&lt;", "<").split("\n"):
+        if not line.startswith(("Δ is the difference from", "| **")):
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def claims(records):
-    text = text_of(records)
-    return [claim for claim in CLAIMS if claim in text]
+    """Return the signs and words that claim a difference, as far as they are shown.
+
+    They are marks of significance, bold for the best score, human agreement, p-values, and the
+    difference that could be detected.
+    """
+    text = shown_text(records)
+    signs = ["†", "‡", "n.s.", "**", "human agreement", "p=", "p<", "Minimum detectable"]
+    return [sign for sign in signs if sign in text]
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
+def wide_terminal(monkeypatch):
+    """Let each note be one line."""
     monkeypatch.setenv("COLUMNS", "2000")
 
 
-def test_a_hundred_sentences_are_enough():
-    assert claims(pair(100)) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
+def test_differences_on_a_hundred_lines_are_claimed():
+    records = two_systems(lines=100)
+
+    assert claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
 
 
-@pytest.mark.parametrize(
-    ("records", "title"),
-    [
-        (pair(99), "too few sentences to compare"),
-        (pair(500, low=("base", "big")), "too low to compare"),
-        (pair(27, low=("base", "big")), "too low to compare"),
-        (pair(500, low=("base", "big"), seeds=(1, 2, 3)), "too low to compare"),
-    ],
-)
-def test_below_the_floor_nothing_is_claimed(records, title):
-    if title == "too low to compare":  # as the report collects them
-        records.metrics[["p", "p_holm", "p_randomization", "standard_error"]] = float("nan")
+def untested(records):
+    """Return records without tests, as they are collected if scores are too low."""
+    remove_tests(records)
+    return records
+
+
+BELOW_FLOOR = [
+    pytest.param(two_systems(99), "too few sentences to compare", id="99 lines"),
+    pytest.param(
+        untested(two_systems(500, too_low=("base", "big"))), "too low to compare", id="both too low"
+    ),
+    pytest.param(
+        untested(two_systems(27, too_low=("base", "big"))),
+        "too low to compare",
+        id="both too low on 27 lines",
+    ),
+    pytest.param(
+        untested(two_systems(500, too_low=("base", "big"), seeds=(1, 2, 3))),
+        "too low to compare",
+        id="both too low with three seeds",
+    ),
+]
+
+
+@pytest.mark.parametrize(("records", "reason"), BELOW_FLOOR)
+def test_tables_claim_nothing_below_the_floor(records, reason):
+    """The difference itself is a fact and is shown."""
     assert claims(records) == []
-    text = text_of(records)
-    assert f"news-en-de, first: {title}" in text or f"base are {title}" in text
-    assert "+4.0" in text  # the difference is a fact
+    text = shown_text(records)
+    assert f"news-en-de, first: {reason}" in text or f"base are {reason}" in text
+    assert "+4.0" in text
+
+
+@pytest.mark.parametrize(("records", "reason"), BELOW_FLOOR)
+def test_the_summary_names_no_best_system_below_the_floor(records, reason):
     (finding,) = best_systems(score_frame(records), {})
-    assert finding.title == f"news-en-de: {title}"
-    (row,) = [
-        row
-        for row in csv.DictReader(io.StringIO(frames.csv_text(records)))
-        if row["system"] == "big" and row["metric"] == "bleu" and not row["group"]
-    ][:1]
-    assert row["difference"] and not row["p"] + row["p_holm"] + row["standard_error"]
+
+    assert finding.title == f"news-en-de: {reason}"
 
 
-def test_a_test_over_seeds_stays():
-    records = pair(50, seeds=(1, 2, 3))
+def csv_rows(records, system, metric):
+    """Return the rows of table.csv with a metric of a system on all lines, one for each seed."""
+    rows = []
+    for row in csv.DictReader(io.StringIO(csv_text(records))):
+        if row["system"] == system and row["metric"] == metric and not row["group"]:
+            rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize(("records", "reason"), BELOW_FLOOR)
+def test_table_csv_contains_the_difference_without_p_below_the_floor(records, reason):
+    row, *_ = csv_rows(records, "big", "bleu")
+
+    assert row["difference"] != "", reason
+    assert row["p"] == ""
+    assert row["p_holm"] == ""
+    assert row["standard_error"] == ""
+
+
+def test_a_test_over_seeds_is_claimed_on_few_lines():
+    """It compares the means of trainings, which do not depend on the number of lines."""
+    records = two_systems(lines=50, seeds=(1, 2, 3))
+
     assert claims(records) == ["‡", "**", "human agreement", "p<", "Minimum detectable"]
-    # of 50 sentences nothing is said
-    (line,) = [each for each in notes.all_notes(records) if each.startswith("Minimum detectable")]
-    assert "BLEU over 3 seeds." in line
-    assert "50 sentences" not in line
 
 
-def test_translations_of_others_are_tested_over_sentences():
-    records = pair(50, seeds=(1, 2, 3), about="A")
+def test_the_detectable_difference_is_that_of_seeds_on_few_lines():
+    records = two_systems(lines=50, seeds=(1, 2, 3))
+
+    (note,) = [note for note in notes.all_notes(records) if note.startswith("Minimum detectable")]
+
+    assert "BLEU over 3 seeds." in note
+    assert "50 sentences" not in note
+
+
+def test_an_external_system_needs_enough_lines_whatever_the_number_of_seeds():
+    """It has one translation of each line, so the test is over lines."""
+    records = two_systems(lines=50, seeds=(1, 2, 3), about="A")
+
     assert claims(records) == []
-    assert "too few sentences to compare" in text_of(records)
+    assert "too few sentences to compare" in shown_text(records)
 
 
-OLDER = "nrefs:1|tok:13a|version:2.4.0"
+@pytest.fixture(params=[60, 500], ids=["60 lines", "500 lines"])
+def records_of_two_versions(request):
+    """Return records in which the BLEU of big is from another version of sacreBLEU."""
+    records = two_systems(lines=request.param)
+    metrics = records.metrics
+    is_bleu_of_big = (metrics.system == "big") & (metrics.metric == "bleu")
+    metrics.loc[is_bleu_of_big, "signature"] = "nrefs:1|tok:13a|version:2.4.0"
+    remove_tests(records, is_bleu_of_big)
+    return records
 
 
-@pytest.mark.parametrize("lines", [60, 500])
-def test_scores_that_are_not_comparable_have_no_difference_on_either_side_of_the_floor(lines):
-    records = pair(lines)
-    is_bleu_of_big = (records.metrics.system == "big") & (records.metrics.metric == "bleu")
-    records.metrics.loc[is_bleu_of_big, "signature"] = OLDER
-    # as the report collects them
-    records.metrics.loc[is_bleu_of_big, ["p", "p_holm", "standard_error"]] = float("nan")
-    assert isnan(score_of(records, "big").difference)
-    # other metrics are comparable
-    of_chrf = score_of(records, "big", "chrf2")
-    assert of_chrf.difference == pytest.approx(4.0, abs=0.1)
-    assert isnan(of_chrf.p) == (lines != 500)
+def test_scores_of_different_versions_have_no_difference(records_of_two_versions):
+    assert isnan(score_of(records_of_two_versions, "big").difference)
 
 
-def test_below_the_floor_a_score_that_the_baseline_lacks_has_no_difference():
-    records = pair(60)
-    is_bleu_of_base = (records.metrics.system == "base") & (records.metrics.metric == "bleu")
-    without = frames.Records(records.runs, records.metrics[~is_bleu_of_base])
-    assert isnan(score_of(without, "big").difference)
-    assert score_of(without, "big", "ter").difference == pytest.approx(4.0, abs=0.1)
+def test_other_scores_have_a_difference_that_is_tested_on_enough_lines(records_of_two_versions):
+    chrf2 = score_of(records_of_two_versions, "big", "chrf2")
+
+    assert chrf2.difference == pytest.approx(4.0, abs=0.1)
+    has_enough_lines = chrf2.lines == 500
+    assert isnan(chrf2.p) != has_enough_lines
 
 
-def test_one_usable_system_is_compared_with_one_that_is_not():
-    assert claims(pair(500, low=("base",))) == [
-        "‡",
-        "**",
-        "human agreement",
-        "p=",
-        "Minimum detectable",
-    ]
-    # the best is too low to be marked, whatever the other is
-    assert "**" not in claims(pair(500, low=("big",)))
+@pytest.fixture
+def records_without_baseline_bleu():
+    """Return records on 60 lines in which base has no BLEU."""
+    records = two_systems(lines=60)
+    metrics = records.metrics
+    is_bleu_of_base = (metrics.system == "base") & (metrics.metric == "bleu")
+    return Records(records.runs, metrics[~is_bleu_of_base])
 
 
-def test_the_baseline_is_not_called_the_best_either():
-    rows = [
-        record("base", *PLACE, 20.0, lines=60),
-        record("big", *PLACE, 19.0, lines=60, **AGAINST),
-    ]
-    (finding,) = best_systems(score_frame(frame(*rows)), {})
+def test_a_score_that_the_baseline_lacks_has_no_difference_below_the_floor(
+    records_without_baseline_bleu,
+):
+    assert isnan(score_of(records_without_baseline_bleu, "big").difference)
+
+
+def test_scores_that_the_baseline_has_keep_their_difference_below_the_floor(
+    records_without_baseline_bleu,
+):
+    ter = score_of(records_without_baseline_bleu, "big", "ter")
+
+    assert ter.difference == pytest.approx(4.0, abs=0.1)
+
+
+def test_a_good_system_is_compared_with_a_too_low_baseline():
+    records = two_systems(lines=500, too_low=("base",))
+
+    assert claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
+
+
+def test_a_too_low_system_is_not_marked_as_the_best():
+    """It has 4 BLEU more than the baseline, which is not too low."""
+    records = two_systems(lines=500, too_low=("big",))
+
+    assert "**" not in claims(records)
+
+
+def test_a_baseline_is_not_called_the_best_on_few_lines():
+    records = frame(
+        record("base", "news-en-de", "first", 20.0, lines=60),
+        record("big", "news-en-de", "first", 19.0, lines=60, **against("base", 0.001)),
+    )
+
+    (finding,) = best_systems(score_frame(records), {})
+
     assert finding.title == "news-en-de: too few sentences to compare"
 
 
-def test_few_matches_are_those_that_sacrebleu_counts():
-    references = [f"the cat {n} sat on the mat today" for n in range(200)]
-    for good in (0, 4, 5, 6):
-        lines = [*references[:good], *["essssss"] * (200 - good)]
-        matched = BLEU().corpus_score(lines, [references]).counts[3]
-        stored = [*below_floor(METRICS["bleu"].count(texts_of(lines, references)))]
-        # eight tokens have five 4-grams
-        assert matched == 5 * good
-        assert [each["value"] for each in stored] == ([matched] if good < 5 else [])
+@pytest.mark.parametrize(
+    ("perfect_lines", "is_below_floor"), [(0, True), (4, True), (5, False), (6, False)]
+)
+def test_matched_4_grams_are_recorded_below_25_as_sacrebleu_counts_them(
+    perfect_lines, is_below_floor
+):
+    """Each of the 200 references has eight tokens, and so five 4-grams; other lines match none."""
+    references = [f"the cat {number} sat on the mat today" for number in range(200)]
+    translations = references[:perfect_lines] + ["essssss"] * (200 - perfect_lines)
+
+    matched = BLEU().corpus_score(translations, [references]).counts[3]
+    entries = list(below_floor(METRICS["bleu"].count(texts_of(translations, references))))
+
+    assert matched == 5 * perfect_lines
+    expected = [matched] if is_below_floor else []
+    assert [entry["value"] for entry in entries] == expected
 
 
-def test_readmes_table_says_it(tmp_path):
+def test_the_table_of_the_readme_says_that_lines_are_too_few(tmp_path):
     (tmp_path / "reports/copy").mkdir(parents=True)
-    pair(60).save(tmp_path / "reports/copy/results.json")
-    text = recipe_row("| `copy` | a task | | | |", "copy", tmp_path)
-    assert "base 20.0 [19.0, 22.0]; big too few sentences to compare" in text
+    two_systems(lines=60).save(tmp_path / "reports/copy/results.json")
+
+    row = recipe_row("| `copy` | a task | | | |", "copy", tmp_path)
+
+    assert "base 20.0 [19.0, 22.0]; big too few sentences to compare" in row
 
 
 @pytest.fixture(scope="module")
 def unusable(tmp_path_factory):
-    """Two systems on 120 sentences whose output is hardly a translation, one a little less."""
+    """Return results, after the report stage, of two systems whose translations are useless.
+
+    Each line repeats the first word of the reference only. One line of small is right, so that the
+    systems differ.
+    """
     root = tmp_path_factory.mktemp("unusable")
-    settings = trees.settings_in(root, corpora={PLACE[0]: (PLACE[1],)})
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_all(root, settings)
-    references = [*read_lines(corpus_folder(PLACE[0], "split", root) / "test.first.de")]
-    for system, good in (("tiny", 0), ("small", 1)):
-        lines = [*references[:good], *(f"{of.split()[0]} essssss ." for of in references[good:])]
-        trees.translate(root, settings, Run(system, PLACE[0], 1), "first", lines)
+    references = list(read_lines(corpus_folder("news-en-de", "split", root) / "test.first.de"))
+    useless = [f"{line.split()[0]} essssss ." for line in references]
+    trees.translate(root, settings, Run("tiny", "news-en-de", 1), "first", useless)
+    one_right = references[:1] + useless[1:]
+    trees.translate(root, settings, Run("small", "news-en-de", 1), "first", one_right)
     report.write_reports(settings, root)
-    return root, settings
+    return Experiment(root, settings)
 
 
-def test_unusable_outputs_are_not_compared(unusable, monkeypatch):
-    root, settings = unusable
-    records = frames.load(root)
-    stored = {
-        row["system"]: row["value"]
-        for row in json.loads((root / frames.RESULTS).read_text())["metrics"]
-        if row["metric"] == MATCHED_4_GRAMS
-    }
-    assert stored.keys() == {"tiny", "small"} and max(stored.values()) < 25
-    assert records.metrics.p.isna().all() and records.metrics.p_holm.isna().all()
+def test_the_results_of_useless_translations_contain_their_matched_4_grams(unusable):
+    matched = {}
+    for row in read_json(unusable.root / RESULTS)["metrics"]:
+        if row["metric"] == MATCHED_4_GRAMS:
+            matched[row["system"]] = row["value"]
+
+    assert set(matched) == {"tiny", "small"}
+    assert max(matched.values()) < 25
+
+
+def test_useless_translations_are_not_tested(unusable):
+    records = load(unusable.root)
+
+    assert records.metrics.p.isna().all()
+    assert records.metrics.p_holm.isna().all()
     assert claims(records) == []
-    reports = {
-        name: (root / "reports" / name).read_text("utf-8")
-        for name in ("table.md", "table.tex", "index.html")
-    }
-    said = "news-en-de, first: small and tiny are too low to compare: they match fewer than 25 "
-    for name, text in reports.items():
-        assert said in text, name
-    assert "news-en-de: too low to compare" in reports["index.html"]
-    assert "too low to compare" in summary_section(ReportData(settings, records, root)).body
-    monkeypatch.chdir(root)
-    parts = [*compare("tiny", "small", sentences=1)]
+
+
+@pytest.mark.parametrize("name", ["table.md", "table.tex", "index.html"])
+def test_reports_say_why_useless_translations_are_not_compared(unusable, name):
+    text = (unusable.root / "reports" / name).read_text("utf-8")
+
+    assert (
+        "news-en-de, first: small and tiny are too low to compare: they match fewer than 25 "
+    ) in text
+
+
+def test_the_summary_says_that_useless_translations_are_too_low(unusable):
+    page = (unusable.root / "reports" / "index.html").read_text("utf-8")
+    summary = summary_section(ReportData(unusable.settings, load(unusable.root), unusable.root))
+
+    assert "news-en-de: too low to compare" in page
+    assert "too low to compare" in summary.body
+
+
+def test_compare_shows_useless_translations_without_p(unusable, monkeypatch):
+    monkeypatch.chdir(unusable.root)
+
+    parts = list(compare("tiny", "small", sentences=1))
+
     assert "news-en-de, first: too low to compare, so without p." in parts
     scores = [part for part in parts if isinstance(part, Table)][-1]
-    assert [scores.texts(row)[6:] for row in scores.rows] == [["–", "–"]] * len(scores.rows)
+    for row in scores.rows:
+        p_value, agreement = scores.texts(row)[6:]
+        assert p_value == "–"
+        assert agreement == "–"
 
 
-def test_of_a_file_that_an_older_version_wrote(unusable, tmp_path):
-    root, settings = unusable
-    run = Results.open(settings, Run("small", PLACE[0], 1), root)
-    assert Counter(key for key, _ in run.metrics("first"))[MATCHED_4_GRAMS] == 1
-    records = collect(settings, root)
-    old = frames.Records(records.runs.assign(lines=60), records.metrics.assign(p=0.01))
+def test_matched_4_grams_are_recorded_once(unusable):
+    results = Results.open(unusable.settings, Run("small", "news-en-de", 1), unusable.root)
+
+    counts = Counter(metric for metric, _ in results.metrics("first"))
+
+    assert counts[MATCHED_4_GRAMS] == 1
+
+
+def test_p_values_below_the_floor_that_an_older_version_wrote_are_ignored(unusable, tmp_path):
+    """Older versions tested any number of lines."""
+    records = collect(unusable.settings, unusable.root)
+    old = Records(records.runs.assign(lines=60), records.metrics.assign(p=0.01))
     old.save(tmp_path / "results.json")
     assert '"p": 0.01' in (tmp_path / "results.json").read_text()
-    assert frames.read_without_costs(tmp_path / "results.json").metrics.p.isna().all()
+
+    assert read_without_costs(tmp_path / "results.json").metrics.p.isna().all()

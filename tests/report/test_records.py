@@ -1,4 +1,4 @@
-"""Records: every number comes from the run, corpus and test set that its name says."""
+"""Records: every number comes from the run, corpus and test set that its row names."""
 
 import json
 
@@ -15,139 +15,256 @@ from bleuprint.scoring.metrics import METRICS
 from measuring import paired_tests
 from result_rows import values
 
+# The columns that name a run and a test set.
+KEY = ["system", "corpus", "seed", "test"]
 
-def test_one_record_for_each_in_the_order_of_the_settings(collected):
-    of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
-    expected = [
-        (system, corpus, seed, test)
-        for system in ("tiny", "small")
-        for corpus in ("news-en-de", "talks-en-fr")
-        for seed in (3, 1)
-        for of, test in of_corpora
-        if of == corpus
+
+def run_of(row):
+    """Return the run that a row of records names."""
+    return Run(row["system"], row["corpus"], row["seed"])
+
+
+def run_rows(records):
+    """Return the rows of the table of runs as dictionaries."""
+    return records.runs.to_dict("records")
+
+
+def metric_rows(records, run_row):
+    """Return the rows of metrics of the same run and test set, with None for missing values."""
+    rows = records.metrics
+    for name in KEY:
+        rows = rows[rows[name] == run_row[name]]
+    rows = rows.astype(object)
+    return rows.where(rows.notna(), None).to_dict("records")
+
+
+def test_runs_are_in_the_order_of_the_settings(collected):
+    """Of systems, then corpora, then seeds, then test sets."""
+    keys = []
+    for row in run_rows(collected):
+        keys.append((row["system"], row["corpus"], row["seed"], row["test"]))
+
+    assert keys == [
+        ("tiny", "news-en-de", 3, "first"),
+        ("tiny", "news-en-de", 3, "second"),
+        ("tiny", "news-en-de", 1, "first"),
+        ("tiny", "news-en-de", 1, "second"),
+        ("tiny", "talks-en-fr", 3, "only"),
+        ("tiny", "talks-en-fr", 1, "only"),
+        ("small", "news-en-de", 3, "first"),
+        ("small", "news-en-de", 3, "second"),
+        ("small", "news-en-de", 1, "first"),
+        ("small", "news-en-de", 1, "second"),
+        ("small", "talks-en-fr", 3, "only"),
+        ("small", "talks-en-fr", 1, "only"),
     ]
-    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.runs.itertuples()]
-    assert found == expected
 
 
-def test_every_figure_comes_from_its_own_run(made, collected):
-    root, settings = made
-    records = collected.runs
-    metrics = collected.metrics.astype(object).where(collected.metrics.notna(), None)
-    for record in records.to_dict("records"):
-        system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
-        folder = root / "results" / system / corpus / str(seed)
-        scores = read_json(folder / "scores.json")[test]
-        place = {name: record[name] for name in ("system", "corpus", "seed", "test")}
-        of_run = (metrics[[*place]] == [*place.values()]).all(axis=1)
-        found = metrics[of_run].to_dict("records")
-        for row, stored in zip(found, scores["metrics"], strict=True):
+def test_metrics_are_those_of_the_scores_file_of_the_run(experiment, collected):
+    for run_row in run_rows(collected):
+        folder = experiment.root / run_of(run_row).results_folder
+        scores = read_json(folder / "scores.json")[run_row["test"]]
+
+        rows = metric_rows(collected, run_row)
+
+        for row, entry in zip(rows, scores["metrics"], strict=True):
             for name in ("metric", "group", "units", "value", "ci_low", "ci_high", "signature"):
-                assert row[name] == stored[name], row["metric"]
-        by_key = {(row["metric"], row["group"]): row["value"] for row in found}
-        assert by_key["loss", ""] == 1.25 and by_key["perplexity", ""] == 3.490343
-        assert {metric for metric, _ in by_key} >= {*METRICS} - {"comet", "dbleu", "cut off"}
-        assert record["lines"] == 100
-        training = read_json(folder / "training.json")
-        assert record["parameters"] == training["parameters"]
-        assert record["training_flops"] == training["flops"]
-        assert record["source_tokens"] == 700_000 + seed
-        assert record["target_tokens"] == 800_000 + seed
-        assert record["updates"] == 500
-        assert record["training_sha256"] == training["fingerprint"]
-        decode = settings.system_settings(system).decode
-        assert (record["engine"], record["precision"]) == ("pytorch", decode.precision)
-        source, target = record["source"], record["target"]
-        assert f"{source}-{target}" == corpus[-5:]
-        split = root / "data" / "split" / corpus
-        assert record["binary_sha256"] == "b1" * 32
-        assert record["sources_sha256"] == sha256_of(split / f"test.{test}.{source}")
-        assert record["references_sha256"] == sha256_of(split / f"test.{test}.{target}")
-        hypotheses = folder / "hypotheses" / f"test.{test}.{target}"
-        assert record["hypotheses_sha256"] == sha256_of(hypotheses)
-        measured = trees.timing_of(Run(system, corpus, seed))
-        assert record["train_seconds"] == measured["seconds"]
-    # the two systems are the same but for their names
-    assert records.groupby(["corpus", "seed"]).settings_sha256.nunique().tolist() == [1] * 4
-    assert records.settings_sha256.nunique() == 4
-    assert len({*values(collected)}) == len(records)
+                assert row[name] == entry[name], row["metric"]
+        assert run_row["lines"] == 100
 
 
-def test_paired_tests_are_against_the_first_system(made, collected):
-    root, _ = made
-    for record in collected.runs.itertuples():
-        rows = collected.metrics
-        for name in ("system", "corpus", "seed", "test"):
-            rows = rows[rows[name] == getattr(record, name)]
-        if record.system == "tiny":
-            assert rows[["baseline", "difference", "p", "standard_error"]].isna().all(axis=None)
-            continue
-        name = f"test.{record.test}.{record.target}"
-        lines = {}
+def test_each_run_has_all_metrics_that_are_computed_without_options(collected):
+    """COMET needs a model, d-BLEU needs document ids, and "cut off" a cut translation."""
+    for run_row in run_rows(collected):
+        names = {row["metric"] for row in metric_rows(collected, run_row)}
+        assert names >= {*METRICS} - {"comet", "dbleu", "cut off"}
+
+
+def test_loss_and_perplexity_come_from_the_translation_record(collected):
+    """The record of each test set contains 100 nats for 80 tokens: exp(100 / 80) = 3.49."""
+    for run_row in run_rows(collected):
+        value_by_metric = {}
+        for row in metric_rows(collected, run_row):
+            value_by_metric[row["metric"], row["group"]] = row["value"]
+
+        assert value_by_metric["loss", ""] == 1.25
+        assert value_by_metric["perplexity", ""] == 3.490343
+
+
+def test_facts_of_a_training_come_from_its_own_record(experiment, collected):
+    for row in run_rows(collected):
+        run = run_of(row)
+        training = read_json(experiment.root / run.results_folder / "training.json")
+
+        assert row["parameters"] == training["parameters"]
+        assert row["training_flops"] == training["flops"]
+        assert row["source_tokens"] == 700_000 + run.seed
+        assert row["target_tokens"] == 800_000 + run.seed
+        assert row["updates"] == 500
+        assert row["training_sha256"] == training["fingerprint"]
+        assert row["binary_sha256"] == "b1" * 32
+
+
+def test_the_training_time_is_that_of_the_same_run(collected):
+    for row in run_rows(collected):
+        assert row["train_seconds"] == trees.timing_of(run_of(row))["seconds"]
+
+
+def test_engine_and_precision_are_those_of_the_settings(experiment, collected):
+    for row in run_rows(collected):
+        decode = experiment.settings.system_settings(row["system"]).decode
+        assert row["engine"] == "pytorch"
+        assert row["precision"] == decode.precision
+
+
+def test_fingerprints_are_those_of_the_files_of_the_run(experiment, collected):
+    for row in run_rows(collected):
+        split = experiment.root / "data" / "split" / row["corpus"]
+        hypotheses = experiment.root / run_of(row).results_folder / "hypotheses"
+        source_file = f"test.{row['test']}.{row['source']}"
+        target_file = f"test.{row['test']}.{row['target']}"
+
+        assert row["corpus"].endswith(f"-{row['source']}-{row['target']}")
+        assert row["sources_sha256"] == sha256_of(split / source_file)
+        assert row["references_sha256"] == sha256_of(split / target_file)
+        assert row["hypotheses_sha256"] == sha256_of(hypotheses / target_file)
+
+
+def test_systems_with_the_same_settings_have_the_same_fingerprint_of_settings(collected):
+    """Tiny and small differ in their names only, on two corpora with two seeds each."""
+    fingerprints = collected.runs.groupby(["corpus", "seed"]).settings_sha256.nunique()
+
+    assert fingerprints.tolist() == [1, 1, 1, 1]
+    assert collected.runs.settings_sha256.nunique() == 4
+
+
+def test_no_two_runs_have_the_same_bleu(collected):
+    """Otherwise a number in the wrong row could go unnoticed in the other tests."""
+    assert len(set(values(collected))) == len(collected.runs)
+
+
+def test_the_baseline_is_not_tested(collected):
+    baseline = collected.metrics[collected.metrics.system == "tiny"]
+
+    assert baseline[["baseline", "difference", "p", "standard_error"]].isna().all(axis=None)
+
+
+def test_other_systems_are_tested_against_the_first_system_with_the_same_seed(
+    experiment, collected
+):
+    small_runs = collected.runs[collected.runs.system == "small"]
+    for run_row in small_runs.to_dict("records"):
+        file = f"test.{run_row['test']}.{run_row['target']}"
+        translations = {}
         for system in ("tiny", "small"):
-            run = root / Run(system, record.corpus, record.seed).results_folder
-            lines[system] = (run / "hypotheses" / name).read_text("utf-8").splitlines()
-        references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
-        expected = paired_tests(lines, references.splitlines(), record.target)["small"]
-        for key, of in expected.items():
-            (row,) = rows[(rows.metric == key) & (rows.group == "")].itertuples()
-            assert row.baseline == "tiny"
-            assert (row.p_randomization, row.standard_error) == (
-                of.randomization,
-                of.standard_error,
-            )
+            run = run_of({**run_row, "system": system})
+            path = experiment.root / run.results_folder / "hypotheses" / file
+            translations[system] = path.read_text("utf-8").splitlines()
+        references = experiment.root / "data" / "split" / run_row["corpus"] / file
+        tests = paired_tests(
+            translations, references.read_text("utf-8").splitlines(), run_row["target"]
+        )
+
+        row_by_metric = {}
+        for row in metric_rows(collected, run_row):
+            if row["group"] == "":
+                row_by_metric[row["metric"]] = row
+        for metric, expected in tests["small"].items():
+            row = row_by_metric[metric]
+            assert row["baseline"] == "tiny"
+            assert row["p_randomization"] == expected.randomization
+            assert row["standard_error"] == expected.standard_error
 
 
-def test_a_system_alone_is_compared_with_nothing(made, tmp_path):
-    alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
-    records = collect(alone, made[0])
-    assert list(records.runs.system) == ["small"] * 3
+def test_an_only_system_is_not_tested(experiment, tmp_path):
+    settings = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
+
+    records = collect(settings, experiment.root)
+
+    assert list(records.runs.system) == ["small"] * 3  # on three test sets
     tested = records.metrics[["baseline", "difference", "p", "p_holm", "standard_error"]]
     assert tested.isna().all(axis=None)
 
 
-def test_results_that_the_settings_do_not_name_are_passed_over(copy, collected):
-    """As of a system that was renamed, a seed that was removed, or a corpus."""
-    root, settings = copy
-    (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
-    (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
-    (root / "results" / "tiny" / "old-en-de").mkdir()
-    found = collect(settings, root)
-    assert_frame_equal(found.runs, collected.runs)
-    assert_frame_equal(found.metrics, collected.metrics)
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param("gone/news-en-de/1", id="removed system"),
+        pytest.param("tiny/news-en-de/9", id="removed seed"),
+        pytest.param("tiny/old-en-de", id="removed corpus"),
+    ],
+)
+def test_results_that_the_settings_no_longer_name_are_ignored(experiment_copy, collected, folder):
+    root, settings = experiment_copy
+    (root / "results" / folder).mkdir(parents=True)
+
+    records = collect(settings, root)
+
+    assert_frame_equal(records.runs, collected.runs)
+    assert_frame_equal(records.metrics, collected.metrics)
 
 
-def test_saved_records_come_back_and_repeat_exactly(saved, collected, tmp_path):
-    root, settings = saved
-    text = (root / RESULTS).read_bytes()
-    assert_frame_equal(load(root).runs, collected.runs, check_like=True)
-    assert_frame_equal(load(root).metrics, collected.metrics)
+def test_saved_records_are_read_again(saved_experiment, collected):
+    records = load(saved_experiment.root)
+
+    assert_frame_equal(records.runs, collected.runs, check_like=True)
+    assert_frame_equal(records.metrics, collected.metrics)
+
+
+def test_records_that_are_saved_again_have_the_same_bytes(saved_experiment):
+    root, settings = saved_experiment
+    content = (root / RESULTS).read_bytes()
+
     collect(settings, root).save(root / RESULTS)
-    assert (root / RESULTS).read_bytes() == text
+
+    assert (root / RESULTS).read_bytes() == content
+
+
+def test_saved_records_contain_nothing_that_was_measured(saved_experiment, tmp_path):
+    """Times differ from run to run, and results.json must not, so they are stored elsewhere."""
+    content = (saved_experiment.root / RESULTS).read_text("utf-8")
     (tmp_path / "reports").mkdir()
-    (tmp_path / RESULTS).write_bytes(text)
-    assert load(tmp_path).runs.train_seconds.isna().all()
-    content = json.loads(text)
-    assert list(content["metrics"][0])[:6] == [
-        *("system", "corpus", "seed", "test", "metric", "group")
-    ]
-    assert {row["baseline"] for row in content["metrics"]} == {"tiny", None}
-    measured = set(trees.timing_of(Run("tiny", "news-en-de", 1)))
-    assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
+    (tmp_path / RESULTS).write_text(content, "utf-8")
+
+    records_without_timings = load(tmp_path)
+
+    assert records_without_timings.runs.train_seconds.isna().all()
+    for name in ("train_seconds", *trees.timing_of(Run("tiny", "news-en-de", 1))):
+        assert f'"{name}"' not in content
 
 
-def test_what_an_older_version_wrote(tmp_path):
+def test_saved_metrics_begin_with_what_they_measure(saved_experiment):
+    metrics = read_json(saved_experiment.root / RESULTS)["metrics"]
+
+    assert list(metrics[0])[:6] == ["system", "corpus", "seed", "test", "metric", "group"]
+
+
+def test_saved_metrics_name_their_baseline(saved_experiment):
+    metrics = read_json(saved_experiment.root / RESULTS)["metrics"]
+
+    assert {row["baseline"] for row in metrics} == {"tiny", None}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(
+            json.dumps({"runs": [{"system": "tiny"}], "metrics": []}),
+            "runs.0.corpus is missing, as in",
+            id="missing fact",
+        ),
+        pytest.param("[3]", "it contains no JSON object", id="list"),
+        pytest.param("{", "line 1 is not JSON", id="not JSON"),
+    ],
+)
+def test_results_of_an_older_version_are_refused(tmp_path, content, problem):
     (tmp_path / "reports").mkdir()
-    for old, problem in (
-        ('{"runs": [{"system": "tiny"}], "metrics": []}', "runs.0.corpus is missing, as in"),
-        ("[3]", "it contains no JSON object"),
-        ("{", "line 1 is not JSON"),
-    ):
-        (tmp_path / RESULTS).write_text(old)
-        with pytest.raises(UserError, match=rf"results\.json is damaged: .*{problem}"):
-            load(tmp_path)
+    (tmp_path / RESULTS).write_text(content)
+
+    with pytest.raises(UserError, match=rf"results\.json is damaged: .*{problem}"):
+        load(tmp_path)
 
 
-def test_a_report_that_is_not_there_says_what_to_run(tmp_path):
+def test_a_missing_report_is_refused_with_the_command_that_makes_it(tmp_path):
     with pytest.raises(UserError, match=r"reports/results\.json: no such file; run: make rep"):
         load(tmp_path)

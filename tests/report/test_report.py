@@ -1,7 +1,6 @@
-"""The report stage, from a tree of results to the files in reports/."""
+"""The report stage, from the results of runs to the files in reports/."""
 
 import dataclasses
-import json
 import os
 import shutil
 import subprocess
@@ -18,58 +17,94 @@ from bleuprint.report import notes, report
 from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
-from bleuprint.report.records import check_settings, collect
+from bleuprint.report.records import check_settings
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.table import NONE
 from bleuprint.report.terminal import show
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.training.history import EarlyEnd
 from pages import Page
+from result_rows import rows_of
+from result_trees import Experiment
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """As conftest's, with one seed, so that a score is a row's."""
-    root = tmp_path_factory.mktemp("made")
+def experiment(tmp_path_factory):
+    """Return an experiment with one seed, so that each score in a table is that of a run."""
+    root = tmp_path_factory.mktemp("experiment")
     settings = trees.settings_in(root)
     trees.write_all(root, settings)
-    return root, settings
+    return Experiment(root, settings)
 
 
-def contents(root):
-    files = [file for file in (root / "reports").iterdir() if file.name != "resolved.json"]
-    return {file.name: file.read_bytes() for file in files}
+def report_files(root):
+    """Return the content of each file that the report stage writes, by the name of the file."""
+    contents = {}
+    for path in (root / "reports").iterdir():
+        if path.name != "resolved.json":
+            contents[path.name] = path.read_bytes()
+    return contents
 
 
-def test_a_training_that_patience_ended_is_noted(tmp_path, capsys, monkeypatch):
-    settings = trees.settings_in(tmp_path, ("tiny", "small"), {"news-en-de": ("first",)})
-    trees.write_all(tmp_path, settings)
-    path = tmp_path / "results" / "small" / "news-en-de" / "1" / "training.json"
+def report_text(root, name):
+    """Return the text of a file in reports/."""
+    return (root / "reports" / name).read_text("utf-8")
+
+
+def on_one_line(text):
+    """Return a text without its line breaks and repeated spaces."""
+    return " ".join(text.split())
+
+
+# What the report says of a run that stopped before train.max_updates.
+EARLY_END_NOTE = (
+    "small on news-en-de, seed 1, ended at update 30 of 700: bleu has not improved in 3 "
+    "validations (best 0.003 at update 15); warmup of 4,000 updates was not over: raise "
+    "train.patience or train.validate_interval"
+)
+
+
+@pytest.fixture(scope="module")
+def experiment_with_early_end(tmp_path_factory):
+    """Return the folder of an experiment in which patience ended a run after 30 of 700 updates."""
+    root = tmp_path_factory.mktemp("early_end")
+    settings = trees.settings_in(root, ("tiny", "small"), {"news-en-de": ("first",)})
+    trees.write_all(root, settings)
+    training_file = root / "results/small/news-en-de/1/training.json"
     early_end = EarlyEnd(30, 700, "bleu", 3, 0.003, 15, warmup_updates=4000)
-    write_json(path, {**json.loads(path.read_text()), "early_end": dataclasses.asdict(early_end)})
-    report.write_reports(settings, tmp_path)
-    expected = (
-        "small on news-en-de, seed 1, ended at update 30 of 700: bleu has not improved in 3 "
-        "validations (best 0.003 at update 15); warmup of 4,000 updates was not over: raise "
-        "train.patience or train.validate_interval"
-    )
-    assert f"- {expected}." in contents(tmp_path)["table.md"].decode()
-    page = " ".join(contents(tmp_path)["index.html"].decode().split())
+    training = read_json(training_file)
+    write_json(training_file, {**training, "early_end": dataclasses.asdict(early_end)})
+    report.write_reports(settings, root)
+    return root
+
+
+def test_table_md_notes_that_a_run_ended_early(experiment_with_early_end):
+    assert f"- {EARLY_END_NOTE}." in report_text(experiment_with_early_end, "table.md")
+
+
+def test_the_page_warns_that_a_run_ended_early(experiment_with_early_end):
+    page = on_one_line(report_text(experiment_with_early_end, "index.html"))
+
     assert "Training runs that may have ended too early" in page
-    assert expected in page
-    monkeypatch.chdir(tmp_path)
-    records = load(tmp_path)
-    for parts in (one_screen(records), everything(records)):
-        show(parts)
-        assert f"{expected}." in " ".join(capsys.readouterr().out.split())
+    assert EARLY_END_NOTE in page
 
 
-def test_writes_all_reports(written):
-    root, _ = written
-    names = {
+@pytest.mark.parametrize("view", [one_screen, everything])
+def test_the_terminal_notes_that_a_run_ended_early(
+    experiment_with_early_end, view, capsys, monkeypatch
+):
+    monkeypatch.chdir(experiment_with_early_end)
+
+    show(view(load(experiment_with_early_end)))
+
+    assert f"{EARLY_END_NOTE}." in on_one_line(capsys.readouterr().out)
+
+
+def test_the_report_stage_writes_nine_files(reported_experiment):
+    assert set(report_files(reported_experiment.root)) == {
         "index.html",
         "results.json",
         "metrics.json",
@@ -77,189 +112,410 @@ def test_writes_all_reports(written):
         "table.csv",
         "costs.csv",
         "table.tex",
+        "training.csv",
+        "validation.csv",
     }
-    assert set(contents(root)) == names | {"training.csv", "validation.csv"}
-    page = contents(root)["table.md"].decode()
-    records = load(root)
-    for row in records.to_frame().itertuples():
+
+
+def test_table_md_contains_each_score_with_interval_and_signature(reported_experiment):
+    root = reported_experiment.root
+    text = report_text(root, "table.md")
+
+    for row in load(root).to_frame().itertuples():
         if row.metric in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
-            assert f"{row.value:.1f} [{row.ci_low:.1f}, {row.ci_high:.1f}]" in page
-            assert f"`{row.signature}`" in page
+            assert f"{row.value:.1f} [{row.ci_low:.1f}, {row.ci_high:.1f}]" in text
+            assert f"`{row.signature}`" in text
         elif row.metric == "length_ratio":
-            assert f"{row.value:.3f}" in page
-    for run in records.runs.itertuples():
-        split = root / "data" / "split" / run.corpus
-        assert sha256_of(split / f"test.{run.test}.{run.target}")[:12] in page
-    for title in ("news-en-de, first", "talks-en-fr, only", "Word recall by training frequency"):
-        assert f"## {title}\n\n| System " in page
-    funnel = " ".join(page.split())
-    for corpus in ("news-en-de", "talks-en-fr"):
-        assert (
-            f"| {corpus} | clean | train | clean_rule 1 | clean_edit 7 | 9,999 | 9,998 |" in funnel
-        )
-    assert "Test CPU" not in page
-    latex = contents(root)["table.tex"].decode()
-    assert latex.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
-    assert "\\caption{Results of trial\\_run." in latex
-    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
+            assert f"{row.value:.3f}" in text
 
 
-def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(written):
-    root, _ = written
-    page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
-    scores = next(line for line in page.splitlines() if line.startswith("| Baseline: tiny"))
-    assert [cell.strip() for cell in scores.split("|")][-2] == "4.2e12"
-    assert "MFU, model FLOPs utilization" in page and "& 4.2e12 &" in latex
+def test_table_md_identifies_the_references_of_each_test_set(reported_experiment):
+    root = reported_experiment.root
+    text = report_text(root, "table.md")
+
+    for run in load(root).runs.itertuples():
+        references = root / "data/split" / run.corpus / f"test.{run.test}.{run.target}"
+        assert sha256_of(references)[:12] in text
+
+
+@pytest.mark.parametrize(
+    "title", ["news-en-de, first", "talks-en-fr, only", "Word recall by training frequency"]
+)
+def test_table_md_has_a_titled_table_for_each_test_set_and_breakdown(reported_experiment, title):
+    assert f"## {title}\n\n| System " in report_text(reported_experiment.root, "table.md")
+
+
+@pytest.mark.parametrize("corpus", ["news-en-de", "talks-en-fr"])
+def test_table_md_counts_the_pairs_that_each_data_stage_drops(reported_experiment, corpus):
+    text = on_one_line(report_text(reported_experiment.root, "table.md"))
+
+    assert f"| {corpus} | clean | train | clean_rule 1 | clean_edit 7 | 9,999 | 9,998 |" in text
+
+
+def test_table_md_names_no_device(reported_experiment):
+    assert "Test CPU" not in report_text(reported_experiment.root, "table.md")
+
+
+def test_table_tex_has_two_tables_a_caption_and_the_packages_to_load(reported_experiment):
+    text = report_text(reported_experiment.root, "table.tex")
+
+    assert text.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
+    assert "\\caption{Results of trial\\_run." in text
+    assert text.count("\\begin{tabular}") == 2
+    assert text.count("\\end{tabular}") == 2
+
+
+def test_counted_operations_are_in_the_tables(reported_experiment):
+    """A training counts its floating-point operations, which no machine changes."""
+    table_md = report_text(reported_experiment.root, "table.md")
+    baseline_row = next(
+        line for line in table_md.splitlines() if line.startswith("| Baseline: tiny")
+    )
+    cells = [cell.strip() for cell in baseline_row.strip("|").split("|")]
+
+    assert cells[-1] == "4.2e12"
+    assert "MFU, model FLOPs utilization" in table_md
+    assert "& 4.2e12 &" in report_text(reported_experiment.root, "table.tex")
+
+
+def test_measured_costs_are_in_costs_csv_and_on_the_page(reported_experiment):
+    """Training took 3,725 s on one device with 3e12 sustained operations per second."""
+    root = reported_experiment.root
     costs = pandas.read_csv(root / "reports" / "costs.csv")
-    # 3,725 s x 1 x 3e12
-    assert (costs.train_seconds[0], costs.training_flops_by_time[0]) == (3725.0, 1.1175e16)
-    assert b"1.1e16" in contents(root)[report.HTML_REPORT]
-    assert b"1.5 GB" in contents(root)[report.HTML_REPORT]
+
+    assert costs.train_seconds[0] == 3725.0
+    assert costs.training_flops_by_time[0] == 3725 * 1 * 3e12
+    page = report_text(root, "index.html")
+    assert "1.1e16" in page
+    assert "1.5 GB" in page
 
 
-def test_the_page_is_written_again_where_results_came_without_it(copy):
-    root, settings = copy
-    report.write_reports(settings, root)
-    page, results = root / "reports" / report.HTML_REPORT, root / RESULTS
-    before = page.stat().st_mtime_ns
-    report.write_html_report_if_outdated(settings, load(root), root)
-    assert page.stat().st_mtime_ns == before
-    later = page.stat().st_mtime + 10
-    os.utime(results, (later, later))
-    report.write_html_report_if_outdated(settings, load(root), root)
-    assert page.stat().st_mtime_ns > before
-    page.unlink()
-    report.write_html_report_if_outdated(settings, load(root), root)
-    assert b"1.5 GB" in page.read_bytes()
-    page.unlink()
-    (output, _) = sorted(root.glob("results/tiny/*/1/hypotheses/*"))[:2]
-    shown = output.read_bytes()
-    output.write_bytes(shown.replace(b"a", b"b"))  # of another commit than the results
-    report.write_html_report_if_outdated(settings, load(root), root)
-    assert not page.exists()
-    output.write_bytes(shown)
-    report.write_html_report_if_outdated(settings, load(root), root)
-    page.unlink()
-    shutil.rmtree(root / "data")
-    report.write_html_report_if_outdated(settings, load(root), root)
-    assert not page.exists() and not list(page.parent.glob(".*"))
+@pytest.fixture
+def reported_copy(reported_experiment, tmp_path):
+    """Return a copy of the experiment after the report stage, which a test may change."""
+    root = shutil.copytree(reported_experiment.root, tmp_path / "reported")
+    return Experiment(root, reported_experiment.settings)
 
 
-def test_without_a_filter_stats_no_report_is_written(copy):
-    root, settings = copy
-    (root / "data" / "filter_stats" / "talks-en-fr" / "dedup.json").unlink()
+@pytest.fixture
+def written_page(reported_copy):
+    """Return the page of a report, in the experiment `reported_copy`."""
+    return reported_copy.root / "reports" / report.HTML_REPORT
+
+
+def write_page_if_outdated(experiment):
+    """Write the page if results.json is newer, as `bleuprint table` does.
+
+    Results.json may come from DVC or Git, and the page is stored in neither of them.
+    """
+    root, settings = experiment
+    report.write_html_report_if_outdated(settings, load(root), root)
+
+
+def test_an_up_to_date_page_is_not_written_again(reported_copy, written_page):
+    modified = written_page.stat().st_mtime_ns
+
+    write_page_if_outdated(reported_copy)
+
+    assert written_page.stat().st_mtime_ns == modified
+
+
+def test_a_page_that_is_older_than_the_results_is_written_again(reported_copy, written_page):
+    modified = written_page.stat().st_mtime_ns
+    ten_seconds_later = written_page.stat().st_mtime + 10
+    os.utime(reported_copy.root / RESULTS, (ten_seconds_later, ten_seconds_later))
+
+    write_page_if_outdated(reported_copy)
+
+    assert written_page.stat().st_mtime_ns > modified
+
+
+def test_a_missing_page_is_written(reported_copy, written_page):
+    written_page.unlink()
+
+    write_page_if_outdated(reported_copy)
+
+    assert b"1.5 GB" in written_page.read_bytes()
+
+
+def test_no_page_is_written_if_translations_are_of_other_results(reported_copy, written_page):
+    """The results may be those of another commit than the translations that the page would show."""
+    written_page.unlink()
+    translations, _ = sorted(reported_copy.root.glob("results/tiny/*/1/hypotheses/*"))[:2]
+    content = translations.read_bytes()
+    translations.write_bytes(content.replace(b"a", b"b"))
+
+    write_page_if_outdated(reported_copy)
+    is_written_with_other_translations = written_page.exists()
+    translations.write_bytes(content)
+    write_page_if_outdated(reported_copy)
+
+    assert not is_written_with_other_translations
+    assert written_page.exists()
+
+
+def test_no_page_is_written_without_the_texts(reported_copy, written_page):
+    """A clone has results.json without the data; not even a temporary file may remain."""
+    written_page.unlink()
+    shutil.rmtree(reported_copy.root / "data")
+
+    write_page_if_outdated(reported_copy)
+
+    assert not written_page.exists()
+    assert list(written_page.parent.glob(".*")) == []
+
+
+def test_no_report_is_written_if_statistics_of_a_data_stage_are_missing(experiment_copy):
+    root, settings = experiment_copy
+    (root / "data/filter_stats/talks-en-fr/dedup.json").unlink()
+
     with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
         report.write_reports(settings, root)
-    assert contents(root) == {}
+
+    assert report_files(root) == {}
 
 
-def test_no_sentence_of_a_corpus_in_what_is_committed(written):
-    root, _ = written
-    hypotheses = (root / Run("tiny", "news-en-de", 1).results_folder) / "hypotheses"
-    assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
+def test_only_the_page_contains_sentences_of_a_corpus(reported_experiment):
+    """Licenses may forbid to publish sentences, so the files that Git stores contain none.
+
+    Each word of the corpora begins with WORD.
+    """
+    root = reported_experiment.root
+    translations = root / Run("tiny", "news-en-de", 1).results_folder / "hypotheses/test.first.de"
+    assert trees.WORD in translations.read_text("utf-8")
     assert trees.WORD in (root / "data/filter_stats/news-en-de/clean.json").read_text("utf-8")
-    for name, content in contents(root).items():
-        # the page quotes sentences, and so is not committed
-        assert (trees.WORD.encode() in content) == (name == report.HTML_REPORT), name
+
+    files_with_sentences = []
+    for name, content in report_files(root).items():
+        if trees.WORD.encode() in content:
+            files_with_sentences.append(name)
+
+    assert files_with_sentences == [report.HTML_REPORT]
 
 
-def test_results_repeat_and_hold_nothing_measured(copy):
-    root, settings = copy
+def test_the_report_stage_writes_the_same_bytes_each_time(reported_copy):
+    root, settings = reported_copy
+    first_files = report_files(root)
+
     report.write_reports(settings, root)
-    before = contents(root)
-    report.write_reports(settings, root)
-    assert contents(root) == before
+
+    assert report_files(root) == first_files
+
+
+# The only reports with what a machine measured, such as times.
+MEASURED_REPORTS = {"index.html", "costs.csv"}
+
+
+def test_only_the_page_and_costs_csv_name_the_device(reported_experiment):
+    names = set()
+    for name, content in report_files(reported_experiment.root).items():
+        if b"Test CPU" in content:
+            names.add(name)
+
+    assert names == MEASURED_REPORTS
+
+
+def test_costs_csv_keeps_the_times_of_the_same_trainings_if_timings_are_gone(reported_copy):
+    """A colleague who clones the project has costs.csv from Git, but no timings."""
+    root, settings = reported_copy
+    first_files = report_files(root)
     shutil.rmtree(root / "timings")
+
     report.write_reports(settings, root)
-    after = contents(root)
-    measured = {"index.html", "costs.csv"}
-    assert {name for name in before if b"Test CPU" in before[name]} == measured
-    # costs.csv keeps what it had of the same trainings
-    assert after["costs.csv"] == before["costs.csv"] and after["table.csv"] == before["table.csv"]
+
+    assert report_files(root)["costs.csv"] == first_files["costs.csv"]
+    assert report_files(root)["table.csv"] == first_files["table.csv"]
+
+
+def test_only_the_page_and_costs_csv_change_without_any_times(reported_copy):
+    root, settings = reported_copy
+    first_files = report_files(root)
+    shutil.rmtree(root / "timings")
     (root / "reports/costs.csv").unlink()
+
     report.write_reports(settings, root)
-    after = contents(root)
-    assert {name for name in before if after[name] != before[name]} == measured
+
+    changed = set()
+    for name, content in report_files(root).items():
+        if content != first_files[name]:
+            changed.add(name)
+    assert changed == MEASURED_REPORTS
 
 
-def test_a_low_bleu_ceiling_stands_at_the_scores(copy, monkeypatch):
-    root, settings = copy
-    whole, low = {"clean": 100.0, "tokenize": 99.5}, {"clean": 99.8, "tokenize": 58.94}
-    path = root / "data" / "corpus_stats" / "news-en-de" / "bleu_ceiling.json"
-    write_json(path, {"first": whole, "second": low})
-    report.write_reports(settings, root)
-    note = "BLEU ceiling of second on news-en-de: 58.9 (clean -0.2, tokenize -40.9). "
-    table = contents(root)["table.md"].decode()
-    assert table.count("BLEU ceiling") == table.split("## Other scores")[0].count(f"- {note}") == 1
-    assert note in contents(root)["table.tex"].decode()
-    text = Page(contents(root)["index.html"].decode()).sections["summary"]
-    assert text.count("BLEU ceiling") == text.count(note.replace(":", ".", 1)) == 1
-    monkeypatch.chdir(root)
-    for parts in (everything(load()), one_screen(load())):
-        texts = [" ".join(part.split()) for part in parts if isinstance(part, str)]
-        assert [text.startswith(note) for text in texts].count(True) == 1
-    assert "Reachable" not in " ".join(notes.all_notes(load()))
+# How far BLEU can rise: that of the references after tokenization and its reversal.
+CEILING_NOTE = "BLEU ceiling of second on news-en-de: 58.9 (clean -0.2, tokenize -40.9). "
 
 
-def test_a_run_left_out_is_a_dash(tmp_path, monkeypatch):
-    """`tiny` is on both corpora, `small` on the first, `last` on the second alone."""
-    settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
-    trees.write_all(tmp_path, settings)
-    params = tmp_path / "params.yaml"
+@pytest.fixture(scope="module")
+def experiment_with_low_ceiling(experiment, tmp_path_factory):
+    """Return the folder of an experiment whose preparation damages the references of `second`."""
+    root = shutil.copytree(experiment.root, tmp_path_factory.mktemp("ceiling") / "copy")
+    ceilings = {
+        "first": {"clean": 100.0, "tokenize": 99.5},
+        "second": {"clean": 99.8, "tokenize": 58.94},
+    }
+    write_json(root / "data/corpus_stats/news-en-de/bleu_ceiling.json", ceilings)
+    report.write_reports(experiment.settings, root)
+    return root
+
+
+def test_table_md_notes_a_low_bleu_ceiling_at_the_bleu_scores(experiment_with_low_ceiling):
+    text = report_text(experiment_with_low_ceiling, "table.md")
+
+    bleu_part = text.split("## Other scores")[0]
+    assert bleu_part.count(f"- {CEILING_NOTE}") == 1
+    assert text.count("BLEU ceiling") == 1
+
+
+def test_table_tex_notes_a_low_bleu_ceiling(experiment_with_low_ceiling):
+    assert CEILING_NOTE in report_text(experiment_with_low_ceiling, "table.tex")
+
+
+def test_the_summary_of_the_page_notes_a_low_bleu_ceiling(experiment_with_low_ceiling):
+    """The part before the colon is a title there."""
+    page = Page(report_text(experiment_with_low_ceiling, "index.html"))
+
+    summary = page.sections["summary"]
+    assert summary.count(CEILING_NOTE.replace(":", ".", 1)) == 1
+    assert summary.count("BLEU ceiling") == 1
+
+
+@pytest.mark.parametrize("view", [everything, one_screen])
+def test_the_terminal_notes_a_low_bleu_ceiling(experiment_with_low_ceiling, view, monkeypatch):
+    monkeypatch.chdir(experiment_with_low_ceiling)
+
+    texts = [on_one_line(part) for part in view(load()) if isinstance(part, str)]
+
+    assert len([text for text in texts if text.startswith(CEILING_NOTE)]) == 1
+    assert "Reachable" not in " ".join(notes.all_notes(load()))  # its name in version 1.0
+
+
+# The runs of an experiment whose systems are not all trained on both corpora.
+SELECTED_RUNS = {
+    ("tiny", "news-en-de"),
+    ("tiny", "talks-en-fr"),
+    ("small", "news-en-de"),
+    ("last", "talks-en-fr"),
+}
+
+
+@pytest.fixture(scope="module")
+def experiment_of_selected_runs(tmp_path_factory):
+    """Return an experiment with reports, whose params.yaml selects SELECTED_RUNS."""
+    root = tmp_path_factory.mktemp("selected")
+    settings = trees.settings_in(root, systems=("tiny", "small", "last"))
+    trees.write_all(root, settings)
+    params = root / "params.yaml"
     document = load_yaml(params)
     document["systems"]["small"]["corpora"] = {"news-en-de": {}}
     document["systems"]["last"]["corpora"] = {"talks-en-fr": {}}
     with params.open("w") as file:
         YAML().dump(document, file)
     settings = load_settings(params)
-    report.write_reports(settings, tmp_path)
-    records = load(tmp_path)
-    expected = [("tiny", "news-en-de"), ("tiny", "talks-en-fr")]
-    expected += [("small", "news-en-de"), ("last", "talks-en-fr")]
-    places = records.runs[["system", "corpus"]].drop_duplicates()
-    assert list(places.itertuples(index=False, name=None)) == expected
+    report.write_reports(settings, root)
+    return Experiment(root, settings)
+
+
+def test_only_selected_runs_are_recorded(experiment_of_selected_runs):
+    root, settings = experiment_of_selected_runs
+    records = load(root)
+
+    runs = records.runs[["system", "corpus"]].drop_duplicates()
+    assert list(runs.itertuples(index=False, name=None)) == [
+        ("tiny", "news-en-de"),
+        ("tiny", "talks-en-fr"),
+        ("small", "news-en-de"),
+        ("last", "talks-en-fr"),
+    ]
     assert set(records.metrics.baseline.dropna()) == {"tiny"}
     check_settings(records, settings, RESULTS)
 
-    table = wide_bleu_table(score_frame(records))
-    groups = [column.group.partition(",")[0] for column in table.columns]
-    for system, left_out in (("small", "talks-en-fr"), ("last", "news-en-de")):
-        (texts,) = [texts for texts in map(table.texts, table.rows) if texts[0] == system]
-        dashes = {group for group, text in zip(groups, texts, strict=True) if text == NONE}
-        full = {group for group, text in zip(groups, texts, strict=True) if text != NONE}
-        assert dashes == {left_out} and left_out not in full
-    texts = {name: text.decode() for name, text in contents(tmp_path).items()}
-    bleu = json.loads(texts["metrics.json"])["BLEU"]
-    assert {(name, corpus) for name, each in bleu.items() for corpus in each} == set(expected)
-    runs = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
-    assert set(runs.itertuples(index=False, name=None)) == set(expected)
-    monkeypatch.chdir(tmp_path)
+
+@pytest.mark.parametrize(
+    ("system", "missing_corpus"), [("small", "talks-en-fr"), ("last", "news-en-de")]
+)
+def test_a_table_has_a_dash_for_a_run_that_is_not_selected(
+    experiment_of_selected_runs, system, missing_corpus
+):
+    table = wide_bleu_table(score_frame(load(experiment_of_selected_runs.root)))
+    (texts,) = [texts for texts in map(table.texts, table.rows) if texts[0] == system]
+
+    corpora_with_dash = set()
+    corpora_with_value = set()
+    for column, text in zip(table.columns, texts, strict=True):
+        corpus, _, _ = column.group.partition(",")
+        if text == NONE:
+            corpora_with_dash.add(corpus)
+        else:
+            corpora_with_value.add(corpus)
+    assert corpora_with_dash == {missing_corpus}
+    assert missing_corpus not in corpora_with_value
+
+
+def test_metrics_json_contains_only_selected_runs(experiment_of_selected_runs):
+    metrics = read_json(experiment_of_selected_runs.root / "reports/metrics.json")
+
+    runs = set()
+    for system, corpora in metrics["BLEU"].items():
+        for corpus in corpora:
+            runs.add((system, corpus))
+    assert runs == SELECTED_RUNS
+
+
+def test_validation_csv_contains_only_selected_runs(experiment_of_selected_runs):
+    table = pandas.read_csv(experiment_of_selected_runs.root / "reports/validation.csv")
+
+    rows = table[["system", "corpus"]].itertuples(index=False, name=None)
+    assert set(rows) == SELECTED_RUNS
+
+
+def test_systems_without_a_common_corpus_are_not_compared(experiment_of_selected_runs, monkeypatch):
+    monkeypatch.chdir(experiment_of_selected_runs.root)
+
     with pytest.raises(UserError, match=r"^small and last: have no test set in common"):
         list(compare("small", "last"))
 
 
-def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path):
-    settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
-    trees.write_all(tmp_path, settings)
-    runs = {**settings.runs, "tiny": {**settings.runs["tiny"], "talks-en-fr": None}}
-    settings = dataclasses.replace(settings, runs=runs)
-    report.write_reports(settings, tmp_path)
-    records = load(tmp_path)
-    baselines = records.metrics.groupby("corpus").baseline.agg(
-        lambda names: "".join(set(names.dropna()))
-    )
-    assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
-    table = wide_bleu_table(score_frame(records))
-    heads = [table.texts(row)[0] for row in table.rows]
-    assert heads == ["Baseline: tiny", "small", "last"]  # small has a difference from tiny, too
-    (note,) = [note for note in notes.all_notes(records) if note.startswith("Δ is")]
+@pytest.fixture(scope="module")
+def records_with_two_baselines(tmp_path_factory):
+    """Return the records of an experiment whose first system has no run on talks-en-fr."""
+    root = tmp_path_factory.mktemp("baselines")
+    settings = trees.settings_in(root, systems=("tiny", "small", "last"))
+    trees.write_all(root, settings)
+    tiny_runs = {**settings.runs["tiny"], "talks-en-fr": None}
+    settings = dataclasses.replace(settings, runs={**settings.runs, "tiny": tiny_runs})
+    report.write_reports(settings, root)
+    return load(root)
+
+
+def test_the_baseline_of_a_corpus_is_its_first_system(records_with_two_baselines):
+    metrics = records_with_two_baselines.metrics
+
+    baselines = {}
+    for corpus, rows in metrics.groupby("corpus"):
+        baselines[corpus] = set(rows.baseline.dropna())
+    assert baselines == {"news-en-de": {"tiny"}, "talks-en-fr": {"small"}}
+
+
+def test_a_system_with_a_difference_on_any_corpus_is_not_titled_baseline(
+    records_with_two_baselines,
+):
+    """Small is the baseline on talks-en-fr, and differs from tiny on news-en-de."""
+    table = wide_bleu_table(score_frame(records_with_two_baselines))
+
+    assert list(rows_of(table)) == ["Baseline: tiny", "small", "last"]
+
+
+def test_a_note_names_the_baseline_of_each_corpus(records_with_two_baselines):
+    all_notes = notes.all_notes(records_with_two_baselines)
+
+    (note,) = [note for note in all_notes if note.startswith("Δ is")]
     assert "from tiny, on corpora without it from small." in note
 
 
-def test_the_terminals_table_loads_no_torch(made):
-    """It takes two seconds; the page, which shows the model, is written after a run only."""
-    root, settings = made
-    collect(settings, root).save(root / RESULTS)
+def test_the_table_on_the_terminal_is_shown_without_loading_torch(saved_experiment):
+    """Loading PyTorch takes two seconds, and only the page needs it, to describe the model."""
+    root = saved_experiment.root
     (root / "reports" / "index.html").touch()
     code = """
 import sys
@@ -272,5 +528,8 @@ report.write_html_report_if_outdated(load_settings(), records)
 show(overview.one_screen(records))
 sys.exit('torch' in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0 and "tiny" in done.stdout, done.stderr
+
+    process = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+
+    assert process.returncode == 0, process.stderr
+    assert "tiny" in process.stdout

@@ -1,11 +1,11 @@
-"""Means over seeds, differences, and what is significant: against scipy, tables and hand."""
+"""Means over seeds, differences and their significance, checked by hand and against SciPy."""
 
 import math
 import random
 import statistics
 
-import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from bleuprint.config.published import Published
 from bleuprint.report.notes import all_notes
@@ -14,158 +14,316 @@ from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
 from result_rows import against, frame, record, score_of
 
-# 88.333 / (1 + e^(-0.96639 d))
-BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) for d in (1.0, 2.5)}
+
+def bleu_agreement(difference):
+    """Return the percentage of people who prefer the better system (Kocmi et al. 2024)."""
+    return pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * difference)))
 
 
-def test_holm_by_hand():
-    # sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 are 0.02, 0.03, 0.06, 0.04 -> 0.06
-    assert holm_correction([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm_correction([0.6, 0.7]) == [1.0, 1.0]
-    assert holm_correction([0.02, 0.02]) == [0.04, 0.04]
-    assert holm_correction([0.2]) == [0.2] and holm_correction([]) == []
+@pytest.mark.parametrize(
+    ("p_values", "corrected"),
+    [
+        # Sorted, they are 0.005 * 4, 0.01 * 3, 0.03 * 2 and 0.04 * 1, which is raised to 0.06.
+        pytest.param([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02], id="four"),
+        pytest.param([0.6, 0.7], [1.0, 1.0], id="at most 1"),
+        pytest.param([0.02, 0.02], [0.04, 0.04], id="equal"),
+        pytest.param([0.2], [0.2], id="one"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_holms_correction_by_hand(p_values, corrected):
+    """The smallest of n p-values is multiplied by n, the next by n - 1; none is below the last."""
+    assert holm_correction(p_values) == pytest.approx(corrected)
 
 
-def test_holm_rejects_what_the_step_down_procedure_rejects():
+def step_down_rejections(p_values):
+    """Return the indices of the hypotheses that Holm's procedure rejects at 5 % (Holm 1979)."""
+    rejected = set()
+    ordered = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for step, index in enumerate(ordered):
+        if p_values[index] >= 0.05 / (len(p_values) - step):
+            break  # This hypothesis and all with larger p-values are kept.
+        rejected.add(index)
+    return rejected
+
+
+def test_corrected_p_values_below_5_percent_are_what_holms_procedure_rejects():
     rng = random.Random(1)
     for _ in range(200):
-        values = [rng.random() ** 3 for _ in range(rng.randint(1, 7))]
+        count = rng.randint(1, 7)
+        p_values = [rng.random() ** 3 for _ in range(count)]
+
         rejected = set()
-        for step, (p, index) in enumerate(sorted(zip(values, range(len(values)), strict=True))):
-            if p >= 0.05 / (len(values) - step):  # Holm 1979: stop at the first that is not
-                break
-            rejected.add(index)
-        assert {i for i, p in enumerate(holm_correction(values)) if p < 0.05} == rejected
+        for index, p_value in enumerate(holm_correction(p_values)):
+            if p_value < 0.05:
+                rejected.add(index)
+
+        assert rejected == step_down_rejections(p_values)
 
 
-def test_paired_t_equals_scipy_and_a_t_table():
-    from scipy.stats import ttest_rel
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+def test_the_paired_t_test_is_that_of_scipy(seeds):
+    rng = random.Random(seeds)
+    better = [rng.gauss(30.4, 1) for _ in range(seeds)]
+    worse = [rng.gauss(30, 1) for _ in range(seeds)]
+    differences = [first - second for first, second in zip(better, worse, strict=True)]
 
-    rng = random.Random(2)
-    for count in (2, 3, 5, 10):
-        one, other = ([rng.gauss(mean, 1) for _ in range(count)] for mean in (30.4, 30))
-        by_seed = [a - b for a, b in zip(one, other, strict=True)]
-        assert paired_t_test(by_seed) == pytest.approx(ttest_rel(one, other).pvalue, rel=1e-9)
-    # the table's two-sided 5 % point of t with 2 degrees of freedom is 4.303: three differences
-    # m - 1, m, m + 1 have t = m * sqrt 3
-    m = 4.303 / math.sqrt(3)
+    assert paired_t_test(differences) == pytest.approx(ttest_rel(better, worse).pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_paired_t_test_agrees_with_a_printed_table(sign):
+    """For 2 degrees of freedom, tables list 4.303 as the two-sided 5 % point of t.
+
+    Three differences m - 1, m and m + 1 have t = m * sqrt 3.
+    """
+    m = sign * 4.303 / math.sqrt(3)
+
     assert paired_t_test([m - 1, m, m + 1]) == pytest.approx(0.05, abs=1e-4)
-    assert paired_t_test([-m - 1, -m, -m + 1]) == pytest.approx(0.05, abs=1e-4)
 
 
-def test_differences_that_are_all_the_same():
-    assert paired_t_test([0.0, 0.0, 0.0]) == 1.0
-    assert paired_t_test([0.5, 0.5]) == 1.0
+@pytest.mark.parametrize("differences", [[0.0, 0.0, 0.0], [0.5, 0.5]])
+def test_equal_differences_have_a_p_value_of_1(differences):
+    """Their deviation is 0, so t cannot be computed."""
+    assert paired_t_test(differences) == 1.0
 
 
-def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column():
-    records = [
+@pytest.fixture(scope="module")
+def one_seed():
+    """Return the records of the baseline base and two other systems on two test sets."""
+    return frame(
         record("base", "news-en-de", "first", 30.0),
         record("base", "news-en-de", "second", 20.0),
         record("good", "news-en-de", "first", 32.5, **against("base", 0.01, 0.02)),
         record("good", "news-en-de", "second", 21.0, **against("base", 0.04)),
         record("fair", "news-en-de", "first", 29.0, **against("base", 0.03)),
         record("fair", "news-en-de", "second", 20.0, **against("base", 1.0)),
+    )
+
+
+@pytest.fixture(scope="module")
+def one_seed_bleu(one_seed):
+    """Return the rows of BLEU in the score frame, by system and test set."""
+    rows = {}
+    for row in bleu_rows(score_frame(one_seed)):
+        rows[row.system, row.test] = row
+    return rows
+
+
+def test_scores_are_in_the_order_of_the_records(one_seed_bleu):
+    assert list(one_seed_bleu) == [
+        ("base", "first"),
+        ("base", "second"),
+        ("good", "first"),
+        ("good", "second"),
+        ("fair", "first"),
+        ("fair", "second"),
     ]
-    made = frame(*records)
-    rows = bleu_rows(score_frame(made))
-    assert [(row.system, row.test) for row in rows] == [
-        (r["facts"]["system"], r["facts"]["test"]) for r in records
-    ]
-    assert all(math.isnan(row.difference) for row in rows[:2])
-    # two systems in a column: the smaller p twice, the other at least as much
-    assert [(row.difference, row.p, row.p_holm) for row in rows[2:]] == [
-        *((2.5, 0.01, 0.02), (1.0, 0.04, 0.08)),
-        *((-1.0, 0.03, 0.03), (0.0, 1.0, 1.0)),
-    ]
-    assert {(row.baseline, row.standard_error) for row in rows[2:]} == {("base", 0.5)}
-    assert all(math.isnan(row.difference_deviation) for row in rows)
-    assert [row.agreement for row in rows[2:5]] == [BLEU[2.5], BLEU[1.0], BLEU[1.0]]
-    assert math.isnan(rows[5].agreement)
-    of_chrf = score_of(made, "good", "chrf2", test="second").agreement
-    assert of_chrf == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
-    assert math.isnan(score_of(made, "good", "ter", test="second").agreement)
-    assert [row.mark for row in rows[2:]] == ["‡", "†", "‡", ""]
-    assert (rows[2].value, rows[2].ci_low, rows[2].ci_high) == (32.5, 31.5, 34.5)
-    assert math.isnan(rows[2].deviation)
 
 
-def test_three_seeds_are_tested_across_seeds():
-    from scipy.stats import ttest_rel
-
-    base, good, same = (30.0, 31.0, 29.5), (31.0, 32.5, 30.2), (30.0, 31.0, 29.5)
-    records = [
-        record(
-            *(system, "news-en-de", "only", bleu),
-            seed=seed,
-            **(against("base", 0.9) if system != "base" else {}),
-        )
-        for system, scores in (("base", base), ("good", good), ("same", same))
-        for seed, bleu in enumerate(scores, 1)
-    ]
-    made = frame(*records)
-    assert [row.system for row in bleu_rows(score_frame(made))] == ["base", "good", "same"]
-    better = score_of(made, "good")
-    assert better.seeds == 3
-    # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not used
-    assert better.difference == pytest.approx(3.2 / 3, abs=1e-6)
-    assert better.p == pytest.approx(ttest_rel(good, base).pvalue, abs=1e-6)
-    assert better.mark == "†" and better.p_holm == pytest.approx(2 * better.p, abs=2e-6)
-    equal = score_of(made, "same")
-    assert (equal.difference, equal.p, equal.p_holm, equal.mark) == (0.0, 1.0, 1.0, "")
-    assert better.deviation == pytest.approx(statistics.stdev(good))
-    assert better.value == pytest.approx(93.7 / 3)
-    assert math.isnan(better.ci_low) and math.isnan(better.ci_high)
-    assert score_of(made, "good", "ter").value == pytest.approx(93.7 / 3 - 9)
-    assert score_of(made, "good", "chrf2").value == pytest.approx(93.7 / 3 + 20)
+def test_the_baseline_has_no_difference(one_seed_bleu):
+    assert math.isnan(one_seed_bleu["base", "first"].difference)
+    assert math.isnan(one_seed_bleu["base", "second"].difference)
 
 
-def test_the_errors_of_seeds_are_averaged_and_their_differences_spread():
-    base, good = (30.0, 31.0, 29.5), (31.0, 32.5, 30.2)
-    errors = (0.2, 0.5, 1.1)
-    records = []
+@pytest.mark.parametrize(
+    ("row", "difference", "p", "p_holm", "mark"),
+    [
+        # Of two p-values on a test set, the smaller one is doubled.
+        pytest.param(("good", "first"), 2.5, 0.01, 0.02, "‡", id="significant after correction"),
+        pytest.param(("good", "second"), 1.0, 0.04, 0.08, "†", id="significant before correction"),
+        pytest.param(("fair", "first"), -1.0, 0.03, 0.03, "‡", id="significantly worse"),
+        pytest.param(("fair", "second"), 0.0, 1.0, 1.0, "", id="not significant"),
+    ],
+)
+def test_one_seed_is_tested_by_the_bootstrap_and_corrected_on_each_test_set(
+    one_seed_bleu, row, difference, p, p_holm, mark
+):
+    score = one_seed_bleu[row]
+
+    assert score.baseline == "base"
+    assert score.difference == difference
+    assert score.p == p
+    assert score.p_holm == p_holm
+    assert score.mark == mark
+
+
+def test_one_seed_has_a_standard_error_but_no_deviation(one_seed_bleu):
+    """The standard error over lines is 0.5 in these records; a deviation needs several seeds."""
+    for row, score in one_seed_bleu.items():
+        assert math.isnan(score.deviation), row
+        assert math.isnan(score.difference_deviation), row
+        if score.system != "base":
+            assert score.standard_error == 0.5, row
+
+
+def test_one_seed_keeps_its_value_and_interval(one_seed_bleu):
+    score = one_seed_bleu["good", "first"]
+
+    assert score.value == 32.5
+    assert score.ci_low == 31.5
+    assert score.ci_high == 34.5
+
+
+def test_human_agreement_depends_on_the_size_of_a_significant_difference(one_seed_bleu):
+    assert one_seed_bleu["good", "first"].agreement == bleu_agreement(2.5)
+    assert one_seed_bleu["good", "second"].agreement == bleu_agreement(1.0)
+    assert one_seed_bleu["fair", "first"].agreement == bleu_agreement(1.0)  # 1.0 below base
+
+
+def test_human_agreement_is_unknown_for_a_difference_that_is_not_significant(one_seed_bleu):
+    assert math.isnan(one_seed_bleu["fair", "second"].agreement)
+
+
+def test_human_agreement_has_other_coefficients_for_chrf2(one_seed):
+    """The difference in chrF2 is 1.0, too; a study of TER does not exist."""
+    chrf = score_of(one_seed, "good", "chrf2", test="second")
+    ter = score_of(one_seed, "good", "ter", test="second")
+
+    assert chrf.agreement == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
+    assert math.isnan(ter.agreement)
+
+
+BASE_BLEU = (30.0, 31.0, 29.5)
+GOOD_BLEU = (31.0, 32.5, 30.2)  # 1.0, 1.5 and 0.7 above
+
+
+@pytest.fixture(scope="module")
+def three_seeds():
+    """Return the records of three systems with three seeds; `same` has the scores of base."""
+    rows = []
     for seed in (1, 2, 3):
-        tested = against("base", 0.9)
-        tested["tested"]["standard_error"] = errors[seed - 1]
-        records.append(record("base", "news-en-de", "only", base[seed - 1], seed=seed))
-        records.append(record("good", "news-en-de", "only", good[seed - 1], seed=seed, **tested))
-    found = score_of(frame(*records), "good")
-    assert found.standard_error == pytest.approx(np.mean(errors))
-    deltas = np.subtract(good, base)
-    assert found.difference_deviation == pytest.approx(np.std(deltas, ddof=1))
-    assert len({found.standard_error, *errors}) == 4
+        rows.append(record("base", "news-en-de", "only", BASE_BLEU[seed - 1], seed=seed))
+    for seed in (1, 2, 3):
+        bleu = GOOD_BLEU[seed - 1]
+        rows.append(record("good", "news-en-de", "only", bleu, seed=seed, **against("base", 0.9)))
+    for seed in (1, 2, 3):
+        bleu = BASE_BLEU[seed - 1]
+        rows.append(record("same", "news-en-de", "only", bleu, seed=seed, **against("base", 0.9)))
+    return frame(*rows)
 
 
-@pytest.mark.parametrize(("corpus", "known"), [("news-en-de", True), ("copy-src-tgt", False)])
-def test_people_agree_on_no_symbols(corpus, known):
-    rows = record("base", corpus, "only", 30.0), record("other", corpus, "only", 32.0)
-    for p in (0.01, 0.2):
-        records = frame(rows[0], {**rows[1], **against("base", p)})
-        found = score_of(records, "other").agreement
-        assert math.isnan(found) is not (known and p < 0.05)
-        # only where a table shows it
-        explained = any(note.startswith("Human agreement") for note in all_notes(records))
-        assert explained is (known and p < 0.05)
+def test_the_seeds_of_a_system_become_one_row(three_seeds):
+    rows = bleu_rows(score_frame(three_seeds))
+
+    assert [row.system for row in rows] == ["base", "good", "same"]
+    assert [row.seeds for row in rows] == [3, 3, 3]
 
 
-def test_a_system_alone_has_no_difference():
-    only = score_of(frame(record("base", "news-en-de", "only", 30.0)), "base")
-    assert math.isnan(only.difference)
-    assert math.isnan(only.p)
-    assert (only.mark, only.difference_text, only.why_untested) == ("", "", "")
+def test_the_value_of_several_seeds_is_their_mean(three_seeds):
+    """In these records, chrF2 is 20 above BLEU, and TER 9 below it."""
+    mean_bleu = (31.0 + 32.5 + 30.2) / 3
+
+    assert score_of(three_seeds, "good").value == pytest.approx(mean_bleu)
+    assert score_of(three_seeds, "good", "chrf2").value == pytest.approx(mean_bleu + 20)
+    assert score_of(three_seeds, "good", "ter").value == pytest.approx(mean_bleu - 9)
 
 
-def test_a_published_number_is_a_row():
+def test_several_seeds_have_a_deviation_but_no_interval(three_seeds):
+    score = score_of(three_seeds, "good")
+
+    assert score.deviation == pytest.approx(statistics.stdev(GOOD_BLEU))
+    assert math.isnan(score.ci_low)
+    assert math.isnan(score.ci_high)
+
+
+def test_several_seeds_are_tested_by_a_paired_t_test(three_seeds):
+    """The p-values of the single seeds, 0.9 each, are not used. Holm's correction doubles p."""
+    score = score_of(three_seeds, "good")
+
+    assert score.difference == pytest.approx((1.0 + 1.5 + 0.7) / 3, abs=1e-6)
+    assert score.p == pytest.approx(ttest_rel(GOOD_BLEU, BASE_BLEU).pvalue, abs=1e-6)
+    assert score.p_holm == pytest.approx(2 * score.p, abs=2e-6)
+    assert score.mark == "†"
+
+
+def test_seeds_with_the_scores_of_the_baseline_are_not_significant(three_seeds):
+    score = score_of(three_seeds, "same")
+
+    assert score.difference == 0.0
+    assert score.p == 1.0
+    assert score.p_holm == 1.0
+    assert score.mark == ""
+
+
+@pytest.fixture
+def good_with_standard_errors():
+    """Return the score of good, whose three seeds have the standard errors 0.2, 0.5 and 1.1."""
+    rows = []
+    for seed, standard_error in ((1, 0.2), (2, 0.5), (3, 1.1)):
+        test = against("base", 0.9)
+        test["tested"]["standard_error"] = standard_error
+        rows.append(record("base", "news-en-de", "only", BASE_BLEU[seed - 1], seed=seed))
+        rows.append(record("good", "news-en-de", "only", GOOD_BLEU[seed - 1], seed=seed, **test))
+    return score_of(frame(*rows), "good")
+
+
+def test_the_standard_error_over_lines_is_the_mean_over_seeds(good_with_standard_errors):
+    """The mean, 0.6, is none of the three errors."""
+    expected = (0.2 + 0.5 + 1.1) / 3
+    assert good_with_standard_errors.standard_error == pytest.approx(expected)
+
+
+def test_the_deviation_of_a_difference_is_that_of_the_differences_by_seed(
+    good_with_standard_errors,
+):
+    expected = statistics.stdev([1.0, 1.5, 0.7])
+    assert good_with_standard_errors.difference_deviation == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "p_value", "is_known"),
+    [
+        pytest.param("news-en-de", 0.01, True, id="significant"),
+        pytest.param("news-en-de", 0.2, False, id="not significant"),
+        pytest.param("copy-src-tgt", 0.01, False, id="symbols"),
+        pytest.param("copy-src-tgt", 0.2, False, id="symbols, not significant"),
+    ],
+)
+def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_value, is_known):
+    """The corpus `copy` consists of random symbols, whose translations people cannot judge."""
+    records = frame(
+        record("base", corpus, "only", 30.0),
+        record("other", corpus, "only", 32.0, **against("base", p_value)),
+    )
+
+    has_agreement = not math.isnan(score_of(records, "other").agreement)
+    has_note = any(note.startswith("Human agreement") for note in all_notes(records))
+    assert has_agreement == is_known
+    assert has_note == is_known
+
+
+def test_an_only_system_has_no_difference():
+    score = score_of(frame(record("base", "news-en-de", "only", 30.0)), "base")
+
+    assert math.isnan(score.difference)
+    assert math.isnan(score.p)
+    assert score.mark == ""
+    assert score.difference_text == ""
+    assert score.why_untested == ""
+
+
+@pytest.fixture
+def scores_with_published_number():
+    """Return the score frame of base and of a paper's BLEU 31.25 and perplexity 4."""
     records = frame(record("base", "news-en-de", "only", 30.0))
     number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
-    scores = score_frame(with_published_numbers(records, [number]))
-    of_paper = scores[scores.is_published]
-    assert list(of_paper.row_name.unique()) == ["Paper (published)"]
-    assert list(of_paper.task.unique()) == ["news-en-de"]
-    # log 4 = 1.386
-    assert dict(zip(of_paper.metric, of_paper.score_text, strict=True)) == {
+    return score_frame(with_published_numbers(records, [number]))
+
+
+def test_a_published_number_becomes_rows_of_its_metrics(scores_with_published_number):
+    rows = scores_with_published_number[scores_with_published_number.is_published]
+
+    assert set(rows.row_name) == {"Paper (published)"}
+    assert set(rows.task) == {"news-en-de"}
+    assert dict(zip(rows.metric, rows.score_text, strict=True)) == {
         "intl": "31.25",
-        "loss": "1.386",
+        "loss": "1.386",  # log 4
         "perplexity": "4.00",
     }
-    assert computed_scores(scores).shape == score_frame(records).shape
+
+
+def test_published_numbers_leave_computed_scores_as_they_are(scores_with_published_number):
+    without = score_frame(frame(record("base", "news-en-de", "only", 30.0)))
+
+    assert computed_scores(scores_with_published_number).shape == without.shape

@@ -1,111 +1,157 @@
-"""The table's text, and that every number is in its own row and column."""
+"""Tables of scores and costs: every number is in its own row and column, and notes explain it."""
 
 import itertools
 
 import pytest
 
-import result_rows
 from bleuprint.report.cost_columns import COUNTED_COSTS, MEASURED_COSTS, costs_table
 from bleuprint.report.frame import Records
-from bleuprint.report.notes import all_notes as notes_of
+from bleuprint.report.notes import all_notes
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Column
-from result_rows import TWO_SYSTEMS, changed, frame, labels_of, record, rows_of
+from result_rows import TWO_SYSTEMS, against, changed, frame, labels_of, record, rows_of
 
-COSTS = (*COUNTED_COSTS, *MEASURED_COSTS)
+# The costs that are counted and the same on every machine, and those that a machine measures.
+ALL_COSTS = (*COUNTED_COSTS, *MEASURED_COSTS)
+# Results of tiny and small on three test sets; the training of small was not measured.
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
+
+
+def texts_by_test_set(records):
+    """Return the texts of the tables of BLEU and chrF2 by test set, row and column."""
+    texts = {}
+    for name, table in tables_by_test_set(score_frame(records), ["bleu", "chrf2"]).items():
+        texts[name] = rows_of(table)
+    return texts
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_records_moves_no_number(order):
-    def tables(rows):
-        found = tables_by_test_set(score_frame(frame(*rows)), ["bleu", "chrf2"])
-        return {name: rows_of(table) for name, table in found.items()}
+    """TWO_SYSTEMS lists three test sets of tiny, then the same three of small."""
+    tiny_rows = TWO_SYSTEMS[:3]
+    small_rows = TWO_SYSTEMS[3:]
+    shuffled = []
+    for test_set in order:
+        shuffled.append(small_rows[test_set])
+        shuffled.append(tiny_rows[test_set])
 
-    shuffled = [TWO_SYSTEMS[3 * system + i] for i in order for system in (1, 0)]
-    assert [row["facts"]["system"] for row in shuffled[:2]] == ["small", "tiny"]
-    assert tables(shuffled) == tables(TWO_SYSTEMS)
+    assert texts_by_test_set(frame(*shuffled)) == texts_by_test_set(frame(*TWO_SYSTEMS))
 
 
-def test_a_corpus_without_its_pair_in_the_name_shows_it():
+def test_languages_are_shown_if_the_name_of_the_corpus_lacks_them():
     records = frame(record("tiny", "news-en-de", "first", 31.0))
-    records = Records(*(e.assign(corpus="news") for e in (records.runs, records.metrics)))
-    table = wide_bleu_table(score_frame(records))
+    renamed = Records(records.runs.assign(corpus="news"), records.metrics.assign(corpus="news"))
+
+    table = wide_bleu_table(score_frame(renamed))
+
     assert table.columns[1] == Column("BLEU", "news (en-de), first")
 
 
-def test_several_seeds():
-    seeds = frame(
+@pytest.fixture(scope="module")
+def two_seeds():
+    """Return the records of two systems with the seeds 7 and 2."""
+    return frame(
         record("tiny", "news-en-de", "only", 30.0, seed=7),
         record("tiny", "news-en-de", "only", 33.0, seed=2),
-        record("small", "news-en-de", "only", 40.0, seed=7, **result_rows.against("tiny", 0.2)),
-        record("small", "news-en-de", "only", 42.0, seed=2, **result_rows.against("tiny", 0.001)),
+        record("small", "news-en-de", "only", 40.0, seed=7, **against("tiny", 0.2)),
+        record("small", "news-en-de", "only", 42.0, seed=2, **against("tiny", 0.001)),
     )
-    rows = rows_of(wide_bleu_table(score_frame(seeds)))
-    # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
+
+
+def test_scores_of_several_seeds_are_shown_as_mean_and_deviation(two_seeds):
+    """Of 30 and 33 it is sqrt(2 * 1.5^2 / 1) = 2.12, and of 40 and 42 it is 1.41."""
+    rows = rows_of(wide_bleu_table(score_frame(two_seeds)))
+
     assert rows["Baseline: tiny"]["news-en-de, only BLEU"] == "31.5 ± 2.1"
     assert rows["small"]["news-en-de, only BLEU"] == "41.0 ± 1.4"
-    # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
-    # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
+
+
+def test_differences_of_several_seeds_are_tested_by_a_paired_t_test(two_seeds):
+    """The differences 10 and 9 have t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom.
+
+    Student's distribution is that of Cauchy then, so p = 1 - 2/pi * arctan 19 = 0.0335.
+    """
+    rows = rows_of(wide_bleu_table(score_frame(two_seeds)))
+
     assert rows["small"]["news-en-de, only Δ BLEU"] == "+9.5‡ p=0.033"
-    notes = " ".join(notes_of(seeds))
-    assert "standard deviation over 2 seeds" in notes
-    assert "paired t-test over 2 seeds" in notes and "bootstrap" not in notes
-    assert "2 seeds" not in " ".join(notes_of(RECORDS))
 
 
-def test_the_best_of_each_column_is_marked():
-    def best(records, metrics=("bleu",)):
-        return {
-            (name, table.texts(row)[0]): {
-                column.label for column in table.columns if row.cell(column).is_best
-            }
-            for name, table in tables_by_test_set(score_frame(records), metrics).items()
-            for row in table.rows
-        }
+def test_notes_explain_deviation_and_test_over_several_seeds(two_seeds):
+    text = " ".join(all_notes(two_seeds))
 
+    assert "standard deviation over 2 seeds" in text
+    assert "paired t-test over 2 seeds" in text
+    assert "bootstrap" not in text
+
+
+def test_notes_on_one_seed_mention_no_number_of_seeds():
+    assert "2 seeds" not in " ".join(all_notes(RECORDS))
+
+
+def best_columns(records, metrics):
+    """Return the heads of the columns in which a row is marked as the best, by test set and row."""
+    columns_by_row = {}
+    for name, table in tables_by_test_set(score_frame(records), metrics).items():
+        for row in table.rows:
+            columns = {column.label for column in table.columns if row.cell(column).is_best}
+            columns_by_row[name, table.texts(row)[0]] = columns
+    return columns_by_row
+
+
+def test_the_best_score_of_each_test_set_is_marked():
+    """TER counts errors, so less is better. Scores that look the same are marked both."""
     records = frame(
-        *TWO_SYSTEMS[:2],
-        record("small", "news-en-de", "first", 30.9, **result_rows.against("tiny", 0.5)),
-        record("small", "news-en-de", "second", 32.22, **result_rows.against("tiny", 1.0)),
+        record("tiny", "news-en-de", "first", 31.11),
+        record("tiny", "news-en-de", "second", 32.22),
+        record("small", "news-en-de", "first", 30.9, **against("tiny", 0.5)),
+        record("small", "news-en-de", "second", 32.22, **against("tiny", 1.0)),
     )
-    assert best(records, ["bleu", "ter"]) == {
+
+    assert best_columns(records, ["bleu", "ter"]) == {
         ("news-en-de, first", "Baseline: tiny"): {"BLEU"},
-        ("news-en-de, first", "small"): {"TER"},  # where less is better
+        ("news-en-de, first", "small"): {"TER"},
         ("news-en-de, second", "Baseline: tiny"): {"BLEU", "TER"},
         ("news-en-de, second", "small"): {"BLEU", "TER"},
     }
-    assert not any(best(frame(*TWO_SYSTEMS[:3])).values())
 
 
-def test_notes_name_engines_where_they_differ():
-    same = " ".join(notes_of(RECORDS))
-    assert "engine" not in same
+def test_the_score_of_an_only_system_is_not_marked_as_the_best():
+    only_tiny = frame(*TWO_SYSTEMS[:3])
+
+    assert not any(best_columns(only_tiny, ["bleu"]).values())
+
+
+def test_notes_name_engines_and_precisions_if_they_differ():
     mixed = changed(RECORDS, {"system": "small"}, engine="ctranslate2", precision="int8")
+
     expected = (
         "Not all systems translated with the same engine and precision. "
         "pytorch float32: tiny; ctranslate2 int8: small."
     )
-    assert expected in notes_of(mixed)
+    assert expected in all_notes(mixed)
 
 
-def test_costs_counted_and_measured():
-    table = costs_table(score_frame(RECORDS), COSTS)
-    texts = [table.texts(row) for row in table.rows]
-    rows = {(system, corpus): tuple(others) for system, corpus, *others in texts}
-    counted = ("2.57M", "8,000", "8.12M", "3.3e18")
-    measured = ("12:00:00", "51,234", "2.5 GB", "1.6e18", "35.1%")
-    where = ("Fast Chip, 8 x 4 threads",)
-    assert rows["tiny", "news-en-de"] == (*counted, *measured, *where)
-    assert rows["tiny", "talks-en-fr"][3:5] == ("5.0e17", "0:01:01")
-    assert rows["small", "news-en-de"] == (*counted, *"––––––")
-    assert labels_of(table) == [
-        *("System", "Corpus", "Parameters", "Updates", "Target tokens", "FLOPs"),
-        *("Training time", "Tokens/s", "Memory"),
-        *("Seconds x devices x sustained FLOPS", "MFU", "Device"),
-    ]
-    assert list(rows) == [
+def test_notes_do_not_mention_an_engine_that_all_systems_use():
+    assert "engine" not in " ".join(all_notes(RECORDS))
+
+
+@pytest.fixture(scope="module")
+def all_costs():
+    """Return the table of all costs of RECORDS."""
+    return costs_table(score_frame(RECORDS), ALL_COSTS)
+
+
+def cost_cells(table):
+    """Return the cells of a table of costs by system and corpus."""
+    cells = {}
+    for system, corpus, *costs in map(table.texts, table.rows):
+        cells[system, corpus] = costs
+    return cells
+
+
+def test_the_table_of_costs_has_a_row_for_each_system_and_corpus(all_costs):
+    assert list(cost_cells(all_costs)) == [
         ("tiny", "news-en-de"),
         ("tiny", "talks-en-fr"),
         ("small", "news-en-de"),
@@ -113,50 +159,117 @@ def test_costs_counted_and_measured():
     ]
 
 
-def test_costs_are_means_over_seeds():
-    seeds = [
-        record("tiny", "news-en-de", test, 30.0, seed=seed, target_tokens=tokens)
-        for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
-        for test in ("first", "second")
+def test_the_table_of_costs_has_counted_and_measured_columns(all_costs):
+    assert labels_of(all_costs) == [
+        "System",
+        "Corpus",
+        "Parameters",
+        "Updates",
+        "Target tokens",
+        "FLOPs",
+        "Training time",
+        "Tokens/s",
+        "Memory",
+        "Seconds x devices x sustained FLOPS",
+        "MFU",
+        "Device",
     ]
-    records = frame(*seeds)
+
+
+def test_costs_of_a_measured_training_are_shown(all_costs):
+    """Twelve hours on 4 devices with 9.5e12 sustained operations per second are 1.6e18."""
+    counted = ["2.57M", "8,000", "8.12M", "3.3e18"]
+    measured = ["12:00:00", "51,234", "2.5 GB", "1.6e18", "35.1%", "Fast Chip, 8 x 4 threads"]
+    assert cost_cells(all_costs)["tiny", "news-en-de"] == counted + measured
+
+
+def test_costs_are_those_of_the_training_on_the_same_corpus(all_costs):
+    """The training on talks took 61 seconds and 5.0e17 operations."""
+    flops, training_time = cost_cells(all_costs)["tiny", "talks-en-fr"][3:5]
+    assert flops == "5.0e17"
+    assert training_time == "0:01:01"
+
+
+def test_costs_that_were_not_measured_are_dashes(all_costs):
+    counted = ["2.57M", "8,000", "8.12M", "3.3e18"]
+    six_measured_columns = ["–"] * 6
+    assert cost_cells(all_costs)["small", "news-en-de"] == counted + six_measured_columns
+
+
+def test_costs_are_means_over_seeds_and_name_all_devices():
+    """The seeds trained on 1.0 and 2.0 million target tokens, on different devices."""
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.0, seed=1, target_tokens=1_000_000),
+        record("tiny", "news-en-de", "second", 30.0, seed=1, target_tokens=1_000_000),
+        record("tiny", "news-en-de", "first", 30.0, seed=2, target_tokens=2_000_000),
+        record("tiny", "news-en-de", "second", 30.0, seed=2, target_tokens=2_000_000),
+    )
     records.runs.loc[records.runs.seed == 2, "device"] = "Slow Chip"
-    table = costs_table(score_frame(records), COSTS)
-    (row,) = table.rows
-    assert table.texts(row)[4] == "1.50M"
-    assert table.texts(row)[-1] == "Fast Chip, 8 x 4 threads; Slow Chip, 8 x 4 threads"
+
+    table = costs_table(score_frame(records), ALL_COSTS)
+
+    (costs,) = cost_cells(table).values()
+    assert costs[2] == "1.50M"
+    assert costs[-1] == "Fast Chip, 8 x 4 threads; Slow Chip, 8 x 4 threads"
 
 
-def test_chrf_stands_in_its_own_table():
-    of_chrf = tables_by_test_set(score_frame(RECORDS), ["chrf2"], costs=())
-    small = {name: list(rows_of(table)["small"].values()) for name, table in of_chrf.items()}
-    # BLEU is 10 above the baseline, chrF2 20 above BLEU
-    assert small == {
-        "news-en-de, first": ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90%"],
-        "news-en-de, second": ["small", "62.2 [61.2, 63.2]", "+10.0 n.s. p=0.050"],
-        "talks-en-fr, only": ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"],
-    }
-    # nobody has measured how people judge differences in chrF2++
-    of_words = tables_by_test_set(score_frame(RECORDS), ["chrf2pp"], costs=())
-    assert rows_of(of_words["talks-en-fr, only"])["small"] == {
+@pytest.mark.parametrize(
+    ("test_set", "cells"),
+    [
+        ("news-en-de, first", ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90%"]),
+        ("news-en-de, second", ["small", "62.2 [61.2, 63.2]", "+10.0 n.s. p=0.050"]),
+        ("talks-en-fr, only", ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"]),
+    ],
+)
+def test_chrf2_has_its_own_differences_and_human_agreement(test_set, cells):
+    """Small is 10 BLEU and 10 chrF2 above tiny; chrF2 is 20 above BLEU for both."""
+    tables = tables_by_test_set(score_frame(RECORDS), ["chrf2"], costs=())
+
+    assert list(rows_of(tables[test_set])["small"].values()) == cells
+
+
+def test_chrf2pp_has_no_human_agreement():
+    """No study has measured how people judge differences in chrF2++."""
+    tables = tables_by_test_set(score_frame(RECORDS), ["chrf2pp"], costs=())
+
+    assert rows_of(tables["talks-en-fr, only"])["small"] == {
         "System": "small",
         "chrF2++": "61.3 [60.3, 62.3]",
         "Δ chrF2++": "+10.0‡ p=0.049",
     }
 
 
-def test_notes_name_the_baseline_and_what_is_not_significant():
-    text = " ".join(notes_of(RECORDS))
-    assert (
-        "Δ is the difference from tiny. † marks p below 0.05 (paired bootstrap, one tail)." in text
-    )
-    assert "‡ marks p below 0.05 after Holm's" in text
-    assert "after Holm's correction" in text
-    assert "n.s. means not significant" in text
-    assert "Brackets give the 95% confidence interval (95% CI, bootstrap)." in text
-    # of what no table shows nothing is said
-    alone = " ".join(notes_of(frame(*TWO_SYSTEMS[:3])))
-    assert "Δ" not in alone
-    assert "†" not in alone
-    assert "n.s." not in alone
-    assert "published" not in text.lower()
+@pytest.mark.parametrize(
+    "note",
+    [
+        pytest.param("Δ is the difference from tiny.", id="baseline"),
+        pytest.param("† marks p below 0.05 (paired bootstrap, one tail).", id="dagger"),
+        pytest.param("‡ marks p below 0.05 after Holm's", id="double dagger"),
+        pytest.param("after Holm's correction", id="correction"),
+        pytest.param("n.s. means not significant", id="n.s."),
+        pytest.param(
+            "Brackets give the 95% confidence interval (95% CI, bootstrap).", id="interval"
+        ),
+    ],
+)
+def test_notes_explain_the_signs_of_the_tables(note):
+    assert note in " ".join(all_notes(RECORDS))
+
+
+def test_the_note_on_the_baseline_precedes_that_on_significance():
+    expected = "Δ is the difference from tiny. † marks p below 0.05 (paired bootstrap, one tail)."
+    assert expected in " ".join(all_notes(RECORDS))
+
+
+@pytest.mark.parametrize("sign", ["Δ", "†", "n.s."])
+def test_notes_do_not_explain_signs_that_no_table_shows(sign):
+    """An only system has no differences."""
+    only_tiny = frame(*TWO_SYSTEMS[:3])
+
+    assert sign not in " ".join(all_notes(only_tiny))
+
+
+def test_notes_do_not_mention_published_numbers_if_there_are_none():
+    only_tiny = frame(*TWO_SYSTEMS[:3])
+
+    assert "published" not in " ".join(all_notes(only_tiny)).lower()

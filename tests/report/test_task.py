@@ -1,4 +1,8 @@
-"""Corpora with the same test sets are rows of one table, tested across preparations."""
+"""Corpora with the same test sets are rows of one table, which compares their preparations.
+
+A task is a test set, that is, sources and references. Two corpora that split the same text into
+different tokens or subwords have the same task, so their scores can be compared.
+"""
 
 import shutil
 
@@ -25,225 +29,390 @@ from bleuprint.report.tasks import table_row_name, task_names
 from bleuprint.text.parallel import read_lines
 from recipes import SETTINGS
 from result_rows import against, frame, record, rows_of
+from result_trees import Experiment
 
-SYSTEMS, CORPORA = ("tiny", "small"), ("bpe-en-de", "words-en-de")
-# The share of wrong words: the second preparation is better for one system, worse for the other.
-ERRORS = {
+# The share of wrong words in the translations of each system and corpus. The second preparation is
+# better for one system and worse for the other.
+WRONG_WORDS = {
     ("tiny", "bpe-en-de"): 0.25,
     ("tiny", "words-en-de"): 0.15,
     ("small", "bpe-en-de"): 0.1,
     ("small", "words-en-de"): 0.2,
 }
-BASELINE, *OTHERS = ERRORS
 
 
-def write_runs(root, settings, corpora=CORPORA):
-    for (system, corpus), errors in ERRORS.items():
+def write_runs(experiment, corpora):
+    """Write and score the translations of both systems on some of the corpora."""
+    for (system, corpus), errors in WRONG_WORDS.items():
         if corpus in corpora:
-            trees.write_run(root, settings, Run(system, corpus, 1), errors)
+            trees.write_run(experiment.root, experiment.settings, Run(system, corpus, 1), errors)
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """Two systems on two corpora with one test set, and a corpus of another."""
+def experiment(tmp_path_factory):
+    """Return the results of two systems on three corpora.
+
+    The corpora bpe-en-de and words-en-de have the same test set, and talks-en-de has another one.
+    """
     root = tmp_path_factory.mktemp("task")
-    corpora = {**dict.fromkeys(CORPORA, ("only",)), "talks-en-de": ("only",)}
-    settings = trees.settings_in(root, SYSTEMS, corpora)
+    corpora = {"bpe-en-de": ("only",), "words-en-de": ("only",), "talks-en-de": ("only",)}
+    settings = trees.settings_in(root, ("tiny", "small"), corpora)
     trees.write_texts(root, settings)
     split = root / "data" / "split"
     for file in ("test.only.en", "test.only.de"):
-        shutil.copy(split / CORPORA[0] / file, split / CORPORA[1] / file)
-    write_runs(root, settings)
-    for system in SYSTEMS:
+        shutil.copy(split / "bpe-en-de" / file, split / "words-en-de" / file)
+    results = Experiment(root, settings)
+    write_runs(results, ("bpe-en-de", "words-en-de"))
+    for system in ("tiny", "small"):
         trees.write_run(root, settings, Run(system, "talks-en-de", 1), 0.2)
-    return root, settings
+    return results
 
 
 @pytest.fixture
-def copy(tree, tmp_path):
-    return shutil.copytree(tree[0], tmp_path / "copy"), tree[1]
+def experiment_copy(experiment, tmp_path):
+    """Return a copy of the experiment, which a test may change."""
+    root = shutil.copytree(experiment.root, tmp_path / "copy")
+    return Experiment(root, experiment.settings)
+
+
+def read_translations(root, system, corpus):
+    """Return a system's translations of the only test set of a corpus."""
+    folder = root / Run(system, corpus, 1).results_folder
+    return list(read_lines(folder / "hypotheses/test.only.de"))
 
 
 def bleu_of(records, system, corpus):
-    found = records.metrics[records.metrics.metric == "bleu"].set_index(
-        ["system", "corpus", "group"]
-    )
-    return found.loc[(system, corpus, "")]
+    """Return the record of a system's BLEU on the only test set of a corpus."""
+    metrics = records.metrics
+    rows = metrics[
+        (metrics.metric == "bleu")
+        & (metrics.group == "")
+        & (metrics.system == system)
+        & (metrics.corpus == corpus)
+    ]
+    (row,) = rows.itertuples()
+    return row
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_differences_and_p_are_those_of_sacrebleu_on_the_same_lines(tree):
-    root, settings = tree
+def test_all_rows_of_a_task_are_tested_against_its_first_row_as_sacrebleu_does(experiment):
+    """The baseline is the first system on the first preparation."""
+    root, settings = experiment
+    outputs = []
+    for system, corpus in WRONG_WORDS:
+        outputs.append((f"{system}, {corpus}", read_translations(root, system, corpus)))
+    references = list(read_lines(root / "data/split/bpe-en-de/test.only.de"))
+    paired_test = PairedTest(outputs, {"BLEU": BLEU()}, [references], "bs", n_samples=1000)
+    baseline, *others = paired_test()[1]["BLEU"]
+    corrected_p_values = holm_correction([result.p_value for result in others])
+
     records = collect(settings, root)
-    file = "test.only.de"
-    references = [*read_lines(root / "data/split/bpe-en-de" / file)]
-    outputs = {
-        place: [*read_lines(root / Run(*place, 1).results_folder / "hypotheses" / file)]
-        for place in ERRORS
-    }
-    named = [(", ".join(place), lines) for place, lines in outputs.items()]
-    test = PairedTest(named, {"BLEU": BLEU()}, [references], "bs", n_samples=1000)
-    _, scores = test()
-    baseline, *others = scores["BLEU"]
-    expected_holm = holm_correction([each.p_value for each in others])
-    for (system, corpus), of, p_holm in zip(OTHERS, others, expected_holm, strict=True):
-        found = bleu_of(records, system, corpus)
-        assert found.baseline == "tiny, bpe-en-de"
-        assert found.difference == pytest.approx(of.score - baseline.score, abs=1e-5)
-        assert (found.p, found.p_holm) == pytest.approx((of.p_value, p_holm), abs=1e-6)
-    assert bleu_of(records, *BASELINE).isna()["difference"]
-    # the corpus of other text has its own baseline
+
+    other_rows = list(WRONG_WORDS)[1:]
+    for (system, corpus), expected, p_holm in zip(
+        other_rows, others, corrected_p_values, strict=True
+    ):
+        row = bleu_of(records, system, corpus)
+        assert row.baseline == "tiny, bpe-en-de"
+        assert row.difference == pytest.approx(expected.score - baseline.score, abs=1e-5)
+        assert row.p == pytest.approx(expected.p_value, abs=1e-6)
+        assert row.p_holm == pytest.approx(p_holm, abs=1e-6)
+    assert pd.isna(bleu_of(records, "tiny", "bpe-en-de").difference)
+
+
+def test_a_corpus_with_another_test_set_has_its_own_baseline(experiment):
+    records = collect(experiment.settings, experiment.root)
+
     assert bleu_of(records, "small", "talks-en-de").baseline == "tiny"
 
 
-def test_each_preparation_is_a_row(tree):
-    root, settings = tree
-    records = collect(settings, root)
-    rows = rows_of(wide_bleu_table(score_frame(records)))
-    group = "en-de (bpe-en-de, …), only"
-    assert [*rows] == [
-        *("Baseline: tiny, bpe-en-de", "tiny, words-en-de", "Baseline: tiny"),
-        *("small, bpe-en-de", "small, words-en-de", "small"),
+@pytest.fixture(scope="module")
+def scores(experiment):
+    """Return the score frame of the experiment."""
+    return score_frame(collect(experiment.settings, experiment.root))
+
+
+def test_each_system_and_preparation_is_a_row_of_the_table(scores):
+    assert list(rows_of(wide_bleu_table(scores))) == [
+        "Baseline: tiny, bpe-en-de",
+        "tiny, words-en-de",
+        "Baseline: tiny",
+        "small, bpe-en-de",
+        "small, words-en-de",
+        "small",
     ]
-    for result in bleu_rows(score_frame(records)):
-        row = rows[
-            next(name for name in rows if name.removeprefix("Baseline: ") == result.row_name)
-        ]
-        column = "talks-en-de, only" if result.corpus == "talks-en-de" else group
-        assert row[f"{column} BLEU"] == result.score_text
-        assert row[f"{column} Δ BLEU"] == (result.difference_text or NONE)
-        assert row[f"{column} FLOPs"] == ("4.2e12" if result.system == "tiny" else "9.9e13")
-    assert {row[f"{group} BLEU"] for name, row in rows.items() if "," not in name} == {"–"}
 
 
-def test_one_line_of_the_references_makes_another_task(copy):
-    root, settings = copy
-    path = root / "data/split/words-en-de/test.only.de"
-    first, *rest = path.read_text("utf-8").split("\n")
-    path.write_text("\n".join((f"{first} ", *rest)), encoding="utf-8")
-    write_runs(root, settings, CORPORA[1:])
-    records = collect(settings, root)
-    assert {*records.metrics.baseline.dropna()} == {"tiny"}
-    groups = [column.group for column in wide_bleu_table(score_frame(records)).columns[1:]]
-    assert [*dict.fromkeys(groups)] == [f"{corpus}, only" for corpus in (*CORPORA, "talks-en-de")]
-    assert [*rows_of(wide_bleu_table(score_frame(records)))] == ["Baseline: tiny", "small"]
+def test_preparations_of_one_test_set_share_the_columns_of_the_table(scores):
+    rows = {}
+    for name, cells in rows_of(wide_bleu_table(scores)).items():
+        rows[name.removeprefix("Baseline: ")] = cells
+
+    for score in bleu_rows(scores):
+        if score.corpus == "talks-en-de":
+            columns = "talks-en-de, only"
+        else:
+            columns = "en-de (bpe-en-de, …), only"
+        cells = rows[score.row_name]
+        assert cells[f"{columns} BLEU"] == score.score_text
+        assert cells[f"{columns} Δ BLEU"] == (score.difference_text or NONE)
+        assert cells[f"{columns} FLOPs"] == ("4.2e12" if score.system == "tiny" else "9.9e13")
 
 
-def test_files_and_page_have_the_rows(copy):
-    root, settings = copy
-    report.write_reports(settings, root)
-    texts = {
-        name: (root / "reports" / name).read_text("utf-8") for name in ("table.md", "table.tex")
+def test_rows_of_another_task_have_no_score_in_the_columns_of_a_task(scores):
+    rows = rows_of(wide_bleu_table(scores))
+
+    for name in ("Baseline: tiny", "small"):  # of talks-en-de
+        assert rows[name]["en-de (bpe-en-de, …), only BLEU"] == "–"
+
+
+@pytest.fixture
+def records_with_a_changed_reference(experiment_copy):
+    """Return the records after one reference of words-en-de got a space at its end."""
+    root, settings = experiment_copy
+    references = root / "data/split/words-en-de/test.only.de"
+    first_line, rest = references.read_text("utf-8").split("\n", maxsplit=1)
+    references.write_text(f"{first_line} \n{rest}", encoding="utf-8")
+    write_runs(experiment_copy, ["words-en-de"])
+    return collect(settings, root)
+
+
+def test_corpora_whose_references_differ_in_one_line_are_different_tasks(
+    records_with_a_changed_reference,
+):
+    table = wide_bleu_table(score_frame(records_with_a_changed_reference))
+
+    groups = [column.group for column in table.columns[1:]]
+    assert list(dict.fromkeys(groups)) == [
+        "bpe-en-de, only",
+        "words-en-de, only",
+        "talks-en-de, only",
+    ]
+    assert list(rows_of(table)) == ["Baseline: tiny", "small"]
+
+
+def test_each_task_has_its_own_baseline(records_with_a_changed_reference):
+    assert set(records_with_a_changed_reference.metrics.baseline.dropna()) == {"tiny"}
+
+
+@pytest.fixture(scope="module")
+def reports(experiment, tmp_path_factory):
+    """Return the texts of the written reports by the name of the file."""
+    root = shutil.copytree(experiment.root, tmp_path_factory.mktemp("reports") / "copy")
+    report.write_reports(experiment.settings, root)
+    texts = {}
+    for name in ("table.md", "table.tex", "index.html"):
+        texts[name] = (root / "reports" / name).read_text("utf-8")
+    return texts
+
+
+@pytest.mark.parametrize("name", ["table.md", "table.tex", "index.html"])
+def test_reports_contain_a_row_for_each_preparation_and_say_why(reports, name):
+    assert "Baseline: tiny, bpe-en-de" in reports[name]
+    assert "small, words-en-de" in reports[name]
+    assert "bpe-en-de, words-en-de have the same test sets" in reports[name]
+
+
+def test_the_page_shows_the_sentences_of_all_preparations_together(reports):
+    assert "<h3>en-de (bpe-en-de, …), test set only" in reports["index.html"]
+    assert "<b>small, words-en-de</b> " in reports["index.html"]
+
+
+def test_table_md_depends_on_the_records_alone(experiment, reports):
+    root, settings = experiment
+    assert report.table_md(settings, collect(settings, root), root) == reports["table.md"]
+
+
+def test_sentences_are_shown_with_the_translations_of_all_preparations(experiment):
+    root, settings = experiment
+    data = ReportData(settings, collect(settings, root), root)
+
+    sentences_of_both, _ = lines_of_sets(data)
+
+    assert sentences_of_both.outputs == {
+        "tiny, bpe-en-de": read_translations(root, "tiny", "bpe-en-de"),
+        "tiny, words-en-de": read_translations(root, "tiny", "words-en-de"),
+        "small, bpe-en-de": read_translations(root, "small", "bpe-en-de"),
+        "small, words-en-de": read_translations(root, "small", "words-en-de"),
     }
-    page = (root / "reports/index.html").read_text("utf-8")
-    for text in (*texts.values(), page):
-        assert "Baseline: tiny, bpe-en-de" in text and "small, words-en-de" in text
-        assert "bpe-en-de, words-en-de have the same test sets" in text
-    assert "<h3>en-de (bpe-en-de, …), test set only" in page  # lines of all preparations
-    assert "<b>small, words-en-de</b> " in page
-    assert report.table_md(settings, collect(settings, root), root) == texts["table.md"]
+    assert list(sentences_of_both.outputs) == [
+        "tiny, bpe-en-de",
+        "tiny, words-en-de",
+        "small, bpe-en-de",
+        "small, words-en-de",
+    ]
 
 
-def test_lines_are_shown_with_the_outputs_of_all_rows(tree):
-    root, settings = tree
-    shown, _ = lines_of_sets(ReportData(settings, collect(settings, root), root))
-    assert [*shown.outputs] == ["tiny, bpe-en-de", "tiny, words-en-de", *map(", ".join, OTHERS[1:])]
-    for place in ERRORS:
-        file = root / Run(*place, 1).results_folder / "hypotheses/test.only.de"
-        assert shown.outputs[", ".join(place)] == [*read_lines(file)]
+def last_table(parts):
+    """Return the texts of each row of the table of scores, which `compare` yields last."""
+    tables = [part for part in parts if isinstance(part, Table)]
+    return [tables[-1].texts(row) for row in tables[-1].rows]
+
+
+def shows_sentences(parts):
+    """Return whether a comparison shows sentences, whose titles contain the number of the line."""
+    return any("line " in part for part in parts if isinstance(part, str))
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_two_preparations_are_compared(copy, monkeypatch):
-    root, settings = copy
+def test_compare_tests_two_preparations_of_one_test_set(experiment_copy, monkeypatch):
+    root, settings = experiment_copy
     records = collect(settings, root)
     records.save(root / RESULTS)
     monkeypatch.chdir(root)
-    parts = [*compare("tiny, bpe-en-de", "tiny,words-en-de", sentences=1)]
+
+    parts = list(compare("tiny, bpe-en-de", "tiny,words-en-de", sentences=1))
+
     assert parts[0] == "tiny, bpe-en-de and tiny, words-en-de"
-    scores = [part for part in parts if isinstance(part, Table)][-1]
-    (row,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
-    found = bleu_of(records, "tiny", "words-en-de")
-    assert row[5] == f"{found.difference:+.1f}" and row[6].split()[0] == f"{found.p:.3f}"
-    assert any("line " in part for part in parts if isinstance(part, str))
-    # a system on other lines is not tested, nor are lines set beside each other
-    other = [*compare("tiny, bpe-en-de", "small, talks-en-de")]
-    scores = [part for part in other if isinstance(part, Table)][-1]
-    assert {scores.texts(row)[6] for row in scores.rows} == {"–"}
-    assert not any("line " in part for part in other if isinstance(part, str))
+    (cells,) = [texts for texts in last_table(parts) if texts[2] == "BLEU"]
+    expected = bleu_of(records, "tiny", "words-en-de")
+    difference, p_value = cells[5:7]
+    assert difference == f"{expected.difference:+.1f}"
+    assert p_value.split()[0] == f"{expected.p:.3f}"
+    assert shows_sentences(parts)
 
 
-def test_a_row_says_what_differs_in_its_preparation():
+def test_compare_does_not_test_systems_on_different_test_sets(experiment_copy, monkeypatch):
+    root, settings = experiment_copy
+    collect(settings, root).save(root / RESULTS)
+    monkeypatch.chdir(root)
+
+    parts = list(compare("tiny, bpe-en-de", "small, talks-en-de"))
+
+    p_values = {texts[6] for texts in last_table(parts)}
+    assert p_values == {"–"}
+    assert not shows_sentences(parts)
+
+
+@pytest.fixture(scope="module")
+def multi30k_descriptions():
+    """Return what the page says of each row of a recipe that compares preparations."""
     settings = SETTINGS["ablations-multi30k"]
-    about = describe_rows(settings, dict.fromkeys(settings.corpora, "en-de"))
-    assert about["small, bpe-4000"] == about["small"] and about["small"].startswith("1 + 1 layers")
-    assert about["small, bpe-2000"] == "bpe.num_merges 2000"
-    assert about["small, words"].startswith("words.joint true, ")
-    own = "bpe_dropout 0.1, corpora bpe-4000"
-    assert about["small-bpe-dropout, bpe-4000"] == own
-    assert about["small-bpe-dropout, lower"] == f"{own}; tokenize.lowercase true"
+    return describe_rows(settings, dict.fromkeys(settings.corpora, "en-de"))
+
+
+def test_the_first_row_is_described_by_the_size_of_its_model(multi30k_descriptions):
+    assert multi30k_descriptions["small, bpe-4000"].startswith("1 + 1 layers")
+    assert multi30k_descriptions["small, bpe-4000"] == multi30k_descriptions["small"]
 
 
 @pytest.mark.parametrize(
-    ("value", "significant", "text"),
+    ("row_name", "description"),
     [
-        (0.04, True, "+0.04"),
-        (-0.0049, True, "-0.005"),
-        (0.06, True, "+0.1"),
-        (0.04, False, "+0.0"),
-        (-0.04, False, "+0.0"),
-        (0.0, True, "+0.0"),
-        (-12.34, True, "-12.3"),
+        ("small, bpe-2000", "bpe.num_merges 2000"),
+        ("small-bpe-dropout, bpe-4000", "bpe_dropout 0.1, corpora bpe-4000"),
+        (
+            "small-bpe-dropout, lower",
+            "bpe_dropout 0.1, corpora bpe-4000; tokenize.lowercase true",
+        ),
     ],
 )
-def test_a_significant_difference_does_not_read_as_nothing(value, significant, text):
-    assert format_difference(value, significant) == text
+def test_another_row_is_described_by_the_settings_that_differ(
+    multi30k_descriptions, row_name, description
+):
+    assert multi30k_descriptions[row_name] == description
 
 
-def test_no_mark_stands_on_a_difference_of_nothing():
-    def small(bleu, p):
-        rows = (
-            record("tiny", "news-en-de", "only", 40.0),
-            record("small", "news-en-de", "only", bleu, **against("tiny", p)),
-        )
-        return frame(*rows)
-
-    def shown(records):
-        return rows_of(wide_bleu_table(score_frame(records)))["small"]["news-en-de, only Δ BLEU"]
-
-    assert shown(small(40.04, 0.001)) == "+0.04‡ p=0.001"
-    assert shown(small(39.97, 0.001)) == "-0.03‡ p=0.001"
-    assert shown(small(40.04, 0.2)) == "+0.0 n.s. p=0.200"
-    assert shown(small(40.0, 0.001)) == "+0.0 n.s. p=0.001"
+def test_a_preparation_without_subwords_is_described_by_its_vocabulary(multi30k_descriptions):
+    assert multi30k_descriptions["small, words"].startswith("words.joint true, ")
 
 
-def runs_of(*tests):
-    """Cells with the texts of a test set: its corpus, name, languages and content."""
-    names = ["corpus", "test", "source", "target", "sources_sha256", "references_sha256"]
-    return pd.DataFrame([(*test, "50", test[1]) for test in tests], columns=names)
+@pytest.mark.parametrize(
+    ("difference", "is_significant", "text"),
+    [
+        pytest.param(0.04, True, "+0.04", id="two decimals"),
+        pytest.param(-0.0049, True, "-0.005", id="three decimals"),
+        pytest.param(0.06, True, "+0.1", id="one decimal"),
+        pytest.param(0.04, False, "+0.0", id="not significant"),
+        pytest.param(-0.04, False, "+0.0", id="negative, not significant"),
+        pytest.param(0.0, True, "+0.0", id="zero"),
+        pytest.param(-12.34, True, "-12.3", id="large"),
+    ],
+)
+def test_a_significant_difference_has_the_decimals_to_differ_from_zero(
+    difference, is_significant, text
+):
+    assert format_difference(difference, is_significant) == text
 
 
-def test_tasks_are_named():
-    tasks = task_names(
-        runs_of(
-            ("own", "only", "en", "de"),
-            ("bpe", "news", "en", "de"),
-            ("words", "news", "en", "de"),
-            ("talks-en-fr", "talks", "en", "fr"),
-        )
+@pytest.mark.parametrize(
+    ("bleu", "p_value", "text"),
+    [
+        pytest.param(40.04, 0.001, "+0.04‡ p=0.001", id="better"),
+        pytest.param(39.97, 0.001, "-0.03‡ p=0.001", id="worse"),
+        pytest.param(40.04, 0.2, "+0.0 n.s. p=0.200", id="not significant"),
+        pytest.param(40.0, 0.001, "+0.0 n.s. p=0.001", id="no difference"),
+    ],
+)
+def test_a_difference_of_zero_has_no_significance_mark(bleu, p_value, text):
+    """‡ marks a significant difference, here from the baseline's 40.0 BLEU."""
+    records = frame(
+        record("tiny", "news-en-de", "only", 40.0),
+        record("small", "news-en-de", "only", bleu, **against("tiny", p_value)),
     )
-    assert tasks == {
-        "own": "own (en-de)",
-        "bpe": "en-de (bpe, …)",
-        "words": "en-de (bpe, …)",
-        "talks-en-fr": "talks-en-fr",
+
+    rows = rows_of(wide_bleu_table(score_frame(records)))
+
+    assert rows["small"]["news-en-de, only Δ BLEU"] == text
+
+
+def task_row(corpus, test, languages, references_sha256):
+    """Return a row of the table of test sets that `task_names` reads.
+
+    Args:
+        corpus: The name of the corpus.
+        test: The name of the test set.
+        languages: The source and the target language, such as en-de.
+        references_sha256: The fingerprint of the references.
+    """
+    source, target = languages.split("-")
+    return {
+        "corpus": corpus,
+        "test": test,
+        "source": source,
+        "target": target,
+        "sources_sha256": "50",
+        "references_sha256": references_sha256,
     }
+
+
+@pytest.fixture
+def tasks():
+    """Return the names of the tasks of four corpora, of which bpe and words share a test set."""
+    test_sets = [
+        task_row("own", "only", "en-de", "r1"),
+        task_row("bpe", "news", "en-de", "r2"),
+        task_row("words", "news", "en-de", "r2"),
+        task_row("talks-en-fr", "talks", "en-fr", "r3"),
+    ]
+    return task_names(pd.DataFrame(test_sets))
+
+
+def test_a_task_is_named_by_its_languages_and_its_first_corpus(tasks):
+    assert tasks["bpe"] == "en-de (bpe, …)"
+    assert tasks["words"] == "en-de (bpe, …)"
+
+
+def test_a_task_of_one_corpus_is_named_by_the_corpus_with_its_languages(tasks):
+    """The name talks-en-fr contains the languages already."""
+    assert tasks["own"] == "own (en-de)"
+    assert tasks["talks-en-fr"] == "talks-en-fr"
+
+
+def test_a_row_names_the_corpus_only_if_its_task_has_several(tasks):
     assert table_row_name("small", "own", tasks) == "small"
     assert table_row_name("small", "words", tasks) == "small, words"
 
 
-def test_a_corpus_of_several_pairs_is_a_task_without_a_pair():
-    tests = [("many", "en-de-news", "en", "de"), ("many", "de-fr-news", "de", "fr")]
-    assert task_names(runs_of(*tests)) == {"many": "many"}
-    others = [("more", *test[1:]) for test in tests]
-    assert task_names(runs_of(*tests, *others)) == dict.fromkeys(("many", "more"), "many, …")
+def test_a_task_with_several_language_pairs_is_named_without_languages():
+    many = [
+        task_row("many", "en-de-news", "en-de", "r1"),
+        task_row("many", "de-fr-news", "de-fr", "r2"),
+    ]
+    more = [
+        task_row("more", "en-de-news", "en-de", "r1"),
+        task_row("more", "de-fr-news", "de-fr", "r2"),
+    ]
+
+    assert task_names(pd.DataFrame(many)) == {"many": "many"}
+    assert task_names(pd.DataFrame(many + more)) == {"many": "many, …", "more": "many, …"}

@@ -5,12 +5,13 @@ import hashlib
 import random
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.experiment import load_settings
+from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.config.system import Average
@@ -38,6 +39,18 @@ _WRITTEN: dict[tuple, dict[str, bytes]] = {}
 
 # How many samples and trials the tests of significance draw.
 _SAMPLES = {name: getattr(significance, name) for name in ("TRIALS", "RESAMPLES")}
+
+
+class Experiment(NamedTuple):
+    """An experiment in a folder.
+
+    Attributes:
+        root: The folder.
+        settings: What its params.yaml says.
+    """
+
+    root: Path
+    settings: Settings
 
 
 def few_samples(patch):
