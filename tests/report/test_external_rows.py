@@ -1,4 +1,7 @@
-"""External systems in the report: scored and tested like a trained system, and marked."""
+"""External systems in the report: scored and tested like a trained system, and marked.
+
+The translations of an external system come from files that params.yaml names.
+"""
 
 import shutil
 from math import isnan
@@ -14,8 +17,7 @@ from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, report
 from bleuprint.report.compare import compare
-from bleuprint.report.notes import all_notes as notes_of
-from bleuprint.report.notes import file_warning_notes
+from bleuprint.report.notes import all_notes, file_warning_notes
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.report_data import ReportData
@@ -24,244 +26,498 @@ from bleuprint.report.records import check_settings, collect
 from bleuprint.report.same_results import compare_records
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import wide_bleu_table
+from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring.score import score_run
 from result_rows import against, record, rows_of, score_of, values
-from result_rows import frame as made_by_hand
+from result_rows import frame as records_from_rows
+from result_trees import Experiment
 
-AGAINST = against("tiny", 0.01)
 CORPUS = "news-en-de"
 CORPORA = {CORPUS: ("first", "second"), "talks-en-fr": ("only",)}
 
 
-def with_rows(root, seeds):
-    """Files that are the translations of each system with the first seed, and their rows."""
-    rows = {}
-    for system in ("tiny", "small"):
-        tests = {}
-        for test in ("first", "second")[: 2 if system == "tiny" else 1]:
-            made = (
-                root / Run(system, CORPUS, seeds[0]).results_folder / f"hypotheses/test.{test}.de"
-            )
+def external_entry(about, translations):
+    """Return the entry of an external system on news-en-de, as in params.yaml.
+
+    Args:
+        about: What the system is, in the words of the user.
+        translations: The file with the translations of each test set, and its SHA-256.
+    """
+    return {"about": about, "translations": translations, "corpora": {CORPUS: {}}}
+
+
+def copy_and_score(settings, root):
+    """Copy and score the translations of each external system, as translate and score do."""
+    for name in settings.external:
+        run = Run(name, CORPUS, settings.seeds[0])
+        copy_translations(settings, run, root)
+        score_run(settings, *run, root)
+
+
+def add_external_copies(root, seeds):
+    """Add the external systems as-tiny and as-small, and score them.
+
+    Their files are copies of the translations by tiny and small with the first seed: as-tiny has
+    both test sets of news-en-de, as-small only the first one.
+
+    Args:
+        root: The folder of the experiment.
+        seeds: The seeds of the experiment.
+
+    Returns:
+        The settings with the external systems.
+    """
+    entries = {}
+    for system, tests in (("tiny", ["first", "second"]), ("small", ["first"])):
+        translations = {}
+        for test in tests:
+            folder = root / Run(system, CORPUS, seeds[0]).results_folder
+            original = folder / f"hypotheses/test.{test}.de"
             path = f"inputs/external/{system}.{test}.de"
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(made, root / path)
-            tests[test] = {"path": path, "sha256": sha256_of(made)}
-        rows[f"as-{system}"] = external(f"{system} & <b>others</b>", tests)
-    settings = trees.settings_in(root, corpora=CORPORA, seeds=seeds, external=rows)
+            shutil.copyfile(original, root / path)
+            translations[test] = {"path": path, "sha256": sha256_of(original)}
+        entries[f"as-{system}"] = external_entry(f"{system} & <b>others</b>", translations)
+    settings = trees.settings_in(root, corpora=CORPORA, seeds=seeds, external=entries)
     copy_and_score(settings, root)
     return settings
 
 
-def external(about, files):
-    """The entry of an external system on the first corpus."""
-    return {"about": about, "translations": files, "corpora": {CORPUS: {}}}
-
-
-def copy_and_score(settings, root):
-    """What the stages translate and score do for each external system."""
-    for name in settings.external:
-        cell = Run(name, CORPUS, settings.seeds[0])
-        copy_translations(settings, cell, root)
-        score_run(settings, *cell, root)
-
-
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory):
-    """After the report stage, with one seed. Not to be changed."""
-    root = tmp_path_factory.mktemp("outside")
+def experiment_with_external(tmp_path_factory):
+    """Return an experiment with as-tiny and as-small, after the report stage, with one seed.
+
+    Tests must not change its files.
+    """
+    root = tmp_path_factory.mktemp("external")
     trees.write_all(root, trees.settings_in(root, corpora=CORPORA))
-    settings = with_rows(root, (1,))
+    settings = add_external_copies(root, (1,))
     report.write_reports(settings, root)
-    return root, settings
+    return Experiment(root, settings)
+
+
+@pytest.fixture
+def external_copy(experiment_with_external, tmp_path):
+    """Return a copy of the experiment with external systems, which a test may change."""
+    root = shutil.copytree(experiment_with_external.root, tmp_path / "copy")
+    return Experiment(root, experiment_with_external.settings)
 
 
 @pytest.fixture(scope="module")
-def records(outside):
-    return frame.load(outside[0])
+def records(experiment_with_external):
+    """Return the saved records of the experiment with external systems."""
+    return frame.load(experiment_with_external.root)
 
 
-def of(records, system, test="first"):
-    """The metrics of a row, of its first seed."""
-    rows = records.metrics[(records.metrics.system == system) & (records.metrics.test == test)]
+def metrics_of(records, system):
+    """Return the metrics of a system with its first seed on the test set `first`."""
+    metrics = records.metrics
+    rows = metrics[(metrics.system == system) & (metrics.test == "first")]
     return rows[rows.seed == rows.seed.iloc[0]].set_index(["metric", "group"])
 
 
-def test_the_same_translations_have_the_same_scores(records):
-    for system in ("tiny", "small"):
-        ours, theirs = of(records, system), of(records, f"as-{system}")
-        assert {*ours.index} - {*theirs.index} == {
-            (name, "") for name in ("loss", "perplexity", "word_perplexity")
-        }
-        columns = ["value", "ci_low", "ci_high", "signature", "units"]
-        assert ours.loc[theirs.index, columns].equals(theirs[columns])
-    same = of(records, "as-tiny").loc[("bleu", "")]
-    assert (same.baseline, same.difference, same.p) == ("tiny", 0, 1)
-    tested = ["p", "p_randomization", "standard_error", "difference"]
-    assert of(records, "as-small")[tested].equals(
-        of(records, "small").loc[of(records, "as-small").index, tested]
-    )
+@pytest.mark.parametrize("system", ["tiny", "small"])
+def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translations(records, system):
+    trained = metrics_of(records, system)
+    external = metrics_of(records, f"as-{system}")
+
+    columns = ["value", "ci_low", "ci_high", "signature", "units"]
+    assert trained.loc[external.index, columns].equals(external[columns])
 
 
-def test_the_records_of_systems_are_those_without_them(outside, records, tmp_path):
-    """Apart from Holm's correction, which is by the number of rows."""
-    alone = collect(trees.settings_in(tmp_path, corpora=CORPORA), outside[0])
+@pytest.mark.parametrize("system", ["tiny", "small"])
+def test_an_external_system_has_all_scores_that_need_no_model(records, system):
+    """Loss and perplexity are computed with a model's probabilities."""
+    trained = metrics_of(records, system)
+    external = metrics_of(records, f"as-{system}")
+
+    assert set(trained.index) - set(external.index) == {
+        ("loss", ""),
+        ("perplexity", ""),
+        ("word_perplexity", ""),
+    }
+
+
+def test_an_external_system_with_the_translations_of_the_baseline_does_not_differ(records):
+    bleu = metrics_of(records, "as-tiny").loc[("bleu", "")]
+
+    assert bleu.baseline == "tiny"
+    assert bleu.difference == 0
+    assert bleu.p == 1
+
+
+def test_an_external_system_is_tested_as_a_system_with_the_same_translations(records):
+    external = metrics_of(records, "as-small")
+    trained = metrics_of(records, "small")
+
+    columns = ["p", "p_randomization", "standard_error", "difference"]
+    assert external[columns].equals(trained.loc[external.index, columns])
+
+
+@pytest.fixture
+def records_without_external(experiment_with_external, tmp_path):
+    """Return the records that are collected if params.yaml names no external system."""
+    settings = trees.settings_in(tmp_path, corpora=CORPORA)
+    return collect(settings, experiment_with_external.root)
+
+
+def test_external_systems_do_not_change_the_runs_of_trained_systems(
+    records, records_without_external
+):
     trained = records.runs[records.runs.about.isna()].reset_index(drop=True)
-    assert alone.runs.about.isna().all()
+
+    assert records_without_external.runs.about.isna().all()
     assert_frame_equal(
         trained.drop(columns="about"),
-        alone.runs.drop(columns="about"),
+        records_without_external.runs.drop(columns="about"),
         check_like=True,
         check_dtype=False,
     )
-    of_systems = records.metrics[records.metrics.system.isin(["tiny", "small"])]
+
+
+def test_external_systems_change_only_the_corrected_p_values_of_trained_systems(
+    records, records_without_external
+):
+    """Holm's correction depends on the number of systems."""
+    trained = records.metrics[records.metrics.system.isin(["tiny", "small"])]
+
     assert_frame_equal(
-        of_systems.drop(columns="p_holm").reset_index(drop=True),
-        alone.metrics.drop(columns="p_holm"),
+        trained.drop(columns="p_holm").reset_index(drop=True),
+        records_without_external.metrics.drop(columns="p_holm"),
         check_dtype=False,
     )
 
 
-def test_nothing_is_known_of_their_training(outside, records):
-    theirs = records.runs[records.runs.about.notna()]
-    assert list(theirs.system + theirs.test) == ["as-tinyfirst", "as-tinysecond", "as-smallfirst"]
+def test_the_training_of_an_external_system_is_unknown(records):
+    external = records.runs[records.runs.about.notna()]
+
+    runs = list(zip(external.system, external.test, strict=True))
+    assert runs == [("as-tiny", "first"), ("as-tiny", "second"), ("as-small", "first")]
     unknown = ["parameters", "training_flops", "training_sha256", "train_seconds"]
-    assert theirs[unknown].isna().all(axis=None)
-    (stored,) = (
-        row for row in read_json(outside[0] / frame.RESULTS)["runs"] if row["system"] == "as-small"
+    assert external[unknown].isna().all(axis=None)
+
+
+def test_results_json_says_what_an_external_system_is(experiment_with_external):
+    runs = read_json(experiment_with_external.root / frame.RESULTS)["runs"]
+
+    (run,) = [run for run in runs if run["system"] == "as-small"]
+    assert run["about"] == "small & <b>others</b>"
+    assert run["parameters"] is None
+    assert run["training_sha256"] is None
+
+
+def test_costs_csv_contains_no_external_system(experiment_with_external):
+    costs = pd.read_csv(experiment_with_external.root / frame.COSTS)
+
+    assert set(costs.system) == {"tiny", "small"}
+
+
+def test_the_row_of_an_external_system_has_dashes_for_what_is_unknown(records):
+    """As-small has no file for the test set `second`."""
+    cells = rows_of(wide_bleu_table(score_frame(records)))["as-small (external)"]
+
+    bleu = metrics_of(records, "small").value["bleu", ""]
+    assert cells["news-en-de, first BLEU"].startswith(f"{bleu:.1f} [")
+    assert cells["news-en-de, first FLOPs"] == "–"
+    assert cells["news-en-de, second BLEU"] == "–"
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped_about"),
+    [
+        ("table.md", "as-tiny (external), news-en-de: tiny & &lt;b>others&lt;/b>.\n"),
+        ("table.tex", "tiny \\& $<$b$>$others$<$/b$>$. as-small"),
+        ("index.html", "tiny &amp; &lt;b&gt;others"),
+    ],
+)
+def test_reports_mark_external_systems_and_say_what_they_are(
+    experiment_with_external, name, escaped_about
+):
+    """The text `tiny & <b>others</b>` comes from params.yaml, so markup in it is escaped."""
+    text = (experiment_with_external.root / "reports" / name).read_text("utf-8")
+
+    assert "as-small (external)" in text
+    assert escaped_about in text
+    if name == "index.html":
+        assert "<b>others" not in text
+
+
+def test_table_csv_says_what_an_external_system_is(experiment_with_external):
+    table = pd.read_csv(experiment_with_external.root / "reports/table.csv")
+
+    assert set(table[table.system == "as-small"].about) == {"small & <b>others</b>"}
+
+
+# The beginning of a warning on files that do not look like plain sentences.
+SUBWORD_WARNING = f"Look at in-subwords (external), {CORPUS}, first: 100% of the lines look like"
+
+
+@pytest.fixture(scope="module")
+def experiment_with_subwords(experiment_with_external, tmp_path_factory):
+    """Return an experiment whose external system in-subwords has a file of BPE subwords."""
+    root = shutil.copytree(
+        experiment_with_external.root, tmp_path_factory.mktemp("subwords") / "copy"
     )
-    assert stored["parameters"] is stored["training_sha256"] is None
-    assert stored["about"] == "small & <b>others</b>"
-    assert set(pd.read_csv(outside[0] / frame.COSTS).system) == {"tiny", "small"}
-
-
-def test_they_are_marked_wherever_they_are_shown(outside, records):
-    root, _ = outside
-    row = rows_of(wide_bleu_table(score_frame(records)))["as-small (external)"]
-    assert row["news-en-de, first FLOPs"] == row["news-en-de, second BLEU"] == "–"
-    assert row["news-en-de, first BLEU"].startswith(
-        f"{of(records, 'small').value['bleu', '']:.1f} ["
-    )
-    reports = root / "reports"
-    table, page, tex = (
-        (reports / name).read_text("utf-8") for name in ("table.md", "index.html", "table.tex")
-    )
-    for text in (table, page, tex):
-        assert "as-small (external)" in text
-    assert "as-tiny (external), news-en-de: tiny & &lt;b>others&lt;/b>.\n" in table
-    assert "tiny \\& $<$b$>$others$<$/b$>$. as-small" in tex
-    assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
-    csv = pd.read_csv(reports / "table.csv")
-    assert set(csv[csv.system == "as-small"].about) == {"small & <b>others</b>"}
-
-
-def test_a_file_in_another_form_is_named_wherever_its_row_is_shown(outside, tmp_path, monkeypatch):
-    root = shutil.copytree(outside[0], tmp_path / "copy")
-    made = root / f"results/tiny/{CORPUS}/1/hypotheses/test.first.de"
-    path = root / "inputs/external/subwords.de"
-    lines = made.read_text("utf-8").split("\n")[:-1]
-    path.write_text("".join(f"{line[:4]}@@ {line[4:]}\n" for line in lines), "utf-8")
-    file = {"path": "inputs/external/subwords.de", "sha256": sha256_of(path)}
-    rows = {"in-subwords": external("others", {"first": file})}
-    settings = trees.settings_in(root, corpora=CORPORA, external=rows)
+    original = root / f"results/tiny/{CORPUS}/1/hypotheses/test.first.de"
+    subwords = root / "inputs/external/subwords.de"
+    lines = []
+    for line in original.read_text("utf-8").splitlines():
+        lines.append(f"{line[:4]}@@ {line[4:]}")
+    trees.write_lines(subwords, lines)
+    file = {"path": "inputs/external/subwords.de", "sha256": sha256_of(subwords)}
+    entries = {"in-subwords": external_entry("others", {"first": file})}
+    settings = trees.settings_in(root, corpora=CORPORA, external=entries)
     copy_and_score(settings, root)
     report.write_reports(settings, root)
-    records = frame.load(root)
-    start = f"Look at in-subwords (external), {CORPUS}, first: 100% of the lines look like"
-    (note,) = file_warning_notes(records)
-    assert note.startswith(f"{start} BPE subwords (@@), such as line 1; ")
-    for name in ("table.md", "table.tex", "index.html"):
-        expected = start.replace("%", "\\%") if name == "table.tex" else start
-        assert expected in (root / "reports" / name).read_text("utf-8")
+    return Experiment(root, settings)
+
+
+def test_a_note_warns_of_a_file_of_subwords(experiment_with_subwords):
+    (note,) = file_warning_notes(frame.load(experiment_with_subwords.root))
+
+    assert note.startswith(f"{SUBWORD_WARNING} BPE subwords (@@), such as line 1; ")
+
+
+@pytest.mark.parametrize("name", ["table.md", "table.tex", "index.html"])
+def test_reports_warn_of_a_file_of_subwords(experiment_with_subwords, name):
+    text = (experiment_with_subwords.root / "reports" / name).read_text("utf-8")
+
+    warning = SUBWORD_WARNING.replace("%", "\\%") if name == "table.tex" else SUBWORD_WARNING
+    assert warning in text
+
+
+@pytest.mark.parametrize("view", [one_screen, everything])
+def test_the_terminal_warns_of_a_file_of_subwords(experiment_with_subwords, view, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
-    for parts in (one_screen(records), everything(records)):
-        assert any(str(part).startswith(start) for part in parts)
+
+    parts = view(frame.load(experiment_with_subwords.root))
+
+    assert any(str(part).startswith(SUBWORD_WARNING) for part in parts)
+
+
+def caution_titles(experiment):
+    """Return the titles of the cautions on the page of an experiment."""
+    records = frame.load(experiment.root)
+    data = ReportData(experiment.settings, records, experiment.root)
+    return [caution.title for caution in cautions(data)]
+
+
+def test_the_page_warns_of_a_file_of_subwords_only(
+    experiment_with_subwords, experiment_with_external
+):
     title = "Translations that may not be sentences, or are copies"
-    assert title in [each.title for each in cautions(ReportData(settings, records, root))]
-    before = ReportData(outside[1], frame.load(outside[0]), outside[0])
-    assert title not in [each.title for each in cautions(before)]
+
+    assert title in caution_titles(experiment_with_subwords)
+    assert title not in caution_titles(experiment_with_external)
 
 
-def test_results_of_another_file_are_refused(outside, tmp_path):
-    root = shutil.copytree(outside[0], tmp_path / "copy")
-    settings = outside[1]
-    check_settings(frame.load(root), settings, frame.RESULTS)
-    copy = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
-    copy.write_text(copy.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
+def test_translations_of_an_external_system_that_changed_after_scoring_are_refused(external_copy):
+    root, settings = external_copy
+    translations = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
+    translations.write_text(translations.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
+
     with pytest.raises(UserError, match=r"test\.first\.de: has changed since .*as-small"):
         Results.open(settings, Run("as-small", CORPUS, 1), root).check()
-    text = (root / "params.yaml").read_text()
-    old = settings.external_systems_on(CORPUS)["as-small"].translations["first"].sha256
-    (root / "params.yaml").write_text(text.replace(old, 64 * "a"))
+
+
+def test_results_of_another_file_of_translations_are_refused(external_copy):
+    """Params.yaml names the file with its SHA-256."""
+    root, settings = external_copy
+    check_settings(frame.load(root), settings, frame.RESULTS)
+    params = root / "params.yaml"
+    old_sha256 = settings.external_systems_on(CORPUS)["as-small"].translations["first"].sha256
+    params.write_text(params.read_text().replace(old_sha256, "a" * 64))
+
     with pytest.raises(UserError, match="made with another params"):
-        check_settings(frame.load(root), load_settings(root / "params.yaml"), frame.RESULTS)
+        check_settings(frame.load(root), load_settings(params), frame.RESULTS)
 
 
-def test_with_seeds_it_is_compared_with_each(made, tmp_path):
-    root = shutil.copytree(made[0], tmp_path / "copy")
-    settings = with_rows(root, (3, 1))
-    records = collect(settings, root)
-    metrics = records.metrics[records.metrics.test == "first"]
-    ours, theirs = (
-        metrics[(metrics.system == system) & (metrics.metric == "bleu") & (metrics.group == "")]
-        for system in ("tiny", "as-small")
-    )
-    assert list(theirs.seed) == [3, 1] and theirs.value.nunique() == 1
-    row = score_of(records, "as-small", test="first")
-    assert row.difference == pytest.approx(theirs.value.iloc[0] - fmean(ours.value), abs=1e-5)
-    assert isnan(row.difference_deviation)
-    assert isnan(row.deviation) and row.ci_low == theirs.ci_low.iloc[0]
-    # the same as the baseline's first seed, and worse or better than its second
-    assert score_of(records, "as-tiny", test="first").p == 1
-    assert "largest of the paired bootstraps against each seed" in " ".join(notes_of(records))
+@pytest.fixture(scope="module")
+def records_of_two_seeds(experiment, tmp_path_factory):
+    """Return the records of as-tiny and as-small, and of trained systems with the seeds 3 and 1."""
+    root = shutil.copytree(experiment.root, tmp_path_factory.mktemp("seeds") / "copy")
+    settings = add_external_copies(root, (3, 1))
+    return collect(settings, root)
 
 
-def test_the_largest_p_is_that_of_all_seeds():
-    assert largest_p_value([1.0, 2.0, 0.5], [0.01, 0.03, 0.02]) == 0.03
-    assert largest_p_value([1.0, -2.0], [0.01, 0.01]) == 1
-    assert largest_p_value([0.0, 1.0], [1.0, 0.01]) == 1
+def bleu_by_seed(records, system):
+    """Return the rows of BLEU of a system on the test set `first`, one for each seed."""
+    metrics = records.metrics
+    return metrics[
+        (metrics.system == system)
+        & (metrics.test == "first")
+        & (metrics.metric == "bleu")
+        & (metrics.group == "")
+    ]
 
 
-def test_they_take_part_in_holms_correction_and_the_best_score():
-    rows = [
+def test_an_external_system_has_the_same_score_with_each_seed(records_of_two_seeds):
+    rows = bleu_by_seed(records_of_two_seeds, "as-small")
+
+    assert list(rows.seed) == [3, 1]
+    assert rows.value.nunique() == 1
+
+
+def test_an_external_system_differs_from_the_mean_of_the_baseline_over_seeds(
+    records_of_two_seeds,
+):
+    external = bleu_by_seed(records_of_two_seeds, "as-small").value.iloc[0]
+    baseline = fmean(bleu_by_seed(records_of_two_seeds, "tiny").value)
+
+    score = score_of(records_of_two_seeds, "as-small", test="first")
+
+    assert score.difference == pytest.approx(external - baseline, abs=1e-5)
+
+
+def test_an_external_system_has_an_interval_and_no_deviation(records_of_two_seeds):
+    score = score_of(records_of_two_seeds, "as-small", test="first")
+
+    assert isnan(score.difference_deviation)
+    assert isnan(score.deviation)
+    assert score.ci_low == bleu_by_seed(records_of_two_seeds, "as-small").ci_low.iloc[0]
+
+
+def test_an_external_system_is_not_significant_if_it_equals_one_seed_of_the_baseline(
+    records_of_two_seeds,
+):
+    """As-tiny has the translations of tiny's first seed, and the largest p-value counts."""
+    assert score_of(records_of_two_seeds, "as-tiny", test="first").p == 1
+
+
+def test_a_note_explains_the_test_of_an_external_system_with_several_seeds(records_of_two_seeds):
+    text = " ".join(all_notes(records_of_two_seeds))
+
+    assert "largest of the paired bootstraps against each seed" in text
+
+
+@pytest.mark.parametrize(
+    ("differences", "p_values", "largest"),
+    [
+        pytest.param([1.0, 2.0, 0.5], [0.01, 0.03, 0.02], 0.03, id="same sign"),
+        pytest.param([1.0, -2.0], [0.01, 0.01], 1, id="different signs"),
+        pytest.param([0.0, 1.0], [1.0, 0.01], 1, id="one is zero"),
+    ],
+)
+def test_the_p_value_over_seeds_is_the_largest_one(differences, p_values, largest):
+    """Differences in different directions show nothing, whatever their p-values."""
+    assert largest_p_value(differences, p_values) == largest
+
+
+@pytest.fixture(scope="module")
+def records_with_best_external():
+    """Return the records of tiny, of small with p=0.02 and of the external system a with p=0.04."""
+    return records_from_rows(
         record("tiny", "news-en-de", "first", 30.0),
         record("small", "news-en-de", "first", 40.0, **against("tiny", 0.02)),
         record("a", "news-en-de", "first", 41.0, about="A", **against("tiny", 0.04)),
-    ]
-    records = made_by_hand(*rows)
-    assert values(records, column="p_holm")[1:] == [0.04, 0.04]
-    table = wide_bleu_table(score_frame(records))
+    )
+
+
+def test_holms_correction_covers_external_systems(records_with_best_external):
+    """The smaller of two p-values, 0.02, is doubled, so both become 0.04."""
+    _, small_p, external_p = values(records_with_best_external, column="p_holm")
+
+    assert small_p == 0.04
+    assert external_p == 0.04
+
+
+def test_an_external_system_can_have_the_best_score(records_with_best_external):
+    table = wide_bleu_table(score_frame(records_with_best_external))
     bleu = table.column("BLEU")
-    assert [row.cell(bleu).is_best for row in table.rows] == [False, False, True]
+
+    is_best = {table.texts(row)[0]: row.cell(bleu).is_best for row in table.rows}
+
+    assert is_best == {"Baseline: tiny": False, "small": False, "a (external)": True}
     assert [row.kind for row in table.rows] == ["baseline", "", ""]
-    names = [table.texts(row)[0] for row in table.rows]
-    assert names == ["Baseline: tiny", "small", "a (external)"]
 
 
-def test_compared_with_a_system(outside, monkeypatch):
-    monkeypatch.chdir(outside[0])
-    parts = list(compare("small", "as-small"))
-    settings, scores = (part for part in parts if not isinstance(part, str))
-    assert {tuple(scores.texts(row)[5:7]) for row in scores.rows} == {("+0.0", "1.000 n.s.")}
+@pytest.fixture
+def small_and_its_copy(experiment_with_external, monkeypatch):
+    """Return the tables in which `compare` compares small with an external copy of it."""
+    monkeypatch.chdir(experiment_with_external.root)
+    settings, scores = [part for part in compare("small", "as-small") if isinstance(part, Table)]
+    return {"settings": settings, "scores": scores}
+
+
+def test_compare_finds_no_difference_in_scores_from_an_external_copy(small_and_its_copy):
+    scores = small_and_its_copy["scores"]
+
     assert len(scores.rows) >= 4
-    keys = {"about", "translations.first.path", "translations.first.sha256"}
-    assert {settings.texts(row)[0] for row in settings.rows} == {f"{CORPUS}.{key}" for key in keys}
-    assert any("Most improved" in str(part) for part in compare("as-tiny", "as-small", CORPUS))
+    for row in scores.rows:
+        difference, p_value = scores.texts(row)[5:7]
+        assert difference == "+0.0"
+        assert p_value == "1.000 n.s."
+
+
+def test_compare_lists_the_settings_of_an_external_system(small_and_its_copy):
+    settings = small_and_its_copy["settings"]
+
+    assert {settings.texts(row)[0] for row in settings.rows} == {
+        f"{CORPUS}.about",
+        f"{CORPUS}.translations.first.path",
+        f"{CORPUS}.translations.first.sha256",
+    }
+
+
+def test_compare_shows_sentences_of_external_systems(experiment_with_external, monkeypatch):
+    monkeypatch.chdir(experiment_with_external.root)
+
+    parts = compare("as-tiny", "as-small", CORPUS)
+
+    assert any("Most improved" in str(part) for part in parts)
+
+
+def test_compare_refuses_a_corpus_that_an_external_system_does_not_translate(
+    experiment_with_external, monkeypatch
+):
+    monkeypatch.chdir(experiment_with_external.root)
+
     with pytest.raises(UserError, match="as-tiny: the report contains no results on talks-en-fr"):
         list(compare("tiny", "as-tiny", "talks-en-fr"))
 
 
-def test_another_file_differs_from_the_stage_translate_on():
-    pair = [
-        made_by_hand(
-            record("tiny", CORPUS, "first", 30.0),
-            record("a", CORPUS, "first", bleu, about="A", hypotheses_sha256=sha, **AGAINST),
-        )
-        for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
-    ]
-    (tiny, row), _ = compare_records(*pair)
-    assert (tiny.is_same, row.is_same) == (True, False)
-    assert (row.first_differing_stage, row.score_stage) == ("translate", f"score@a-{CORPUS}-1")
-    assert tiny.score_stage == f"score@tiny-{CORPUS}-1"
+@pytest.fixture
+def compared_runs():
+    """Return how results of two reports differ, after the file of the external system a changed."""
+    old = records_from_rows(
+        record("tiny", CORPUS, "first", 30.0),
+        record(
+            "a",
+            CORPUS,
+            "first",
+            33.0,
+            about="A",
+            hypotheses_sha256="1" * 64,
+            **against("tiny", 0.01),
+        ),
+    )
+    new = records_from_rows(
+        record("tiny", CORPUS, "first", 30.0),
+        record(
+            "a",
+            CORPUS,
+            "first",
+            33.1,
+            about="A",
+            hypotheses_sha256="2" * 64,
+            **against("tiny", 0.01),
+        ),
+    )
+    (tiny, external), _ = compare_records(old, new)
+    return {"tiny": tiny, "external": external}
+
+
+def test_another_file_of_translations_differs_from_the_stage_translate_on(compared_runs):
+    external = compared_runs["external"]
+
+    assert not external.is_same
+    assert external.first_differing_stage == "translate"
+    assert external.score_stage == f"score@a-{CORPUS}-1"
+
+
+def test_another_file_of_translations_leaves_trained_systems_the_same(compared_runs):
+    assert compared_runs["tiny"].is_same
+    assert compared_runs["tiny"].score_stage == f"score@tiny-{CORPUS}-1"
