@@ -1,6 +1,6 @@
-"""Records whose fields have the right types, and whose content cannot be."""
+"""Records whose fields have the right types but impossible content are refused."""
 
-import copy as copies
+import copy
 
 import pytest
 
@@ -14,87 +14,124 @@ from bleuprint.runtime.files import read_json, write_json
 RUN = Run("tiny", "talks-en-fr", 1)
 
 
+def index_of_bleu(metrics):
+    """Return the position of BLEU over all lines in a list of metrics."""
+    for index, row in enumerate(metrics):
+        if row["metric"] == "bleu" and not row["group"]:
+            return index
+    raise AssertionError("there is no BLEU")
+
+
 @pytest.mark.parametrize(
     ("statistics", "problem"),
     [
-        (["1 2", "x 2"], "row 1 is not a list of whole numbers"),
-        (["1 2 3", "1 2"], "row 1 has another length than row 0"),
-        (["1"], "rows of 1 numbers are not those of bleu"),
+        pytest.param(["1 2", "x 2"], "row 1 is not a list of whole numbers", id="not a number"),
+        pytest.param(
+            ["1 2 3", "1 2"], "row 1 has another length than row 0", id="different lengths"
+        ),
+        pytest.param(["1"], "rows of 1 numbers are not those of bleu", id="too few numbers"),
     ],
 )
-def test_counts_of_lines_that_cannot_be_those_of_a_metric(copy, statistics, problem):
-    root, settings = copy
+def test_counts_of_lines_that_no_metric_gives_are_refused(experiment_copy, statistics, problem):
+    """The statistics of a metric are what it counts on each line, one row of numbers per line."""
+    root, settings = experiment_copy
     path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
-    metrics = scores["only"]["metrics"]
-    number = next(n for n, each in enumerate(metrics) if each["metric"] == "bleu")
-    metrics[number]["statistics"] = statistics
+    index = index_of_bleu(scores["only"]["metrics"])
+    scores["only"]["metrics"][index]["statistics"] = statistics
     write_json(path, scores)
-    with pytest.raises(UserError) as raised:
+
+    with pytest.raises(UserError) as error:
         _ = Results.open(settings, RUN, root).scores
-    place = f"field only.metrics.{number}.statistics"
-    assert str(raised.value).startswith(f"{path} is damaged: {place}: {problem}")
+
+    field = f"field only.metrics.{index}.statistics"
+    assert str(error.value).startswith(f"{path} is damaged: {field}: {problem}")
 
 
-def test_counts_of_lines_of_an_unknown_metric(copy):
-    root, settings = copy
+def test_counts_of_lines_of_an_unknown_metric_are_refused(experiment_copy):
+    root, settings = experiment_copy
     path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
-    scores["only"]["metrics"][0] |= {"metric": "unheard-of", "statistics": ["1 2"]}
+    scores["only"]["metrics"][0].update({"metric": "unheard-of", "statistics": ["1 2"]})
     write_json(path, scores)
+
     with pytest.raises(UserError, match="'unheard-of' is a metric without statistics"):
         _ = Results.open(settings, RUN, root).scores
 
 
-def second_run(content):
-    content["runs"].append(copies.deepcopy(content["runs"][0]))
+def refusal(path, content):
+    """Write results.json, and return the message with which it is refused."""
+    write_json(path, content)
+    with pytest.raises(UserError) as error:
+        read_results(path, "REMEDY")
+    return str(error.value)
 
 
-def second_metric(content):
-    content["metrics"].append(copies.deepcopy(content["metrics"][1]))
+@pytest.fixture
+def results_path(saved_experiment):
+    """Return the path of a sound results.json, which a test may change."""
+    path = saved_experiment.root / RESULTS
+    read_results(path, "REMEDY")
+    return path
 
 
-def no_run(content):
+def test_results_with_two_rows_of_one_run_are_refused(results_path):
+    content = read_json(results_path)
+    runs = content["runs"]
+    runs.append(copy.deepcopy(runs[0]))
+
+    assert refusal(results_path, content) == (
+        f"{results_path} is damaged: field runs.{len(runs) - 1}: a second row of the same run; "
+        "REMEDY"
+    )
+
+
+def test_results_with_two_values_of_one_metric_are_refused(results_path):
+    content = read_json(results_path)
+    metrics = content["metrics"]
+    metrics.append(copy.deepcopy(metrics[1]))
+
+    assert refusal(results_path, content) == (
+        f"{results_path} is damaged: field metrics.{len(metrics) - 1}: a second "
+        f"{metrics[1]['metric']} of the same run; REMEDY"
+    )
+
+
+def test_results_with_a_metric_of_an_unknown_run_are_refused(results_path):
+    content = read_json(results_path)
     content["metrics"][2]["test"] = "unheard-of"
 
+    assert refusal(results_path, content) == (
+        f"{results_path} is damaged: field metrics.2: runs contains no row of this run; REMEDY"
+    )
 
-def no_updates(content):
+
+def test_results_of_a_training_without_updates_are_refused(results_path):
+    content = read_json(results_path)
     content["runs"][1]["updates"] = None
 
-
-def no_bleu(content):
-    bleu = [row for row in content["metrics"] if row["metric"] == "bleu" and not row["group"]]
-    content["metrics"].remove(bleu[0])
-
-
-def test_results_of_which_a_row_cannot_be(saved):
-    path = saved[0] / RESULTS
-    whole = read_json(path)
-    read_results(path, "REMEDY")
-    last_run, last_metric = len(whole["runs"]), len(whole["metrics"])
-    second = whole["metrics"][1]["metric"]
-    for change, problem in (
-        (second_run, f"field runs.{last_run}: a second row of the same run"),
-        (second_metric, f"field metrics.{last_metric}: a second {second} of the same run"),
-        (no_run, "field metrics.2: runs contains no row of this run"),
-        (no_updates, "field runs.1.updates is empty"),
-        (no_bleu, "field runs.0: metrics contains no bleu of this run"),
-    ):
-        content = copies.deepcopy(whole)
-        change(content)
-        write_json(path, content)
-        with pytest.raises(UserError) as raised:
-            read_results(path, "REMEDY")
-        assert str(raised.value) == f"{path} is damaged: {problem}; REMEDY", change.__name__
+    assert refusal(results_path, content) == (
+        f"{results_path} is damaged: field runs.1.updates is empty; REMEDY"
+    )
 
 
-def test_a_signature_that_is_not_one_of_comet(saved):
-    path = saved[0] / RESULTS
-    content = read_json(path)
-    row = copies.deepcopy(content["metrics"][0])
-    content["metrics"].append(row | {"metric": "comet", "group": "", "signature": "a|b"})
-    write_json(path, content)
-    place = f"field metrics.{len(content['metrics']) - 1}.signature"
-    with pytest.raises(UserError) as raised:
-        read_results(path, "REMEDY")
-    assert f"{place}: 'a|b' is not a signature of COMET" in str(raised.value)
+def test_results_of_a_run_without_bleu_are_refused(results_path):
+    content = read_json(results_path)
+    del content["metrics"][index_of_bleu(content["metrics"])]
+
+    assert refusal(results_path, content) == (
+        f"{results_path} is damaged: field runs.0: metrics contains no bleu of this run; REMEDY"
+    )
+
+
+def test_results_with_a_signature_that_comet_does_not_write_are_refused(results_path):
+    """The signature names the model of COMET as its fourth part."""
+    content = read_json(results_path)
+    row = copy.deepcopy(content["metrics"][0])
+    row.update({"metric": "comet", "group": "", "signature": "a|b"})
+    content["metrics"].append(row)
+
+    message = refusal(results_path, content)
+
+    field = f"field metrics.{len(content['metrics']) - 1}.signature"
+    assert f"{field}: 'a|b' is not a signature of COMET" in message

@@ -1,4 +1,4 @@
-"""What DVC's commands show: few numbers, and points of any set of systems."""
+"""What DVC's commands show: few metrics, and curves of any set of systems."""
 
 import csv
 import io
@@ -14,22 +14,26 @@ from result_rows import against, frame, record
 from root import ROOT
 
 
-def rows(text):
+def csv_rows(text):
+    """Return the rows of a CSV file as dictionaries."""
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_metrics_are_few_and_by_name():
-    records = [
-        record(system, corpus, test, bleu + more, seed=seed, **tested)
-        for system, more, tested in (("tiny", 0.0, {}), ("small", 1.0, against("tiny", 0.01)))
-        for corpus, test, bleu, seed in (
-            ("news-en-de", "first", 30.111, 1),
-            ("news-en-de", "second", 20.0, 1),
-            ("talks-en-fr", "only", 39.0, 1),
-            ("talks-en-fr", "only", 41.0, 2),
-        )
-    ]
-    assert dvc_plots.bleu_metrics(frame(*records)) == {
+def test_dvc_metrics_are_bleu_by_system_corpus_and_test_set():
+    """A corpus with one test set has no further level. Values of several seeds are averaged."""
+    test = against("tiny", 0.01)
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.111),
+        record("tiny", "news-en-de", "second", 20.0),
+        record("tiny", "talks-en-fr", "only", 39.0, seed=1),
+        record("tiny", "talks-en-fr", "only", 41.0, seed=2),
+        record("small", "news-en-de", "first", 31.111, **test),
+        record("small", "news-en-de", "second", 21.0, **test),
+        record("small", "talks-en-fr", "only", 40.0, seed=1, **test),
+        record("small", "talks-en-fr", "only", 42.0, seed=2, **test),
+    )
+
+    assert dvc_plots.bleu_metrics(records) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.11, "second": 21.0}, "talks-en-fr": 41.0},
@@ -37,53 +41,97 @@ def test_metrics_are_few_and_by_name():
     }
 
 
-def test_points_of_curves():
-    short, long = Run("tiny", "own", 1), Run("wide", "own", 7)
-    curves = {
-        run: Curves(
-            tuple(Point(n, 10 * n, float(n), 1.0, 1.0) for n in range(1, count + 1)),
-            (Validation(count, 1.23456, 7.77777),),
+def training_points(count):
+    """Return points of a training curve at the updates 1 to `count`, whose loss is the update."""
+    points = []
+    for update in range(1, count + 1):
+        points.append(
+            Point(
+                update=update,
+                tokens=10 * update,
+                loss=float(update),
+                learning_rate=1.0,
+                gradient_norm=1.0,
+            )
         )
-        for run, count in ((short, 2), (long, 250))
+    return tuple(points)
+
+
+@pytest.fixture
+def curves():
+    """Return the curves of a run with 2 points and of one with 250, each with a validation."""
+    return {
+        Run("tiny", "own", 1): Curves(training_points(2), (Validation(2, 1.23456, 7.77777),)),
+        Run("wide", "own", 7): Curves(training_points(250), (Validation(250, 1.23456, 7.77777),)),
     }
-    points = rows(dvc_plots.training_curves_csv(curves))
-    of_short = {"system": "tiny", "corpus": "own", "seed": "1"}
-    assert points[:2] == [
-        {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
-        {**of_short, "update": "2", "tokens": "20", "loss": "2.0"},
+
+
+def test_a_short_training_curve_is_written_point_by_point(curves):
+    rows = csv_rows(dvc_plots.training_curves_csv(curves))
+
+    run = {"system": "tiny", "corpus": "own", "seed": "1"}
+    assert rows[:2] == [
+        {**run, "update": "1", "tokens": "10", "loss": "1.0"},
+        {**run, "update": "2", "tokens": "20", "loss": "2.0"},
     ]
-    # 250 points are averaged by three: 1 to 3 have a mean of 2, and the last one is alone
-    of_long = points[2:]
-    assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
-    assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
-    assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
-    assert rows(dvc_plots.validation_curves_csv(curves))[0] == {
-        **of_short,
-        **{"update": "2", "loss": "1.2346", "bleu": "7.7778"},
+
+
+def test_a_long_training_curve_is_thinned_to_means_of_three_points(curves):
+    """250 points become 84: the updates 1 to 3 have the mean loss 2, and 250 is alone."""
+    rows = csv_rows(dvc_plots.training_curves_csv(curves))
+
+    wide_rows = [row for row in rows if row["system"] == "wide"]
+    assert len(wide_rows) == 84
+    assert {row["seed"] for row in wide_rows} == {"7"}
+    assert wide_rows[0]["update"] == "3"
+    assert wide_rows[0]["loss"] == "2.0"
+    assert wide_rows[-1]["update"] == "250"
+    assert wide_rows[-1]["loss"] == "250.0"
+
+
+def test_validations_are_written_with_four_decimals(curves):
+    first_row, *_ = csv_rows(dvc_plots.validation_curves_csv(curves))
+
+    assert first_row == {
+        "system": "tiny",
+        "corpus": "own",
+        "seed": "1",
+        "update": "2",
+        "loss": "1.2346",
+        "bleu": "7.7778",
     }
 
 
-def test_the_templates_are_for_dvc():
+def read_template(name):
+    """Return a template of DVC's plots, which describes a chart for Vega."""
+    return json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["curves", "scores"])
+def test_dvc_can_put_data_into_our_templates(name):
     from dvc_render.vega_templates import Template
 
-    for name in ("curves", "scores"):
-        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
-        assert Template(content, name).has_anchor("data")
+    assert Template(read_template(name), name).has_anchor("data")
 
 
 def test_a_system_has_the_same_color_in_every_plot():
-    encodings = []
-    for name in ("curves", "scores"):
-        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
-        encodings.append(content["encoding"])
-    curves, scores = encodings
-    assert curves["color"]["field"] == scores["color"]["field"] == "system"
+    curves = read_template("curves")["encoding"]
+    scores = read_template("scores")["encoding"]
+
+    assert curves["color"]["field"] == "system"
+    assert scores["color"]["field"] == "system"
     assert curves["color"]["scale"] == scores["color"]["scale"]
-    # Vega cuts the names of test sets at 100 pixels otherwise.
+
+
+def test_long_names_of_test_sets_are_not_cut():
+    """Vega cuts titles at 100 pixels unless the limit is 0."""
+    scores = read_template("scores")["encoding"]
+
     assert scores["facet"]["header"]["labelLimit"] == 0
 
 
 @pytest.mark.parametrize("path", ["dvc_plots/index.html", ".dvc/config.local", ".dvc/tmp/lock"])
-def test_what_dvcs_commands_write_is_ignored_by_git(path):
-    command = ["git", "check-ignore", "--quiet", path]
-    assert subprocess.run(command, cwd=ROOT).returncode == 0
+def test_git_ignores_what_dvcs_commands_write(path):
+    process = subprocess.run(["git", "check-ignore", "--quiet", path], cwd=ROOT)
+
+    assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""The results as a DataFrame and as CSV: every figure, read back by another reader."""
+"""The results as a data frame and as CSV: every figure, read back by another reader."""
 
 import io
 import json
@@ -17,95 +17,184 @@ from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, csv_text, read_without
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import write_json
 from result_rows import TWO_SYSTEMS, frame
 from root import ROOT
 
-MEASURED_HERE = {
-    *("train_seconds", "train_tokens_per_second", "peak_memory", "device", "processes", "threads"),
-    *("commit", "devices", "training_flops_by_time", "mfu"),
+# Columns that a machine measures; costs.csv contains them, and table.csv does not.
+MEASURED_COLUMNS = {
+    "train_seconds",
+    "train_tokens_per_second",
+    "peak_memory",
+    "device",
+    "processes",
+    "threads",
+    "commit",
+    "devices",
+    "training_flops_by_time",
+    "mfu",
 }
+# Results of tiny and small on three test sets; the training of small was not measured.
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 
-def test_csv_reads_back_whole():
-    table = pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype={"signature": str})
-    assert not MEASURED_HERE & {*table.columns} and {*table.columns} <= {*COLUMNS}
-    for row in TWO_SYSTEMS:
-        place = {name: row["facts"][name] for name in RUN_AND_TEST}
-        found = table[(table[[*place]] == [*place.values()]).all(axis=1)]
-        by_key = {
-            (r["metric"], r["group"]): r for r in found.astype(object).fillna("").to_dict("records")
-        }
-        assert set(by_key) == set(row["metrics"])
-        for key, expected in row["metrics"].items():
-            for name in ("value", "ci_low", "ci_high", "signature", "units"):
-                value = "" if expected[name] is None else expected[name]
-                assert by_key[key][name] == value, (key, name)
-    small = table[(table.system == "small") & (table.metric == "bleu") & table.group.isna()]
-    assert (small.baseline == "tiny").all()
-    assert list(small.p) == list(small.p_holm) == [0.000999, 0.05, 0.049]
-    assert list(small.p_randomization) == [0.000999, 0.05, 0.049]
-    assert list(small.difference) == [10.0] * 3
-    assert table[table.system == "tiny"].difference.isna().all() and table.published.isna().all()
-    costs = pandas.read_csv(io.StringIO(costs_csv(RECORDS.runs)))
-    assert set(costs.columns) >= MEASURED_HERE | {"versions", "sustained_flops", "peak_flops"}
-    tiny, small = (costs[costs.system == name] for name in ("tiny", "small"))
+@pytest.fixture(scope="module")
+def table_csv():
+    """Return table.csv of RECORDS as pandas reads it."""
+    return pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype={"signature": str})
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_table_csv_contains_each_metric_of_a_record(table_csv, number):
+    """TWO_SYSTEMS are six records."""
+    facts = TWO_SYSTEMS[number]["facts"]
+    rows = table_csv
+    for name in RUN_AND_TEST:
+        rows = rows[rows[name] == facts[name]]
+    csv_metrics = {}
+    for row in rows.astype(object).fillna("").to_dict("records"):
+        csv_metrics[row["metric"], row["group"]] = row
+
+    metrics = TWO_SYSTEMS[number]["metrics"]
+    assert set(csv_metrics) == set(metrics)
+    for key, entry in metrics.items():
+        for name in ("value", "ci_low", "ci_high", "signature", "units"):
+            expected = "" if entry[name] is None else entry[name]
+            assert csv_metrics[key][name] == expected, (key, name)
+
+
+def test_table_csv_contains_the_tests_of_systems(table_csv):
+    small_bleu = table_csv[
+        (table_csv.system == "small") & (table_csv.metric == "bleu") & table_csv.group.isna()
+    ]
+
+    p_values_of_test_sets = [0.000999, 0.05, 0.049]
+    assert list(small_bleu.baseline) == ["tiny"] * 3
+    assert list(small_bleu.difference) == [10.0] * 3
+    assert list(small_bleu.p) == p_values_of_test_sets
+    assert list(small_bleu.p_holm) == p_values_of_test_sets  # Each is the only one of its test set.
+    assert list(small_bleu.p_randomization) == p_values_of_test_sets
+
+
+def test_table_csv_contains_no_difference_of_the_baseline(table_csv):
+    assert table_csv[table_csv.system == "tiny"].difference.isna().all()
+
+
+def test_no_row_of_table_csv_is_published_without_published_numbers(table_csv):
+    assert table_csv.published.isna().all()
+
+
+def test_table_csv_contains_no_measured_columns(table_csv):
+    assert set(table_csv.columns) <= set(COLUMNS)
+    assert not MEASURED_COLUMNS & set(table_csv.columns)
+
+
+@pytest.fixture(scope="module")
+def costs():
+    """Return costs.csv of RECORDS as pandas reads it."""
+    return pandas.read_csv(io.StringIO(costs_csv(RECORDS.runs)))
+
+
+def test_costs_csv_contains_the_measured_columns(costs):
+    assert set(costs.columns) >= MEASURED_COLUMNS | {"versions", "sustained_flops", "peak_flops"}
+
+
+def test_costs_csv_contains_the_costs_of_each_training(costs):
+    """Tiny trained for 12 hours and for 61 seconds on 4 devices with 9.5e12 operations a second."""
+    tiny = costs[costs.system == "tiny"]
+
     assert list(tiny.train_seconds) == [43_200.0, 61.0]
-    assert list(tiny.training_flops_by_time) == pytest.approx([1.6416e18, 2.318e15])
-    assert small.train_seconds.isna().all() and small.device.isna().all()
+    expected_flops = [43_200 * 4 * 9.5e12, 61 * 4 * 9.5e12]
+    assert list(tiny.training_flops_by_time) == pytest.approx(expected_flops)
 
 
-@pytest.mark.parametrize(
-    ("lost", "problem"),
-    [
-        ("runs", "field metrics.0: runs contains no row of this run"),
-        ("metrics", "field runs.0: metrics contains no bleu of this run"),
-    ],
-)
-def test_records_without_a_run_or_its_bleu_are_refused(tmp_path, lost, problem):
-    RECORDS.save(tmp_path / "results.json")
-    content = json.loads((tmp_path / "results.json").read_text())
-    names = {"metric": "bleu", "group": ""} if lost == "metrics" else {}
-    content[lost].remove(next(row for row in content[lost] if names.items() <= row.items()))
-    (tmp_path / "results.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match=f"json is damaged: {problem}"):
-        read_without_costs(tmp_path / "results.json")
+def test_costs_csv_has_empty_cells_for_a_training_that_was_not_measured(costs):
+    small = costs[costs.system == "small"]
+
+    assert small.train_seconds.isna().all()
+    assert small.device.isna().all()
 
 
-def test_published_numbers_come_first_and_say_so():
+@pytest.fixture
+def results_path(tmp_path):
+    """Return the path of a results.json with RECORDS, which a test may change."""
+    path = tmp_path / "results.json"
+    RECORDS.save(path)
+    return path
+
+
+def test_results_with_metrics_of_a_missing_run_are_refused(results_path):
+    content = json.loads(results_path.read_text())
+    del content["runs"][0]
+    write_json(results_path, content)
+
+    message = "json is damaged: field metrics.0: runs contains no row of this run"
+    with pytest.raises(UserError, match=message):
+        read_without_costs(results_path)
+
+
+def test_results_without_the_bleu_of_a_run_are_refused(results_path):
+    content = json.loads(results_path.read_text())
+    for row in content["metrics"]:
+        if row["metric"] == "bleu" and row["group"] == "":
+            content["metrics"].remove(row)
+            break
+    write_json(results_path, content)
+
+    message = "json is damaged: field runs.0: metrics contains no bleu of this run"
+    with pytest.raises(UserError, match=message):
+        read_without_costs(results_path)
+
+
+def test_published_numbers_are_the_first_rows_of_table_csv():
     numbers = [
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 36.25, "sacrebleu"),
     ]
+
     text = csv_text(with_published_numbers(RECORDS, numbers))
-    rows = pandas.read_csv(io.StringIO(text), dtype=str).fillna("").to_dict("records")
-    names = ("system", "corpus", "test", "metric", "value", "published", "seed")
-    assert [[row[name] for name in names] for row in rows[:2]] == [
+
+    table = pandas.read_csv(io.StringIO(text), dtype=str).fillna("")
+    columns = ["system", "corpus", "test", "metric", "value", "published", "seed"]
+    assert table[columns].to_numpy().tolist()[:2] == [
         ["Paper", "talks-en-fr", "only", "tokenized", "35.0", "Doe 2020, Table 3", ""],
         ["Paper", "news-en-de", "second", "bleu", "36.25", "Doe 2020, Table 3", ""],
     ]
-    assert {row["system"] for row in rows[2:]} == {"tiny", "small"}
+    assert set(table.system[2:]) == {"tiny", "small"}
 
 
-def test_the_lines_of_the_docs_give_a_row_for_each_metric(tmp_path):
+def test_the_code_in_the_docs_reads_any_report(tmp_path):
     RECORDS.save(tmp_path / "reports" / "results.json")
-    text = (ROOT / "docs" / "report.md").read_text("utf-8")
-    lines = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
-    processes.run([sys.executable, "-c", lines], tmp_path, os.environ).check_returncode()
+    docs = (ROOT / "docs" / "report.md").read_text("utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", docs, re.DOTALL))
+
+    process = processes.run([sys.executable, "-c", code], tmp_path, os.environ)
+
+    process.check_returncode()
+
+
+def test_results_return_a_row_for_each_metric(tmp_path):
+    """`bleuprint.results` is for notebooks. Without files of trainings, no time is known."""
+    RECORDS.save(tmp_path / "reports" / "results.json")
+
     table = bleuprint.results(tmp_path)
-    assert list(table.value) == list(RECORDS.metrics.value)
-    assert table.train_seconds.isna().all()  # no outputs of trainings are here
+
     assert list(table.columns) == list(COLUMNS)
+    assert list(table.value) == list(RECORDS.metrics.value)
+    assert table.train_seconds.isna().all()
 
 
-def test_the_rows_that_the_docs_print_are_those_of_the_committed_report(monkeypatch, capsys):
-    text = (ROOT / "docs" / "report.md").read_text("utf-8")
-    lines, printed = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)[0]
+def test_the_docs_show_what_their_code_prints_of_the_committed_report(monkeypatch, capsys):
+    docs = (ROOT / "docs" / "report.md").read_text("utf-8")
+    code, output = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", docs, re.DOTALL)[0]
     monkeypatch.chdir(ROOT)
-    exec(lines, {})
-    assert capsys.readouterr().out == printed
+
+    exec(code, {})
+
+    assert capsys.readouterr().out == output
 
 
-def test_the_package_is_imported_without_pandas():
+def test_importing_the_package_does_not_load_pandas():
+    """Commands that read no results would wait for it."""
     code = "import sys, bleuprint; sys.exit('pandas' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
