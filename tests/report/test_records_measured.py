@@ -1,9 +1,12 @@
-"""Measured columns: of the same training and settings, here or at a colleague's."""
+"""Measured costs, such as times: of the same training, measured here or by a colleague.
+
+Files in timings/ contain what this machine measured. Git stores costs.csv, so that a colleague's
+figures are shown where nothing was measured.
+"""
 
 import re
 import shutil
 
-import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
@@ -23,52 +26,109 @@ from bleuprint.runtime.files import write_json
         ("{}", "field seconds is missing, as in a file that another version wrote; remove it"),
     ],
 )
-def test_a_damaged_timing_names_the_file(copy, content, message):
-    root, settings = copy
+def test_a_damaged_timing_is_refused_with_its_path(experiment_copy, content, message):
+    root, settings = experiment_copy
     path = trees.timing_file(root, Run("tiny", "news-en-de", 1))
     path.write_text(content)
+
     with pytest.raises(UserError, match=rf"/{re.escape(path.name)} is damaged: {message}"):
         collect(settings, root)
 
 
-def test_measured_columns_are_of_the_same_training(saved):
-    root, _ = saved
-    training = trees.timing_file(root, Run("tiny", "news-en-de", 3))
-    columns = ["train_seconds", "device", "peak_memory"]
-    assert load(root).runs.iloc[0][columns].tolist() == [3725.0, "Test CPU", 1_500_000_000]
-    training.rename(training.with_name("train-of-other-code.json"))
-    assert load(root).runs.iloc[0][columns].isna().all()
+def test_costs_are_those_that_were_measured_for_the_run(saved_experiment):
+    costs = load(saved_experiment.root).runs.iloc[0]
+
+    assert costs.train_seconds == 3725.0
+    assert costs.device == "Test CPU"
+    assert costs.peak_memory == 1_500_000_000
 
 
-def test_names_that_look_like_numbers_are_read_again(saved):
-    root, _ = saved
-    there = load(root).runs.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
-    (root / COSTS).write_text(costs_csv(there))
-    assert [*with_training_costs(there[RUN_COLUMNS], root).train_seconds] == [*there.train_seconds]
+def test_costs_of_another_training_are_not_shown(saved_experiment):
+    """The name of the file contains the fingerprint of the training."""
+    root = saved_experiment.root
+    timing = trees.timing_file(root, Run("tiny", "news-en-de", 3))
+    timing.rename(timing.with_name("train-of-other-code.json"))
+
+    costs = load(root).runs.iloc[0]
+
+    assert costs[["train_seconds", "device", "peak_memory"]].isna().all()
 
 
-def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(saved):
-    root, _ = saved
-    resumed = trees.timing_file(root, Run("small", "news-en-de", 3))
-    write_json(resumed, {**trees.timing_of(Run("small", "news-en-de", 3)), "threads": "1 + 2"})
-    there = load(root).runs
-    assert set(there.threads) == {"2", "1 + 2"}
-    (root / COSTS).write_text(costs_csv(there))
+def test_names_that_look_like_numbers_are_read_from_costs_csv(saved_experiment):
+    """Pandas would read NA as a missing value and 007 as 7."""
+    root = saved_experiment.root
+    runs = load(root).runs.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
+    (root / COSTS).write_text(costs_csv(runs))
+
+    read_runs = with_training_costs(runs[RUN_COLUMNS], root)
+
+    assert list(read_runs.train_seconds) == list(runs.train_seconds)
+
+
+@pytest.fixture
+def colleague_runs(saved_experiment):
+    """Return the runs with the costs that a colleague measured.
+
+    One training was resumed with another number of threads.
+    """
+    root = saved_experiment.root
+    run = Run("small", "news-en-de", 3)
+    timing = {**trees.timing_of(run), "threads": "1 + 2"}
+    write_json(trees.timing_file(root, run), timing)
+    runs = load(root).runs
+    assert set(runs.threads) == {"2", "1 + 2"}
+    return runs
+
+
+@pytest.fixture
+def cloned_root(saved_experiment, colleague_runs):
+    """Return the folder of a clone, with the colleague's costs.csv and without timings."""
+    root = saved_experiment.root
+    (root / COSTS).write_text(costs_csv(colleague_runs))
     shutil.rmtree(root / "timings")
-    pulled = load(root).runs
-    columns = list(there.columns)
-    assert_frame_equal(pulled[columns], there[columns])
+    return root
+
+
+@pytest.fixture
+def root_with_own_timing(cloned_root):
+    """Return the clone after the first training ran there, too, in one second."""
     run = Run("tiny", "news-en-de", 3)
-    training = trees.timing_file(root, run)
-    write_json(training, {**trees.timing_of(run), "seconds": 1.0, "device": "Here"})
-    here = load(root).runs
-    assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"
-    assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])
-    # what another machine measured is not mixed with it
-    (root / COSTS).write_text(costs_csv(there.assign(mfu=0.35)))
-    assert load(root).runs.mfu.tolist()[0] != 0.35 and load(root).runs.mfu.tolist()[2] == 0.35
-    (root / COSTS).write_text(costs_csv(there))
-    # of another training there is nothing to show
-    text = (root / COSTS).read_text()
-    (root / COSTS).write_text(text.replace(there.training_sha256.iloc[-1], "0" * 64))
-    assert pd.isna(load(root).runs.train_seconds.iloc[-1])
+    timing = {**trees.timing_of(run), "seconds": 1.0, "device": "Here"}
+    write_json(trees.timing_file(cloned_root, run), timing)
+    return cloned_root
+
+
+def test_costs_of_a_colleague_are_shown_if_nothing_was_measured_here(cloned_root, colleague_runs):
+    columns = list(colleague_runs.columns)
+
+    assert_frame_equal(load(cloned_root).runs[columns], colleague_runs[columns])
+
+
+def test_costs_that_were_measured_here_replace_those_of_a_colleague(
+    root_with_own_timing, colleague_runs
+):
+    """The first training is that of two rows, one for each test set."""
+    runs = load(root_with_own_timing).runs
+
+    assert list(runs.train_seconds[:2]) == [1.0, 1.0]
+    assert runs.device[0] == "Here"
+    assert list(runs.train_seconds[2:]) == list(colleague_runs.train_seconds[2:])
+
+
+def test_costs_of_one_training_are_all_from_one_machine(root_with_own_timing, colleague_runs):
+    (root_with_own_timing / COSTS).write_text(costs_csv(colleague_runs.assign(mfu=0.35)))
+
+    utilization = list(load(root_with_own_timing).runs.mfu)
+
+    assert utilization[0] != 0.35  # measured here
+    assert utilization[2] == 0.35
+
+
+def test_costs_of_a_colleagues_other_training_are_not_shown(cloned_root, colleague_runs):
+    last_training = colleague_runs.training_sha256.iloc[-1]
+    text = (cloned_root / COSTS).read_text()
+    (cloned_root / COSTS).write_text(text.replace(last_training, "0" * 64))
+
+    costs = load(cloned_root).runs.iloc[-1]
+
+    assert costs[["train_seconds"]].isna().all()

@@ -1,6 +1,6 @@
-"""Results that do not belong together are refused, with the file that differs."""
+"""Results that do not belong together are refused, with the name of the file that differs."""
 
-import copy as copies
+import copy
 import re
 import shutil
 import warnings
@@ -23,42 +23,59 @@ from result_rows import frame, measured, record
 from systems import with_systems
 
 
-def test_translations_of_another_training(copy):
-    root, settings = copy
+def with_ensemble(settings):
+    """Return settings in which small translates with an ensemble of its last three checkpoints."""
+    small = copy.copy(settings.system_settings("small"))
+    # `replace` would check the settings, and refuse an ensemble since the training kept one.
+    object.__setattr__(small, "average", Average(last=3, ensemble=True))
+    return with_systems(settings, {"small": small})
+
+
+def test_translations_by_the_model_of_another_training_are_refused(experiment_copy):
+    root, settings = experiment_copy
     folder = root / Run("small", "news-en-de", 3).results_folder
     path = folder / "translation.json"
     write_json(path, {**read_json(path), "model": "ab" * 32})
-    own = read_json(folder / "training.json")["fingerprint"][:12]
-    with pytest.raises(UserError) as caught:
+    fingerprint = read_json(folder / "training.json")["fingerprint"]
+
+    with pytest.raises(UserError) as error:
         collect(settings, root)
-    assert str(caught.value) == (
+
+    assert str(error.value) == (
         f"{path}: the model of another training (abababababab...) than that of "
-        f"{folder / 'training.json'} ({own}...) translated; run: dvc repro, or if it runs nothing: "
-        "dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
+        f"{folder / 'training.json'} ({fingerprint[:12]}...) translated; run: dvc repro, or if it "
+        "runs nothing: dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
     )
 
 
-@pytest.mark.parametrize("name", ["decode.beam", "average"])
-def test_settings_edited_since_translating(copy, name):
-    """The training is the same: its fingerprint has neither."""
-    root, settings = copy
-    edited = copies.copy(settings.system_settings("small"))
-    if name == "average":
-        object.__setattr__(edited, "average", Average(last=3, ensemble=True))
-    else:
-        object.__setattr__(edited, "decode", replace(edited.decode, beam=7))
-    changed = with_systems(settings, {"small": edited})
-    message = rf"small/news-en-de/3/translation\.json: translated with {re.escape(name)} .*; run: "
+def test_translations_with_other_settings_of_decoding_are_refused(experiment_copy):
+    """The fingerprint of the training does not depend on these settings."""
+    root, settings = experiment_copy
+    small = settings.system_settings("small")
+    edited = replace(small, decode=replace(small.decode, beam=7))
+    settings = with_systems(settings, {"small": edited})
+
+    message = r"small/news-en-de/3/translation\.json: translated with decode\.beam .*; run: "
     with pytest.raises(UserError, match=message):
-        collect(changed, root)
+        collect(settings, root)
 
 
-def test_translations_and_their_scores_put_in_place_of_others(copy):
-    """They belong together, and to another system than the name of their folder."""
-    root, settings = copy
-    good, bad = (root / Run(name, "news-en-de", 1).results_folder for name in ("small", "tiny"))
-    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
-    shutil.copy(good / "scores.json", bad)
+def test_translations_with_another_average_of_checkpoints_are_refused(experiment_copy):
+    root, settings = experiment_copy
+
+    message = r"small/news-en-de/3/translation\.json: translated with average .*; run: "
+    with pytest.raises(UserError, match=message):
+        collect(with_ensemble(settings), root)
+
+
+def test_translations_of_another_system_are_refused(experiment_copy):
+    """Translations and scores of small, which belong together, are copied to those of tiny."""
+    root, settings = experiment_copy
+    small = root / Run("small", "news-en-de", 1).results_folder
+    tiny = root / Run("tiny", "news-en-de", 1).results_folder
+    shutil.copytree(small / "hypotheses", tiny / "hypotheses", dirs_exist_ok=True)
+    shutil.copy(small / "scores.json", tiny)
+
     with pytest.raises(UserError, match=r"tiny/.*first\.de has changed since it was translated"):
         collect(settings, root)
 
@@ -73,111 +90,145 @@ def test_translations_and_their_scores_put_in_place_of_others(copy):
         ("translation.json", "{}", " is damaged: field model is missing"),
     ],
 )
-def test_a_damaged_result_names_the_file(copy, name, content, message):
-    root, settings = copy
-    (root / Run("tiny", "talks-en-fr", 1).results_folder / name).write_text(content)
+def test_a_damaged_result_is_refused_with_its_path(experiment_copy, name, content, message):
+    root, settings = experiment_copy
+    path = root / Run("tiny", "talks-en-fr", 1).results_folder / name
+    path.write_text(content)
+
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}{message}"):
         collect(settings, root)
 
 
-def test_one_test_set_scored_by_two_versions():
-    """On two corpora with the same references, which are compared."""
-    metrics = {("bleu", ""): measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")}
-    one, two = (record("a", f"{name}-en-de", "x", 30.0) for name in ("one", "two"))
-    older = record("a", "two-en-de", "x", 30.0, metrics=metrics)
-    _check_signatures(frame(one, two))
-    with pytest.raises(
-        UserError, match=r"BLEU was computed by different versions: .*2\.[56]\.0.* score of"
-    ):
-        _check_signatures(frame(one, older))
-
-
-@pytest.mark.parametrize("name", ["scores.json", "training.json"])
-def test_a_missing_result_names_the_run_and_the_file(copy, name):
-    root, settings = copy
-    path = (root / Run("small", "talks-en-fr", 1).results_folder) / name
-    path.unlink()
-    with pytest.raises(UserError) as caught:
-        collect(settings, root)
-    run = "system small, corpus talks-en-fr, seed 1"
-    assert (
-        str(caught.value) == f"{path}: no such file: no result yet for {run}; run: make reproduce"
+def test_corpora_with_the_same_references_may_be_scored_by_one_version():
+    _check_signatures(
+        frame(record("a", "one-en-de", "x", 30.0), record("a", "two-en-de", "x", 30.0))
     )
 
 
-def test_a_missing_translation_names_the_file(copy):
-    root, settings = copy
+def test_scores_of_two_versions_on_the_same_references_are_refused():
+    """They are compared, and each version may compute BLEU in another way."""
+    entry = measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")
+    newer = record("a", "one-en-de", "x", 30.0)
+    older = record("a", "two-en-de", "x", 30.0, metrics={("bleu", ""): entry})
+
+    message = r"BLEU was computed by different versions: .*2\.[56]\.0.* score of"
+    with pytest.raises(UserError, match=message):
+        _check_signatures(frame(newer, older))
+
+
+@pytest.mark.parametrize("name", ["scores.json", "training.json"])
+def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
+    root, settings = experiment_copy
+    path = root / Run("small", "talks-en-fr", 1).results_folder / name
+    path.unlink()
+
+    with pytest.raises(UserError) as error:
+        collect(settings, root)
+
+    assert str(error.value) == (
+        f"{path}: no such file: no result yet for system small, corpus talks-en-fr, seed 1; "
+        "run: make reproduce"
+    )
+
+
+def test_a_missing_translation_is_refused_with_its_path(experiment_copy):
+    root, settings = experiment_copy
     path = root / Run("small", "talks-en-fr", 1).results_folder / "hypotheses" / "test.only.fr"
     path.unlink()
-    with pytest.raises(UserError) as caught:
+
+    with pytest.raises(UserError) as error:
         collect(settings, root)
-    assert str(caught.value) == f"{path}: no such file; run: make reproduce, or dvc pull"
+
+    assert str(error.value) == f"{path}: no such file; run: make reproduce, or dvc pull"
 
 
 @pytest.mark.parametrize(
     "file",
     [
-        "data/split/talks-en-fr/test.only.en",
-        "data/split/talks-en-fr/test.only.fr",
-        "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
+        pytest.param("data/split/talks-en-fr/test.only.en", id="sources"),
+        pytest.param("data/split/talks-en-fr/test.only.fr", id="references"),
+        pytest.param("results/tiny/talks-en-fr/3/hypotheses/test.only.fr", id="translations"),
     ],
 )
-def test_texts_changed_since_scoring(copy, file):
-    root, settings = copy
+def test_texts_that_changed_after_scoring_are_refused(experiment_copy, file):
+    root, settings = experiment_copy
     path = root / file
     path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
-    with pytest.raises(
-        UserError,
-        match=r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)",
-    ):
+
+    message = r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)"
+    with pytest.raises(UserError, match=message):
         collect(settings, root)
 
 
-def test_an_ensemble_is_recorded_with_its_models(copy):
-    root, settings = copy
-    small = settings.system_settings("small")
-    several = copies.copy(small)  # whose training kept one
-    object.__setattr__(several, "average", Average(last=3, ensemble=True))
-    edited = with_systems(settings, {"small": several})
+def test_an_ensemble_is_recorded_with_the_number_of_its_models(experiment_copy):
+    root, settings = experiment_copy
+    settings = with_ensemble(settings)
+    average = settings.system_settings("small").average
     for path in (root / "results" / "small").rglob("translation.json"):
-        averaged = {"settings": several.average.chosen, "updates": [10, 20, 30]}
+        averaged = {"settings": average.chosen, "updates": [10, 20, 30]}
         write_json(path, {**read_json(path), "averaged": averaged})
-    records = collect(edited, root)
-    models = records.runs.groupby("system").models.unique()
-    assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
+
+    runs = collect(settings, root).runs
+
+    assert set(runs[runs.system == "small"].models) == {3}
+    assert set(runs[runs.system == "tiny"].models) == {1}
 
 
-def test_a_notebook_is_warned_of_changes_since_the_report(saved):
-    root, _ = saved
+def test_a_notebook_gets_results_without_a_warning(saved_experiment):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        bleuprint.results(root)
-    params = root / "params.yaml"
+        bleuprint.results(saved_experiment.root)
+
+
+def test_a_notebook_is_warned_if_settings_changed_after_the_report(saved_experiment):
+    params = saved_experiment.root / "params.yaml"
     params.write_text(params.read_text().replace("beam: ", "beam: 1"))
+
     with pytest.warns(UserWarning, match="was made with another params.yaml"):
-        bleuprint.results(root)
+        bleuprint.results(saved_experiment.root)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b'system,"corpus', b"system\xff,corpus\n", b"a,b\n1,2,3\n"]
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b'system,"corpus', id="open quote"),
+        pytest.param(b"system\xff,corpus\n", id="not UTF-8"),
+        pytest.param(b"a,b\n1,2,3\n", id="too many cells"),
+    ],
 )
-def test_measured_figures_that_are_damaged(saved, content):
-    root, _ = saved
-    records = load(root).runs
+def test_damaged_costs_are_refused(saved_experiment, content):
+    root = saved_experiment.root
     (root / "reports/costs.csv").write_bytes(content)
+
     with pytest.raises(UserError, match=r"^\S+costs\.csv is damaged: [^\n]+$"):
         load(root)
-    text = costs_csv(records)
-    (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
-    assert_frame_equal(load(root).runs, records)
 
 
-def test_results_of_other_settings_are_refused(copy):
-    root, settings = copy
-    run = Run("tiny", "news-en-de", 1)
-    assert Results.open(settings, run, root).check().training.updates == 500
+def test_costs_with_each_row_twice_are_read(saved_experiment):
+    """A Git merge may leave the rows of both sides."""
+    root = saved_experiment.root
+    runs = load(root).runs
+    head, rows = costs_csv(runs).split("\n", maxsplit=1)
+    (root / "reports/costs.csv").write_text(f"{head}\n{rows}{rows}")
+
+    assert_frame_equal(load(root).runs, runs)
+
+
+def test_results_are_opened_with_the_settings_of_their_training(experiment_copy):
+    root, settings = experiment_copy
+
+    results = Results.open(settings, Run("tiny", "news-en-de", 1), root)
+
+    assert results.check().training.updates == 500
+
+
+def test_results_of_a_training_with_other_settings_are_refused(experiment_copy):
+    root, settings = experiment_copy
     tiny = settings.system_settings("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
-    changed = with_systems(settings, {"tiny": smoothed})
-    with pytest.raises(UserError, match=r"1/training\.json: out of date: params\.yaml has changed"):
-        Results.open(changed, run, root)
+    settings = with_systems(settings, {"tiny": smoothed})
+
+    message = r"1/training\.json: out of date: params\.yaml has changed"
+    with pytest.raises(UserError, match=message):
+        Results.open(settings, Run("tiny", "news-en-de", 1), root)

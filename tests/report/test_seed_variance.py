@@ -7,49 +7,95 @@ from bleuprint.report.frame import REPORTS, RESULTS
 from bleuprint.report.seed_variance import estimate_deviations, largest_seed_difference
 from result_rows import changed, frame, record
 
-CORPUS = "news-en-de"
-# The median of chi-squared with one degree of freedom, as of two seeds.
-MEDIAN = 0.4549364
+# The median of the chi-squared distribution with one degree of freedom, that is, of two seeds.
+CHI_SQUARED_MEDIAN = 0.4549364
 
 
-def results(system, first, second):
-    """Records of a system with two seeds on a test set."""
+def two_seeds(system, first_bleu, second_bleu):
+    """Return the records of a system whose BLEU with two seeds is given."""
     return [
-        record(system, CORPUS, "first", first, seed=3),
-        record(system, CORPUS, "first", second, seed=1),
+        record(system, "news-en-de", "first", first_bleu, seed=3),
+        record(system, "news-en-de", "first", second_bleu, seed=1),
     ]
 
 
-def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(tmp_path):
-    """Of the variances 0.08, 0.08, 0.08 and 0.72."""
-    first = frame(*results("tiny", 30.0, 30.4), *results("small", 33.0, 33.4))
-    second = frame(*results("tiny", 30.0, 31.2), *results("small", 33.0, 33.4))
-    (references,) = set(first.runs.references_sha256)
-    one_seed = first.select_runs(first.runs.seed == 1)
+@pytest.fixture
+def first_report():
+    """Return the records of a report with two systems, whose variances over seeds are 0.08."""
+    return frame(*two_seeds("tiny", 30.0, 30.4), *two_seeds("small", 33.0, 33.4))
+
+
+@pytest.fixture
+def second_report():
+    """Return the records of a report with two systems, whose variances are 0.72 and 0.08."""
+    return frame(*two_seeds("tiny", 30.0, 31.2), *two_seeds("small", 33.0, 33.4))
+
+
+def deviation_of(root, records):
+    """Return the estimated deviation on the only test set of some records."""
+    (references_sha256,) = set(records.runs.references_sha256)
+    return estimate_deviations(root)[references_sha256]
+
+
+def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(
+    tmp_path, first_report, second_report
+):
+    """The median of the variances 0.08, 0.08, 0.08 and 0.72 counts, so no outlier does."""
+    first_report.save(tmp_path / REPORTS / "a" / RESULTS.name)
+    second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
+
+    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
+    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
+
+
+def test_a_report_with_one_seed_does_not_change_the_deviation(
+    tmp_path, first_report, second_report
+):
+    one_seed = first_report.select_runs(first_report.runs.seed == 1)
     one_seed.save(tmp_path / RESULTS)
+    first_report.save(tmp_path / REPORTS / "a" / RESULTS.name)
+    second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
+
+    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
+    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
+
+
+def test_one_seed_has_no_deviation(tmp_path, first_report):
+    one_seed = first_report.select_runs(first_report.runs.seed == 1)
+    one_seed.save(tmp_path / RESULTS)
+
     assert estimate_deviations(tmp_path) == {}
-    for name, records in (("a", first), ("b", second)):
-        records.save(tmp_path / REPORTS / name / RESULTS.name)
-    assert estimate_deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
-    # an external system has one score, whatever the seed
-    external = changed(first, {"system": "tiny"}, about="a.txt", bleu=30.0)
+
+
+def test_an_external_system_does_not_change_the_deviation(tmp_path, first_report, second_report):
+    """It has the same score with each seed, which says nothing about the variance."""
+    external = changed(first_report, {"system": "tiny"}, about="a.txt", bleu=30.0)
     external.save(tmp_path / REPORTS / "a" / RESULTS.name)
-    assert estimate_deviations(tmp_path)[references] == pytest.approx((0.08 / MEDIAN) ** 0.5)
+    second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
+
+    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
+    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
 
 
-def test_the_deviation_is_unbiased_in_the_median(tmp_path):
-    """Of systems with three seeds and one deviation, of which one system is unstable."""
-    random = np.random.default_rng(1)
-    rows = [
-        record(f"s{number}", CORPUS, "first", 30 + deviation * random.normal(), seed=seed)
-        for number, deviation in enumerate([0.5] * 300 + [50.0])
-        for seed in (1, 2, 3)
-    ]
+def test_the_deviation_is_unbiased_although_one_system_is_unstable(tmp_path):
+    """300 systems have the deviation 0.5, and one has 50."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for number in range(301):
+        deviation = 0.5 if number < 300 else 50.0
+        for seed in (1, 2, 3):
+            bleu = 30 + deviation * rng.normal()
+            rows.append(record(f"s{number}", "news-en-de", "first", bleu, seed=seed))
     frame(*rows).save(tmp_path / RESULTS)
-    (found,) = estimate_deviations(tmp_path).values()
-    assert found == pytest.approx(0.5, rel=0.1)
+
+    (estimate,) = estimate_deviations(tmp_path).values()
+
+    assert estimate == pytest.approx(0.5, rel=0.1)
 
 
-def test_the_difference_of_two_trainings_by_their_deviation():
-    """1.96 x 0.3 x the square root of 2."""
-    assert largest_seed_difference(0.3) == pytest.approx(0.8316, abs=1e-4)
+def test_the_largest_difference_between_two_seeds_follows_from_the_deviation():
+    """In 95 % of cases, two values differ by less than 1.96 deviations of their difference."""
+    deviation_of_a_difference = 2**0.5 * 0.3
+    expected = 1.96 * deviation_of_a_difference
+
+    assert largest_seed_difference(0.3) == pytest.approx(expected, abs=1e-4)
