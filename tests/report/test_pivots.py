@@ -1,5 +1,7 @@
 """The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
+import pytest
+
 from bleuprint.config.published import Published
 from bleuprint.report import pivot_tables, score_tables
 from bleuprint.report.published.literature import with_published_numbers
@@ -7,123 +9,241 @@ from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import GROUP, NONE
 from result_rows import against, frame, labels_of, measured, record
 
-NO_LOSS = {"loss": None, "perplexity": None, "word_perplexity": None}
-RECORDS = [
-    record("tiny", "news-en-de", "first", 30.0),
-    record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
-    record("tiny", "talks-en-zh", "only", 20.0),
-]
+
+@pytest.fixture(scope="module")
+def records():
+    """Return the records of tiny and small on news-en-de, and of tiny on talks-en-zh."""
+    return frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
+        record("tiny", "talks-en-zh", "only", 20.0),
+    )
 
 
 def rows_of(table):
-    return [dict(zip(labels_of(table), table.texts(row), strict=True)) for row in table.rows]
+    """Return the texts of each row of a table by the heads of the columns."""
+    heads = labels_of(table)
+    rows = []
+    for row in table.rows:
+        rows.append(dict(zip(heads, table.texts(row), strict=True)))
+    return rows
 
 
-def test_losses_are_means_over_seeds():
-    seeds = [
+def texts_of(table):
+    """Return the texts of a table, row by row."""
+    return [table.texts(row) for row in table.rows]
+
+
+def without_loss(system, corpus, test, bleu):
+    """Return the record of a system whose loss was not computed."""
+    return record(system, corpus, test, bleu, loss=None, perplexity=None, word_perplexity=None)
+
+
+def test_losses_and_perplexities_are_means_over_seeds():
+    """The first seed has the loss 1.5, the perplexity 4.48, and 20.25 for each word."""
+    records = frame(
         record("tiny", "news-en-de", "first", 30.0),
         record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
-    ]
-    alone = record("tiny", "talks-en-zh", "only", 20.0, **NO_LOSS)
-    name, row = rows_of(pivot_tables.loss_table(score_frame(frame(*seeds, alone))))
-    assert name["System"] == "news-en-de, first"
-    assert row == {"System": "tiny", "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"}
-    assert pivot_tables.loss_table(score_frame(frame(alone))) is None
-
-
-def test_published_perplexities_stand_above_ours():
-    known = {"corpus": "news-en-de", "test": "first", "bleu": 30.0}
-    numbers = (
-        Published("A paper", "there", **known, metric="tokenized", perplexity=5.647),
-        Published("A paper", "there", **known, metric="unknown", perplexity=5.647),
-        Published("No perplexity", "there", **known, metric="tokenized"),
-        Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
-    table = pivot_tables.loss_table(score_frame(with_published_numbers(frame(*RECORDS), numbers)))
-    assert [row.kind for row in table.rows] == [GROUP, "published", "", "", GROUP, ""]
-    _, first, ours, *_ = rows_of(table)
-    printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": NONE}
-    assert first == {"System": "A paper (published)", **printed}
+
+    title, row = rows_of(pivot_tables.loss_table(score_frame(records)))
+
+    assert title["System"] == "news-en-de, first"
+    assert row == {"System": "tiny", "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"}
+
+
+def test_a_system_without_a_loss_is_not_in_the_table_of_losses():
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        without_loss("tiny", "talks-en-zh", "only", 20.0),
+    )
+
+    title, row = rows_of(pivot_tables.loss_table(score_frame(records)))
+
+    assert title["System"] == "news-en-de, first"
+    assert row["System"] == "tiny"
+
+
+def test_without_any_loss_there_is_no_table_of_losses():
+    records = frame(without_loss("tiny", "talks-en-zh", "only", 20.0))
+
+    assert pivot_tables.loss_table(score_frame(records)) is None
+
+
+@pytest.fixture
+def loss_table_with_paper(records):
+    """Return the table of losses with a paper's perplexity, which is named with two scores.
+
+    A number without a perplexity and one on another corpus are not shown.
+    """
+    numbers = [
+        Published("A paper", "there", "news-en-de", "first", 30.0, "tokenized", perplexity=5.647),
+        Published("A paper", "there", "news-en-de", "first", 30.0, "unknown", perplexity=5.647),
+        Published("No perplexity", "there", "news-en-de", "first", 30.0, "tokenized"),
+        Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
+    ]
+    return pivot_tables.loss_table(score_frame(with_published_numbers(records, numbers)))
+
+
+def test_a_published_perplexity_stands_once_above_ours(loss_table_with_paper):
+    row_kinds = [row.kind for row in loss_table_with_paper.rows]
+
+    assert row_kinds == [GROUP, "published", "", "", GROUP, ""]
+
+
+def test_a_published_perplexity_is_shown_with_its_loss(loss_table_with_paper):
+    _, paper, ours, *_ = rows_of(loss_table_with_paper)
+
+    log_of_5_647 = "1.731"
+    assert paper == {
+        "System": "A paper (published)",
+        "Loss": log_of_5_647,
+        "Perplexity": "5.65",
+        "Per word": NONE,
+    }
     assert ours["System"] == "tiny"
 
 
-def test_bleu_by_length_and_the_length_ratio():
-    third = record("tiny", "talks-en-zh", "only", 20.0)
-    third["metrics"] |= {
-        ("bleu", "length 1-10"): measured("bleu", 11.0, units=7),
-        ("bleu", "length 11-20"): measured("bleu", 12.0, units=3),
-    }
-    del third["metrics"]["bleu", "length over 50"]
-    table = pivot_tables.length_table(score_frame(frame(*RECORDS[:2], third)))
-    assert [list(row.values()) for row in rows_of(table)] == [
+@pytest.fixture
+def length_table():
+    """Return the table of BLEU by length of the source.
+
+    On news-en-de, lines have up to 10 or over 50 tokens; on talks-en-zh up to 20.
+    """
+    talks = record("tiny", "talks-en-zh", "only", 20.0)
+    del talks["metrics"]["bleu", "length over 50"]
+    talks["metrics"]["bleu", "length 1-10"] = measured("bleu", 11.0, units=7)
+    talks["metrics"]["bleu", "length 11-20"] = measured("bleu", 12.0, units=3)
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
+        talks,
+    )
+    return pivot_tables.length_table(score_frame(records))
+
+
+def test_bleu_by_length_has_a_column_for_each_range_that_any_test_set_has(length_table):
+    assert labels_of(length_table) == ["System", "1-10", "11-20", "over 50", "Length ratio"]
+
+
+def test_bleu_by_length_shows_the_number_of_lines_above_the_scores(length_table):
+    """Of each range, and of all lines in the column of the length ratio."""
+    assert texts_of(length_table) == [
         ["news-en-de, first (lines)", "400", "", "600", "1,000"],
         ["tiny", "33.0", NONE, "27.0", "0.980"],
         ["small", "43.0", NONE, "37.0", "1.010"],
         ["talks-en-zh, only (lines)", "7", "3", "", "1,000"],
         ["tiny", "11.0", "12.0", NONE, "0.980"],
     ]
-    assert labels_of(table) == ["System", "1-10", "11-20", "over 50", "Length ratio"]
 
 
-def test_rare_words_in_percent_where_tokens_are_words():
-    of_characters = record("tiny", "talks-en-zh", "only", 20.0)
-    for bucket in ("0", "100+"):
-        del of_characters["metrics"]["word_accuracy", f"count {bucket}"]
-    rows = rows_of(pivot_tables.word_recall_table(score_frame(frame(*RECORDS[:2]))))
-    assert [list(row.values()) for row in rows] == [
+def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
+    """Words that the training text contains 0 times, or 100 times and more."""
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record("small", "news-en-de", "first", 40.0, **against("tiny", 0.01)),
+    )
+
+    table = pivot_tables.word_recall_table(score_frame(records))
+
+    assert labels_of(table)[1:] == ["0", "100+"]
+    assert texts_of(table) == [
         ["news-en-de, first (words)", "50", "1,200"],
         ["tiny", "20.0", "50.0"],
         ["small", "20.0", "50.0"],
     ]
-    assert list(rows[0])[1:] == ["0", "100+"]
-    assert pivot_tables.word_recall_table(score_frame(frame(of_characters))) is None
 
 
-def test_scores_as_papers_with_the_difference():
-    """BLEU as papers count it stands beside BLEU, a dash where it was not counted so."""
-    numbers = [
-        Published(f"Paper {variant}", "there", "news-en-de", "first", 35.0, variant)
-        for variant in ("lower-cased", "intl", "tokens", "compound-split")
-    ]
-    scores = score_frame(with_published_numbers(frame(*RECORDS), numbers))
-    tables = score_tables.tables_by_test_set(scores)
-    rows = {row["System"]: row for row in rows_of(tables["news-en-de, first"])}
-    # the variants of the records are 1.5 and 0.25 above BLEU, and 0.5 below; none is split
-    shown = {
-        "BLEU lower-cased": "31.5",
-        "BLEU intl": "29.5",
-        "BLEU tokens": "30.2",
-        "BLEU compound-split": NONE,
-    }
-    assert shown.items() <= rows["Baseline: tiny"].items()
-    assert rows["Baseline: tiny"]["BLEU"] == "30.0 [29.0, 32.0]"
+def test_without_words_there_is_no_table_of_word_recall():
+    """The tokens of Chinese are characters."""
+    chinese = record("tiny", "talks-en-zh", "only", 20.0)
+    del chinese["metrics"]["word_accuracy", "count 0"]
+    del chinese["metrics"]["word_accuracy", "count 100+"]
+
+    assert pivot_tables.word_recall_table(score_frame(frame(chinese))) is None
+
+
+@pytest.fixture
+def tables_with_papers(records):
+    """Return the tables of scores with a paper for each of four variants of BLEU."""
+    numbers = []
+    for variant in ("lower-cased", "intl", "tokens", "compound-split"):
+        numbers.append(Published(f"Paper {variant}", "there", "news-en-de", "first", 35.0, variant))
+    scores = score_frame(with_published_numbers(records, numbers))
+    return score_tables.tables_by_test_set(scores)
+
+
+def test_our_systems_are_scored_in_the_bleu_variants_of_papers(tables_with_papers):
+    """Here, lower-cased BLEU is 1.5 above BLEU, that of tokens 0.25 above, and intl 0.5 below.
+
+    Compound-split BLEU is not among them.
+    """
+    rows = {row["System"]: row for row in rows_of(tables_with_papers["news-en-de, first"])}
+
+    tiny = rows["Baseline: tiny"]
+    assert tiny["BLEU"] == "30.0 [29.0, 32.0]"
+    assert tiny["BLEU lower-cased"] == "31.5"
+    assert tiny["BLEU intl"] == "29.5"
+    assert tiny["BLEU tokens"] == "30.2"
+    assert tiny["BLEU compound-split"] == NONE
     assert rows["small"]["BLEU intl"] == "39.5"
+
+
+def test_a_paper_has_a_score_in_its_own_bleu_variant_only(tables_with_papers):
+    rows = {row["System"]: row for row in rows_of(tables_with_papers["news-en-de, first"])}
+
     assert rows["Paper intl (published)"]["BLEU intl"] == "35.0"
     assert rows["Paper intl (published)"]["BLEU tokens"] == NONE
-    # no paper is about the other test set
-    assert labels_of(tables["talks-en-zh, only"]) == ["System", "BLEU", "FLOPs"]
 
 
-def test_means_over_seeds():
-    other = record(
-        "tiny",
-        "news-en-de",
-        "first",
-        32.0,
-        seed=2,
-        length_ratio=1.0,
-        metrics={
-            ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
-            ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
-        },
+def test_a_test_set_without_papers_has_no_columns_of_bleu_variants(tables_with_papers):
+    assert labels_of(tables_with_papers["talks-en-zh, only"]) == ["System", "BLEU", "FLOPs"]
+
+
+@pytest.fixture
+def scores_of_two_seeds():
+    """Return the score frame of tiny with two seeds, and a paper with lower-cased BLEU."""
+    word_accuracy = {
+        ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
+        ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
+    }
+    records = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record(
+            "tiny",
+            "news-en-de",
+            "first",
+            32.0,
+            seed=2,
+            length_ratio=1.0,
+            metrics=word_accuracy,
+        ),
     )
-    numbers = [Published("Paper", "there", "news-en-de", "first", 35.0, "lower-cased")]
-    scores = score_frame(with_published_numbers(frame(RECORDS[0], other), numbers))
-    (table,) = score_tables.tables_by_test_set(scores).values()
+    number = Published("Paper", "there", "news-en-de", "first", 35.0, "lower-cased")
+    return score_frame(with_published_numbers(records, [number]))
+
+
+def test_bleu_variants_are_means_over_seeds(scores_of_two_seeds):
+    """BLEU is 30 and 32, with the deviation sqrt 2; lower-cased BLEU is 1.5 above."""
+    (table,) = score_tables.tables_by_test_set(scores_of_two_seeds).values()
+
     _, tiny = rows_of(table)
-    # 30 and 32 are 1 from their mean: sd sqrt(2); lower-cased 1.5 more
-    assert (tiny["BLEU"], tiny["BLEU lower-cased"]) == ("31.0 ± 1.4", "32.5")
-    _, lengths = rows_of(pivot_tables.length_table(scores))
-    assert (lengths["1-10"], lengths["Length ratio"]) == ("34.0", "0.990")
-    _, words = rows_of(pivot_tables.word_recall_table(scores))
-    assert (words["0"], words["100+"]) == ("30.0", "37.5")
+
+    assert tiny["BLEU"] == "31.0 ± 1.4"
+    assert tiny["BLEU lower-cased"] == "32.5"
+
+
+def test_bleu_by_length_and_the_length_ratio_are_means_over_seeds(scores_of_two_seeds):
+    """BLEU of short lines is 3 above BLEU, so 33 and 35; the length ratio is 0.98 and 1.0."""
+    _, tiny = rows_of(pivot_tables.length_table(scores_of_two_seeds))
+
+    assert tiny["1-10"] == "34.0"
+    assert tiny["Length ratio"] == "0.990"
+
+
+def test_word_recall_is_the_mean_over_seeds(scores_of_two_seeds):
+    """It is 20 and 40 for unseen words, and 50 and 25 for frequent ones."""
+    _, tiny = rows_of(pivot_tables.word_recall_table(scores_of_two_seeds))
+
+    assert tiny["0"] == "30.0"
+    assert tiny["100+"] == "37.5"

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from bleuprint.report.render import latex, markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
@@ -9,36 +11,68 @@ from bleuprint.report.table import Cell, Column, Row, Table, text_table
 from result_rows import TWO_SYSTEMS, frame
 
 
-def text_cells(line):
+def markdown_cells(line):
+    """Return the cells of a line of a Markdown table."""
     return [cell.strip() for cell in line.strip("| ").split(" | ")]
 
 
-def test_markdown():
-    (scores, *_) = tables_by_test_set(score_frame(frame(*TWO_SYSTEMS, missing="small"))).values()
-    head, rule, *rows = markdown(scores).splitlines()
-    assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
-    assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
-    assert text_cells(head) == ["System", "BLEU", "Δ BLEU", "human agreement", "FLOPs"]
-    assert re.fullmatch(r"\| :-+ (\| -+: ){4}\|", rule)
-    assert [text_cells(row) for row in rows] == [
+@pytest.fixture(scope="module")
+def markdown_lines():
+    """Return the lines of a Markdown table with the scores of tiny and small on a test set."""
+    tables = tables_by_test_set(score_frame(frame(*TWO_SYSTEMS, missing="small")))
+    return markdown(tables["news-en-de, first"]).splitlines()
+
+
+def test_the_columns_of_a_markdown_table_are_aligned(markdown_lines):
+    """So that the file can be read as plain text, too."""
+    assert len({len(line) for line in markdown_lines}) == 1
+    for line in markdown_lines:
+        assert line.startswith("| ")
+        assert line.endswith(" |")
+
+
+def test_a_markdown_table_aligns_names_left_and_numbers_right(markdown_lines):
+    assert re.fullmatch(r"\| :-+ (\| -+: ){4}\|", markdown_lines[1])
+
+
+def test_a_markdown_table_has_heads_and_rows_with_the_best_score_in_bold(markdown_lines):
+    head, _, *rows = markdown_lines
+
+    assert markdown_cells(head) == ["System", "BLEU", "Δ BLEU", "human agreement", "FLOPs"]
+    assert [markdown_cells(row) for row in rows] == [
         ["Baseline: tiny", "31.1 [30.1, 33.1]", "–", "–", "3.3e18"],
         ["small", "**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001", "≥ 85%", "3.3e18"],
     ]
 
 
-def test_cells_that_markdown_and_latex_would_take_for_commands():
-    table = text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
-    text = markdown(table)
-    assert "<" not in text and "| &lt;b> |" in text and "1\\|2" in text
-    lines = latex(table, "c").split("\n")
+@pytest.fixture
+def table_of_syntax():
+    """Return a table whose texts Markdown, HTML or LaTeX would take for commands."""
+    return text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
+
+
+def test_markdown_escapes_html_and_bars(table_of_syntax):
+    text = markdown(table_of_syntax)
+
+    assert "<" not in text
+    assert "| &lt;b> |" in text
+    assert "1\\|2" in text
+
+
+def test_latex_protects_the_beginning_of_a_row(table_of_syntax):
+    """After the end of a row, LaTeX would read [ as the distance and * as an option."""
+    lines = latex(table_of_syntax, "c").split("\n")
+
     assert r"{}[name] & n$<$m \\" in lines
-    assert r"{}[x] & $<$b$>$ \\" in lines and r"{}* & 1$|$2 \\" in lines
+    assert r"{}[x] & $<$b$>$ \\" in lines
+    assert r"{}* & 1$|$2 \\" in lines
 
 
-def test_latex():
-    records = frame(*TWO_SYSTEMS)
+def test_a_table_is_written_as_latex_with_groups_of_columns():
+    table = wide_bleu_table(score_frame(frame(*TWO_SYSTEMS)))
+
     assert (
-        latex(wide_bleu_table(score_frame(records)), "Made of 5 % & more_or_less")
+        latex(table, "Made of 5 % & more_or_less")
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}
@@ -58,19 +92,24 @@ small & \textbf{41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & $\geq$ 85\% & 
     )
 
 
-def test_latex_escapes_what_tex_reads():
-    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r≥s"
-    column = Column(odd, group=odd)
-    table = Table([column], [Row({column: Cell(odd)})])
+def test_latex_escapes_what_tex_reads_as_commands():
+    text = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r≥s"
+    column = Column(text, group=text)
+    table = Table([column], [Row({column: Cell(text)})])
+
+    lines = latex(table, text).splitlines()
+
     escaped = (
         r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
         r"$<$l$>$m$|$n$\pm$o--p$^{\dagger}$q$^{\ddagger}$r$\geq$s"
     )
-    lines = latex(table, odd).splitlines()
     assert f"\\caption{{{escaped}}}" in lines
     assert f"\\multicolumn{{1}}{{c}}{{{escaped}}} \\\\" in lines
-    assert lines.count(f"{escaped} \\\\") == 2
+    head_and_cell = 2
+    assert lines.count(f"{escaped} \\\\") == head_and_cell
 
 
 def test_markdown_keeps_a_bar_inside_its_cell():
-    assert markdown(text_table([], ["a|b"], [["c|d"]])) == "| a\\|b |\n| ---: |\n| c\\|d |\n"
+    table = text_table([], ["a|b"], [["c|d"]])
+
+    assert markdown(table) == "| a\\|b |\n| ---: |\n| c\\|d |\n"

@@ -14,12 +14,12 @@ import pytest
 
 import processes
 import result_trees as trees
-from bleuprint.cli.scores import _table
+from bleuprint.cli import scores as scores_command
 from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
-from bleuprint.report import frame as frames
 from bleuprint.report import report
+from bleuprint.report.frame import load
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set
 from bleuprint.report.table import stack_tables, text_table
@@ -28,194 +28,345 @@ from result_rows import TWO_SYSTEMS, frame
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
+    """Return the folder of a project with params.yaml and the results of TWO_SYSTEMS."""
     root = tmp_path_factory.mktemp("project")
     settings = trees.settings_in(root)
     rows = []
     for row in TWO_SYSTEMS:
-        cell = Run(*(row["facts"][name] for name in Run._fields))
-        facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
-        rows.append({**row, "facts": facts})
+        facts = row["facts"]
+        run = Run(facts["system"], facts["corpus"], facts["seed"])
+        new_facts = {**facts, "settings_sha256": settings_sha256(settings, run)}
+        rows.append({**row, "facts": new_facts})
     frame(*rows).save(root / "reports" / "results.json")
     return root
 
 
-def printed(root, *arguments, status=0, **variables):
-    """What `bleuprint table` prints, on stderr if it fails."""
+@pytest.fixture
+def empty_project(tmp_path):
+    """Return a folder with an empty folder `reports`."""
+    (tmp_path / "reports").mkdir()
+    return tmp_path
+
+
+def copy_files(project, root, *names):
+    """Copy files of a project to another folder."""
+    for name in names:
+        shutil.copy(project / name, root / name)
+
+
+def print_table(root, *arguments, status=0, **variables):
+    """Run `bleuprint table` in a project.
+
+    Args:
+        root: The folder of the project.
+        arguments: The arguments of the command.
+        status: The status that the command must end with.
+        variables: Environment variables.
+
+    Returns:
+        What the command prints: to standard error if it fails, else to standard output.
+    """
     command = [sys.executable, "-m", "bleuprint", "table", *arguments]
     environment = {**os.environ, "PYTHONUTF8": "1", "COLUMNS": "200", **variables}
-    if "PYTHONUTF8" in variables:  # which only a new process reads
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    if "PYTHONUTF8" in variables:  # Only a new process reads it.
+        process = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     else:
-        done = processes.run_text(command, root, environment)
-    assert done.returncode == status, done.stderr
-    messages = processes.without_progress(done.stderr)
-    assert not messages or status
-    return messages if status else done.stdout
+        process = processes.run_text(command, root, environment)
+    assert process.returncode == status, process.stderr
+    messages = processes.without_progress(process.stderr)
+    if status:
+        return messages
+    assert not messages
+    return process.stdout
 
 
-def shown(table, **variables):
-    """The table as a process of its own prints it."""
+def show_in_process(table, columns):
+    """Return what another process prints of a table on a terminal with so many columns."""
     code = (
         "from bleuprint.report.table import *; from bleuprint.report.terminal import show;"
         f"show([{table!r}])"
     )
-    environment = {**os.environ, "PYTHONUTF8": "1", **variables}
-    done = processes.run([sys.executable, "-c", code], Path(), environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
+    environment = {**os.environ, "PYTHONUTF8": "1", "COLUMNS": str(columns)}
+    process = processes.run([sys.executable, "-c", code], Path(), environment)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.decode()
 
 
-def test_weak_points_are_named_with_the_scores(project, tmp_path):
-    assert "Weak points" not in printed(project)
-    shutil.copytree(project, tmp_path / "weak")
-    results = tmp_path / "weak" / "reports" / "results.json"
+def test_the_table_names_no_weak_points_if_there_are_none(project):
+    assert "Weak points" not in print_table(project)
+
+
+def test_the_table_names_weak_points_of_the_experiment(project, tmp_path):
+    """Forty lines are too few for small differences."""
+    root = shutil.copytree(project, tmp_path / "weak")
+    results = root / "reports" / "results.json"
     content = json.loads(results.read_text("utf-8"))
-    for cell in content["runs"]:
-        cell["lines"] = 40
+    for run in content["runs"]:
+        run["lines"] = 40
     results.write_text(json.dumps(content), "utf-8")
-    text = " ".join(printed(tmp_path / "weak").split())
+
+    text = " ".join(print_table(root).split())
+
     assert "Weak points (see reports/index.html): Few test lines: only large differences sh" in text
 
 
-def words(text):
+def numbers_in(text):
+    """Return the beginnings of scores with intervals, differences, p-values and FLOPs, sorted."""
     return sorted(re.findall(r"\d\d\.\d \[\d\d\.\d, |[+]10\.0\S*|p=0\.\d{3}|\de\d\d", text))
 
 
-def test_every_width_shows_every_number():
-    table = stack_tables(tables_by_test_set(score_frame(frame(*TWO_SYSTEMS))))
-    wide = shown(table, COLUMNS="200")
-    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 6
-    for width in (40, 60):
-        text = shown(table, COLUMNS=str(width))
-        assert all(len(line) <= width for line in text.split("\n"))
-        assert text.count("System") > 1
-        assert words(text) == words(wide)
+@pytest.fixture(scope="module")
+def two_systems_table():
+    """Return the table of two systems on three test sets."""
+    return stack_tables(tables_by_test_set(score_frame(frame(*TWO_SYSTEMS))))
 
 
-def test_names_and_numbers_stand_under_their_heads():
+def test_a_wide_terminal_shows_all_columns_side_by_side(two_systems_table):
+    text = show_in_process(two_systems_table, columns=200)
+
+    scores = 6
+    differences = 3
+    p_values = 3
+    flops = 6
+    assert text.count("System") == 1
+    assert len(numbers_in(text)) == scores + differences + p_values + flops
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_terminal_shows_all_numbers_in_several_parts(two_systems_table, width):
+    text = show_in_process(two_systems_table, columns=width)
+
+    assert all(len(line) <= width for line in text.split("\n"))
+    assert text.count("System") > 1
+    assert numbers_in(text) == numbers_in(show_in_process(two_systems_table, columns=200))
+
+
+def test_texts_are_left_and_numbers_right_in_their_column():
+    """Characters of 東京 are twice as wide; [b] must not be taken for markup of Rich."""
     rows = [("[b]one[/b]", "12", "3"), ("東京", "4", "5")]
     table = text_table(["name"], ["n", "a long head"], rows)
-    head, rule, row, wide = shown(table, COLUMNS="80").strip("\n").split("\n")
-    assert [head, row, wide] == [
+
+    lines = show_in_process(table, columns=80).strip("\n").split("\n")
+
+    assert lines == [
         "name         n  a long head",
-        "[b]one[/b]  12            3",  # text is no markup
+        "───────────────────────────",
+        "[b]one[/b]  12            3",
         "東京         4            5",
     ]
-    assert rule == "─" * len(head)
 
 
-def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project):
-    utf8 = printed(project)
-    assert "\x1b" not in utf8
-    assert "+10.0‡ p=0.001" in utf8 and "─" in utf8
-    assert printed(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii") == utf8
-    bold = printed(project, FORCE_COLOR="1", TERM="xterm")
-    assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in bold, "the best is bold"
+def test_the_table_has_no_colors_in_a_pipe(project):
+    text = print_table(project)
+
+    assert "\x1b" not in text
+    assert "+10.0‡ p=0.001" in text
+    assert "─" in text
 
 
-def test_published_numbers_are_shown_and_mistakes_told(project, tmp_path):
-    (tmp_path / "reports").mkdir()
-    message = "bleuprint: error: params.yaml: no such file; run from the project's root\n"
-    assert printed(tmp_path, status=1) == message
-    shutil.copy(project / "params.yaml", tmp_path / "params.yaml")
-    message = "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
-    assert printed(tmp_path, status=1) == message
-    shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
+def test_the_table_is_in_utf_8_in_any_locale(project):
+    text = print_table(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+
+    assert text == print_table(project)
+
+
+def test_the_best_score_is_bold_on_a_terminal(project):
+    text = print_table(project, FORCE_COLOR="1", TERM="xterm")
+
+    assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in text
+
+
+def test_a_folder_that_is_not_a_project_is_refused(empty_project):
+    assert print_table(empty_project, status=1) == (
+        "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+    )
+
+
+def test_a_project_without_results_is_refused(project, empty_project):
+    copy_files(project, empty_project, "params.yaml")
+
+    assert print_table(empty_project, status=1) == (
+        "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
+    )
+
+
+@pytest.fixture
+def project_with_published_number(project, empty_project):
+    """Return a project whose params.yaml names a published number."""
+    copy_files(project, empty_project, "params.yaml", "reports/results.json")
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
         "metric: tokenized}"
     )
-    params = (project / "params.yaml").read_text("utf-8")
-    params = params.replace("published: []", f"published: [{number}]")
-    (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
-    for text in (printed(tmp_path), printed(tmp_path, "--all")):
-        assert re.search(r"^Paper \(published\) .* 35\.0$", text, re.M)
-        assert "2.57M" in text
+    params = empty_project / "params.yaml"
+    text = params.read_text("utf-8").replace("published: []", f"published: [{number}]")
+    params.write_text(text, encoding="utf-8")
+    return empty_project
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all"]], ids=["short", "all"])
+def test_the_table_shows_published_numbers(project_with_published_number, arguments):
+    text = print_table(project_with_published_number, *arguments)
+
+    assert re.search(r"^Paper \(published\) .* 35\.0$", text, re.M)
+    assert "2.57M" in text  # the parameters of our systems
+
+
+def test_the_whole_table_names_the_source_of_published_numbers(project_with_published_number):
+    text = print_table(project_with_published_number, "--all")
+
     assert "Doe 2020; tokenized BLEU on talks-en-fr only" in text
-    for part in ("--all", "reports/table.md", "make ui"):
-        assert part in printed(tmp_path)
 
 
-def test_scores_are_printed_though_the_page_cannot_be_written(project, monkeypatch, capsys):
-    def read_only(*_):
+@pytest.mark.parametrize("hint", ["--all", "reports/table.md", "make ui"])
+def test_the_short_table_says_where_to_read_more(project_with_published_number, hint):
+    assert hint in print_table(project_with_published_number)
+
+
+def test_the_table_is_shown_if_the_page_cannot_be_written(project, monkeypatch, capsys):
+    """The command also writes the page if it is out of date, which may fail on other disks."""
+
+    def refuse_to_write(*_):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), "reports/.index.html")
 
     monkeypatch.chdir(project)
-    monkeypatch.setattr(report, "write_html_report_if_outdated", read_only)
-    _table(argparse.Namespace(all=False))
-    printed, note = capsys.readouterr()
-    assert "small" in printed
-    assert note == "bleuprint: note: reports/index.html is not written: Read-only file system\n"
+    monkeypatch.setattr(report, "write_html_report_if_outdated", refuse_to_write)
+
+    scores_command._table(argparse.Namespace(all=False))
+
+    output = capsys.readouterr()
+    assert "small" in output.out
+    assert output.err == (
+        "bleuprint: note: reports/index.html is not written: Read-only file system\n"
+    )
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("beam: 2", "beam: 3"), ("  small:", "  large:"), ("- 1\n", "- 2\n")]
+    ("old", "new"),
+    [
+        pytest.param("beam: 2", "beam: 3", id="other setting"),
+        pytest.param("  small:", "  large:", id="other system"),
+        pytest.param("- 1\n", "- 2\n", id="other seed"),
+    ],
 )
-def test_records_of_other_settings_are_refused(project, tmp_path, old, new):
-    (tmp_path / "reports").mkdir()
-    shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
+def test_results_of_other_settings_are_refused(project, empty_project, old, new):
+    copy_files(project, empty_project, "reports/results.json")
     params = (project / "params.yaml").read_text("utf-8")
     assert old in params
-    (tmp_path / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
-    message = (
-        "reports/results.json: was made with another params.yaml; run: make reproduce, or if it "
-        "runs nothing: dvc repro --force --single-item report"
+    (empty_project / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
+
+    assert print_table(empty_project, status=1) == (
+        "bleuprint: error: reports/results.json: was made with another params.yaml; run: make "
+        "reproduce, or if it runs nothing: dvc repro --force --single-item report\n"
     )
-    assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"
 
 
-def test_a_part_shows_the_rows_that_have_a_value_in_it_and_their_groups():
-    tables = {
-        "en-de": text_table(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
-        "en-fr": text_table(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
-    }
-    table = stack_tables(tables)
-    blocks = shown(table, COLUMNS="13").strip("\n").split("\n\n")
-    names = [[line.split()[0] for line in block.split("\n")[2:]] for block in blocks]
-    assert names == [["en-de", "one", "en-fr", "both"], ["en-fr", "both"]]
-    assert "one      1.0      –" in shown(table, COLUMNS="80")
+def first_words(text):
+    """Return the first word of each row, for each part of a table that empty lines separate."""
+    words = []
+    for part in text.strip("\n").split("\n\n"):
+        head_and_rule = 2
+        rows = part.split("\n")[head_and_rule:]
+        words.append([row.split()[0] for row in rows])
+    return words
+
+
+@pytest.fixture
+def table_with_an_empty_cell():
+    """Return a table of two groups, whose system `one` has no chrF2."""
+    return stack_tables(
+        {
+            "en-de": text_table(["System"], ["BLEU", "chrF2"], [("one", "1.0", "–")]),
+            "en-fr": text_table(["System"], ["BLEU", "chrF2"], [("both", "2.0", "3.0")]),
+        }
+    )
+
+
+def test_a_part_of_a_table_shows_only_rows_with_a_value_and_their_groups(
+    table_with_an_empty_cell,
+):
+    """In 13 columns, BLEU and chrF2 need a part each, and `one` has no chrF2."""
+    text = show_in_process(table_with_an_empty_cell, columns=13)
+
+    assert first_words(text) == [["en-de", "one", "en-fr", "both"], ["en-fr", "both"]]
+
+
+def test_a_table_in_one_part_shows_a_dash_for_a_missing_value(table_with_an_empty_cell):
+    text = show_in_process(table_with_an_empty_cell, columns=80)
+
+    assert "one      1.0      –" in text
 
 
 def test_a_long_name_takes_several_lines():
     table = text_table(["System"], ["n"], [("ten chars " * 3, "1")])
-    assert shown(table, COLUMNS="60").strip("\n").split("\n")[2:] == [
+
+    _, _, *rows = show_in_process(table, columns=60).strip("\n").split("\n")
+
+    assert rows == [
         "ten chars ten chars   1",
         "ten chars              ",
     ]
 
 
-def test_a_part_of_a_group_shares_its_table_with_no_other():
-    """Where a table needs two parts, the rows of each stand below the name of their own group."""
+@pytest.fixture
+def four_columns():
+    """Return a table of two groups with four columns; tiny has values in two of them."""
     scores = ["41.1 [40.1, 43.1]", "42.2 [41.2, 44.2]"]
     heads = ["first", "second", "third", "fourth"]
-    tables = {
-        "en-de": text_table(["System"], heads, [("small", *scores, *scores)]),
-        "en-fr": text_table(
-            ["System"], heads, [("big", *scores, *scores), ("tiny", *scores, "–", "–")]
-        ),
-    }
-    narrow = shown(stack_tables(tables), COLUMNS="50").strip("\n").split("\n\n")
-    names = [[line.split()[0] for line in part.split("\n")[2:]] for part in narrow]
-    assert names == [
+    return stack_tables(
+        {
+            "en-de": text_table(["System"], heads, [("small", *scores, *scores)]),
+            "en-fr": text_table(
+                ["System"], heads, [("big", *scores, *scores), ("tiny", *scores, "–", "–")]
+            ),
+        }
+    )
+
+
+def test_each_part_of_a_table_repeats_the_names_of_groups(four_columns):
+    text = show_in_process(four_columns, columns=50)
+
+    assert first_words(text) == [
         ["en-de", "small", "en-fr", "big", "tiny"],
         ["en-de", "small", "en-fr", "big"],
     ]
-    assert [part.split("\n")[0].split()[1:] for part in narrow] == [heads[:2], heads[2:]]
-    # columns that fit share a table
-    assert shown(stack_tables(tables), COLUMNS="200").strip("\n").count("\n\n") == 0
 
 
-def test_latex_is_well_formed(project):
-    settings = load_settings(project / "params.yaml")
-    text = report.table_tex(settings, frames.load(project), project)
-    assert "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &" in text
-    assert text.count("{") == text.count("}")
-    assert text.isascii()
-    tables = text.split("\\begin{table}")[1:]
+def test_each_part_of_a_table_has_the_columns_that_fit(four_columns):
+    text = show_in_process(four_columns, columns=50)
+
+    heads = [part.split("\n")[0].split() for part in text.strip("\n").split("\n\n")]
+    assert heads == [["System", "first", "second"], ["System", "third", "fourth"]]
+
+
+def test_columns_that_fit_are_one_part(four_columns):
+    text = show_in_process(four_columns, columns=200)
+
+    assert "\n\n" not in text.strip("\n")
+
+
+@pytest.fixture
+def table_tex(project):
+    """Return table.tex of the project."""
+    return report.table_tex(load_settings(project / "params.yaml"), load(project), project)
+
+
+def test_latex_shows_the_best_score_in_bold_and_its_difference(table_tex):
+    assert "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &" in table_tex
+
+
+def test_latex_is_ascii_with_balanced_braces(table_tex):
+    assert table_tex.isascii()
+    assert table_tex.count("{") == table_tex.count("}")
+
+
+def test_each_row_of_a_latex_table_has_a_cell_for_each_column(table_tex):
+    tables = table_tex.split("\\begin{table}")[1:]
     assert len(tables) == 2
     for table in tables:
-        (layout,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", table)
+        (columns,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", table)
         _, body = table.split("\\midrule\n", maxsplit=1)
         rows = [line for line in body.split("\n") if line.endswith("\\\\")]
         assert len(rows) >= 2
-        assert {line.count(" & ") for line in rows} == {len(layout) - 1}
+        for row in rows:
+            assert row.count(" & ") == len(columns) - 1
