@@ -1,4 +1,7 @@
-"""COMET in the records and tables, by scores of lines that are made up."""
+"""COMET in records, tables and comparisons, with made-up scores of lines.
+
+COMET is a neural metric. The stage comet writes comet.json with a score for each line.
+"""
 
 import re
 import shutil
@@ -25,141 +28,266 @@ from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.metric import parse_statistics
 from bleuprint.scoring.significance import evaluate_metric, paired_test
 from result_rows import changed, labels_of, score_of, values
+from result_trees import Experiment
 
-SHA256 = "c0" * 32
-MODEL = {"wmt22-comet-da": Comet("comet/bin/python", "comet/model", SHA256)}
-TINY, SMALL = (Run(system, "news-en-de", 1) for system in ("tiny", "small"))
+MODEL_SHA256 = "c0" * 32
+MODELS = {"wmt22-comet-da": Comet("comet/bin/python", "comet/model", MODEL_SHA256)}
+TINY = Run("tiny", "news-en-de", 1)
+SMALL = Run("small", "news-en-de", 1)
 
 
-def signature(name, version="2.2.7"):
-    return f"Python3.11.2|Comet{version}|fp32|{name}|r1"
+def signature(model):
+    """Return the signature of COMET scores, which names the model."""
+    return f"Python3.11.2|Comet2.2.7|fp32|{model}|r1"
+
+
+def line_counts(scores):
+    """Return COMET's counts of lines: the score in millionths, and 1 for the line."""
+    return np.stack([(10**6 * scores).round(), np.ones(len(scores))], axis=1)
 
 
 @pytest.fixture(scope="module")
-def one_seed(tmp_path_factory):
-    """With comet.json of all runs: the second system is a little better on most lines."""
+def experiment(tmp_path_factory):
+    """Return results with comet.json of each run, in which small is a little better on most lines.
+
+    Tests must not change its files.
+    """
     root = tmp_path_factory.mktemp("comet")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_all(root, settings)
     for run in trained_runs(settings):
-        scored = read_json(root / run.results_folder / "scores.json")
-        drawn = np.random.default_rng(run.seed)
-        content = {}
-        for test, of_test in scored.items():
-            quality = drawn.normal(0.8, 0.05, (2, of_test["lines"]))
-            better = 0.004 + (quality[1] - 0.8) / 8
-            segments = quality[0] + better * (run.system == "small")
-            statistics = np.stack([(10**6 * segments).round(), np.ones(len(segments))], axis=1)
-            found = evaluate_metric(COMET_METRIC, statistics, signature("wmt22-comet-da"))
-            content[test] = {**of_test, "scored_with": SHA256, "metrics": [found]}
-        write_json(root / run.results_folder / "comet.json", content)
-    return root, replace(settings, comet=MODEL)
+        other_scores = read_json(root / run.results_folder / "scores.json")
+        rng = np.random.default_rng(run.seed)
+        tests = {}
+        for test, test_scores in other_scores.items():
+            tiny_scores, noise = rng.normal(0.8, 0.05, (2, test_scores["lines"]))
+            if run.system == "tiny":
+                scores = tiny_scores
+            else:
+                scores = tiny_scores + 0.004 + (noise - 0.8) / 8
+            entry = evaluate_metric(COMET_METRIC, line_counts(scores), signature("wmt22-comet-da"))
+            tests[test] = {**test_scores, "scored_with": MODEL_SHA256, "metrics": [entry]}
+        write_json(root / run.results_folder / "comet.json", tests)
+    return Experiment(root, replace(settings, comet=MODELS))
+
+
+@pytest.fixture
+def experiment_copy(experiment, tmp_path):
+    """Return a copy of the experiment, which a test may change."""
+    root = shutil.copytree(experiment.root, tmp_path / "copy")
+    return Experiment(root, experiment.settings)
+
+
+@pytest.fixture(scope="module")
+def records(experiment):
+    """Return the records of the experiment with COMET."""
+    return collect(experiment.settings, experiment.root)
+
+
+@pytest.fixture(scope="module")
+def tiny_counts(experiment):
+    """Return COMET's counts of the 100 lines that tiny translates."""
+    results = Results.open(experiment.settings, TINY, experiment.root)
+    return parse_statistics(results.metrics("first")["comet", ""])
+
+
+@pytest.fixture(scope="module")
+def tiny_percentages(tiny_counts):
+    """Return COMET's scores of the 100 lines that tiny translates, times 100 as in papers."""
+    return tiny_counts[:, 0] / 10**4
 
 
 @pytest.mark.usefixtures("all_samples")
-def test_interval_and_tests_are_those_of_means(one_seed):
-    root, settings = one_seed
-    counted = parse_statistics(Results.open(settings, TINY, root).metrics("first")["comet", ""])
-    tiny = evaluate_metric(COMET_METRIC, counted, "")  # with all samples
-    first = counted[:, 0] / 10**4
-    assert tiny["value"] == pytest.approx(first.mean(), abs=1e-4)
-    means = np.sort(np.random.default_rng(12345).choice(first, size=(1000, 100)).mean(1))
-    half = (means[974] - means[25]) / 2
-    expected = means.mean() - half, means.mean() + half
-    assert (tiny["ci_low"], tiny["ci_high"]) == pytest.approx(expected, abs=1e-5)
-    over = evaluate_metric(COMET_METRIC, np.add(counted, [600_000, 0]), "")  # older models exceed 1
-    assert over["ci_low"] < over["value"] < over["ci_high"] and over["ci_high"] > 100
-    # about 1.96 standard errors of a mean
-    assert half == pytest.approx(1.96 * first.std(ddof=1) / 100**0.5, rel=0.1)
-    # about Student's test; test_significance.py compares both p with sacreBLEU's
-    noisy = (first + np.random.default_rng(7).normal(0.8, 4.0, 100)).round(4)
-    of_noisy = np.stack([(10**4 * noisy).round(), np.ones(100)], axis=1)
-    tested, p = paired_test(COMET_METRIC, counted, of_noisy), ttest_rel(first, noisy).pvalue
-    assert tested.randomization == pytest.approx(p, abs=0.03)
-    error = (noisy - first).std(ddof=1) / 100**0.5
-    assert tested.standard_error == pytest.approx(error, rel=0.1)
+def test_comet_is_the_mean_of_the_lines_with_a_bootstrap_interval(tiny_counts, tiny_percentages):
+    """The interval leaves out 2.5 % of 1,000 resampled means on each side."""
+    rng = np.random.default_rng(12345)
+    means = np.sort(rng.choice(tiny_percentages, size=(1000, 100)).mean(axis=1))
+    half_width = (means[974] - means[25]) / 2
+
+    score = evaluate_metric(COMET_METRIC, tiny_counts, "")
+
+    assert score["value"] == pytest.approx(tiny_percentages.mean(), abs=1e-4)
+    assert score["ci_low"] == pytest.approx(means.mean() - half_width, abs=1e-5)
+    assert score["ci_high"] == pytest.approx(means.mean() + half_width, abs=1e-5)
 
 
-def test_agreement_of_people_is_by_the_coefficients_of_the_model(one_seed, tmp_path):
-    root, settings = one_seed
-    records = collect(settings, root)
+@pytest.mark.usefixtures("all_samples")
+def test_the_interval_of_comet_spans_about_two_standard_errors(tiny_counts, tiny_percentages):
+    score = evaluate_metric(COMET_METRIC, tiny_counts, "")
+
+    standard_error = tiny_percentages.std(ddof=1) / 100**0.5
+    half_width = (score["ci_high"] - score["ci_low"]) / 2
+    assert half_width == pytest.approx(1.96 * standard_error, rel=0.1)
+
+
+@pytest.mark.usefixtures("all_samples")
+def test_comet_may_exceed_100(tiny_counts):
+    """Older models give scores above 1; here each line gets 0.6 more."""
+    score = evaluate_metric(COMET_METRIC, np.add(tiny_counts, [600_000, 0]), "")
+
+    assert score["ci_low"] < score["value"] < score["ci_high"]
+    assert score["ci_high"] > 100
+
+
+@pytest.mark.usefixtures("all_samples")
+def test_the_test_of_comet_agrees_with_students_t_test(tiny_counts, tiny_percentages):
+    """Test_significance.py compares the p-values of both tests with sacreBLEU's."""
+    noise = np.random.default_rng(7).normal(0.8, 4.0, 100)
+    other_percentages = (tiny_percentages + noise).round(4)
+
+    test = paired_test(COMET_METRIC, tiny_counts, line_counts(other_percentages / 100))
+
+    p_value = ttest_rel(tiny_percentages, other_percentages).pvalue
+    assert test.randomization == pytest.approx(p_value, abs=0.03)
+    differences = other_percentages - tiny_percentages
+    standard_error = differences.std(ddof=1) / 100**0.5
+    assert test.standard_error == pytest.approx(standard_error, rel=0.1)
+
+
+def test_p_values_of_comet_are_saved_and_read_again(records, tmp_path):
     records.save(tmp_path / "reports" / "results.json")
-    assert values(load(tmp_path), "comet", "p") == pytest.approx(
-        values(records, "comet", "p"), nan_ok=True
+
+    saved_p_values = values(load(tmp_path), "comet", "p")
+
+    assert saved_p_values == pytest.approx(values(records, "comet", "p"), nan_ok=True)
+
+
+def comet_agreement(difference):
+    """Return the percentage of people who prefer a system that is better by this difference.
+
+    The coefficients are those of wmt22-comet-da in Kocmi et al. (2024).
+    """
+    return 96.22374133884283 / (1 + np.exp(-2.8359194570556636 * difference))
+
+
+def test_human_agreement_has_the_coefficients_of_the_comet_model(records):
+    score = score_of(records, "small", "comet")
+
+    assert 0.2 < score.difference < 0.6
+    assert score.p < 0.05
+    assert 60 < score.agreement < 85
+    assert score.agreement == pytest.approx(comet_agreement(score.difference))
+
+
+def test_human_agreement_is_unknown_for_a_model_that_no_study_covers(records):
+    other_model = changed(records, {"metric": "comet"}, signature=signature("own-model"))
+
+    score = score_of(other_model, "small", "comet")
+
+    assert np.isnan(score.agreement)
+    assert score.p == score_of(records, "small", "comet").p
+
+
+def test_table_md_shows_comet_with_human_agreement_and_signature(experiment, records):
+    text = table_md(experiment.settings, records, experiment.root)
+
+    other_scores = text.partition("## Other scores\n")[2].partition("\n## ")[0]
+    difference = score_of(records, "small", "comet").difference
+    agreement = f"{comet_agreement(difference):.0f}%"
+    assert re.search(rf"[+]{difference:.1f}‡ p=\S+ \| +{agreement} \|", other_scores)
+    assert f"COMET: `{signature('wmt22-comet-da')}`" in text
+
+
+@pytest.mark.parametrize("view", [one_screen, everything])
+def test_the_terminal_shows_comet(records, view):
+    scores, *_ = view(records)
+
+    assert {"COMET", "Δ COMET", "COMET human agreement"} <= set(labels_of(scores))
+
+
+@pytest.fixture(scope="module")
+def settings_without_comet(experiment):
+    """Return the settings of the experiment if params.yaml names no COMET model."""
+    return replace(experiment.settings, comet=None)
+
+
+@pytest.fixture(scope="module")
+def records_without_comet(experiment, settings_without_comet):
+    """Return the records that are collected if params.yaml names no COMET model."""
+    return collect(settings_without_comet, experiment.root)
+
+
+def test_a_report_belongs_to_settings_with_the_same_comet_model(
+    experiment, records, settings_without_comet, records_without_comet
+):
+    check_settings(records, experiment.settings, RESULTS)
+    check_settings(records_without_comet, settings_without_comet, RESULTS)
+
+
+def test_a_report_without_comet_is_refused_for_settings_with_comet(
+    experiment, records_without_comet
+):
+    with pytest.raises(UserError, match="was made with another params"):
+        check_settings(records_without_comet, experiment.settings, RESULTS)
+
+
+def test_a_report_with_comet_is_refused_for_settings_without_comet(records, settings_without_comet):
+    with pytest.raises(UserError, match="was made with another params"):
+        check_settings(records, settings_without_comet, RESULTS)
+
+
+def test_the_terminal_does_not_mention_comet_if_no_model_is_named(records_without_comet):
+    assert not any("COMET" in str(part) for part in everything(records_without_comet))
+
+
+def test_compare_shows_the_difference_in_comet_with_its_p_value_and_agreement(
+    experiment, records, monkeypatch
+):
+    monkeypatch.chdir(experiment.root)
+    tiny = ReportedSystem(
+        "tiny", None, "", experiment.settings, records, on_different_corpora=False
     )
-    small = score_of(records, "small", "comet")
-    a, b = 96.22374133884283, 2.8359194570556636  # those of wmt22-comet-da
-    expected = a / (1 + np.exp(-b * small.difference))
-    assert 0.2 < small.difference < 0.6 and small.p < 0.05
-    assert 60 < expected < 85
-    assert small.agreement == pytest.approx(expected)
-    table = table_md(settings, records, root)
-    part = table.partition("## Other scores\n")[2].partition("\n## ")[0]
-    assert re.search(rf"[+]{small.difference:.1f}‡ p=\S+ \| +{expected:.0f}% \|", part)
-    assert f"COMET: `{signature('wmt22-comet-da')}`" in table
-    for scores, *_ in (one_screen(records), everything(records)):
-        assert {"COMET", "Δ COMET", "COMET human agreement"} <= {*labels_of(scores)}
-    # that of a model that they did not look at is not known
-    other = changed(records, {"metric": "comet"}, signature=signature("own-model"))
-    unknown = score_of(other, "small", "comet")
-    assert np.isnan(unknown.agreement) and unknown.p == small.p
-
-
-def test_a_report_without_comet_is_not_that_of_settings_with_it(one_seed):
-    root, settings = one_seed
-    records = collect(settings, root)
-    check_settings(records, settings, RESULTS)
-    without = collect(replace(settings, comet=None), root)
-    check_settings(without, replace(settings, comet=None), RESULTS)
-    for each, of in ((without, settings), (records, replace(settings, comet=None))):
-        with pytest.raises(UserError, match="was made with another params"):
-            check_settings(each, of, RESULTS)
-    assert not any("COMET" in str(part) for part in everything(without))
-
-
-def test_compare_has_a_row_of_comet(one_seed, monkeypatch):
-    root, settings = one_seed
-    monkeypatch.chdir(root)
-    records = collect(settings, root)
-    tiny, small = (
-        ReportedSystem(name, None, "", settings, records, False) for name in ("tiny", "small")
+    small = ReportedSystem(
+        "small", None, "", experiment.settings, records, on_different_corpora=False
     )
-    (before,), (after,) = (side.scores((1,)).values() for side in (tiny, small))
-    p = p_values_by_metric(tiny, small, ScoresPair(before, after))["comet"]
-    tested = score_of(records, "small", "comet")
-    assert p == pytest.approx(tested.p, abs=1e-4)
-    corpus, test, label, *scores, delta, shown_p, agree = score_texts(
-        "comet", ScoresPair(before, after), p
-    )
-    assert (corpus, test, label) == ("news-en-de", "first", "COMET")
-    assert scores == [each.scores["comet"].value_text for each in (before, after)]
-    assert delta == f"{tested.difference:+.1f}"
-    assert shown_p == f"{p:.3f}"
-    assert agree == f"{tested.agreement:.0f}%"
+    (tiny_scores,) = tiny.scores((1,)).values()
+    (small_scores,) = small.scores((1,)).values()
+    pair = ScoresPair(tiny_scores, small_scores)
+
+    p_value = p_values_by_metric(tiny, small, pair)["comet"]
+    texts = score_texts("comet", pair, p_value)
+
+    expected = score_of(records, "small", "comet")
+    assert p_value == pytest.approx(expected.p, abs=1e-4)
+    assert texts.corpora == "news-en-de"
+    assert texts.test == "first"
+    assert texts.metric == "COMET"
+    assert texts.first_score == tiny_scores.scores["comet"].value_text
+    assert texts.second_score == small_scores.scores["comet"].value_text
+    assert texts.difference == f"{expected.difference:+.1f}"
+    assert texts.p_value == f"{p_value:.3f}"
+    assert texts.agreement == f"{expected.agreement:.0f}%"
 
 
 @pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])
-def test_scores_that_do_not_belong_here(one_seed, fact):
-    root, settings = one_seed
+def test_comet_scores_of_another_model_or_other_translations_are_refused(experiment_copy, fact):
+    root, settings = experiment_copy
     path = root / SMALL.results_folder / "comet.json"
-    before = path.read_bytes()
     content = read_json(path)
     content["first"][fact] = "ab" * 32
     write_json(path, content)
+
     message = f"first has other {fact} than scores.json or params.yaml.*run: "
     with pytest.raises(UserError, match=message):
         _ = Results.open(settings, SMALL, root).scores
-    path.unlink()
+
+
+def test_missing_comet_scores_are_refused_with_the_command_that_makes_them(experiment_copy):
+    root, settings = experiment_copy
+    (root / SMALL.results_folder / "comet.json").unlink()
+
     with pytest.raises(UserError, match=r"comet\.json: no such file; run: make reproduce"):
         _ = Results.open(settings, SMALL, root).scores
-    path.write_bytes(before)
 
 
-def test_scores_of_two_versions_of_comet(one_seed, tmp_path):
-    root = shutil.copytree(one_seed[0], tmp_path / "copy")
+def test_comet_scores_of_two_versions_are_not_compared(experiment_copy):
+    root, settings = experiment_copy
     path = root / SMALL.results_folder / "comet.json"
     path.write_text(path.read_text().replace("Comet2.2.7", "Comet2.2.2"))
+
     with pytest.raises(UserError) as error:
-        collect(one_seed[1], root)
-    assert re.search(r"different versions: .*Comet2\.2\.7.* and .*Comet2\.2\.2", str(error.value))
-    assert str(error.value).endswith("for each of the stages comet of dvc.yaml")
+        collect(settings, root)
+
+    message = str(error.value)
+    assert re.search(r"different versions: .*Comet2\.2\.7.* and .*Comet2\.2\.2", message)
+    assert message.endswith("for each of the stages comet of dvc.yaml")

@@ -9,116 +9,216 @@ from bleuprint.report.page.corpora import data_section, mark_unprintable
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from pages import page_of
-from result_trees import STAGES, settings_in, write_all
-
-
-def rows_of(section):
-    """The cells of every row of every table."""
-    return [row for table in page_of(section).tables["data"] for row in table.rows]
+from result_trees import settings_in, write_all
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
+def original_data(tmp_path_factory):
+    """Return the data of a page with one corpus. Tests must not change its files."""
     root = tmp_path_factory.mktemp("corpora")
     settings = settings_in(root, corpora={"news-en-de": ("first",)})
     write_all(root, settings)
-    return root, settings, collect(settings, root)
+    return ReportData(settings, collect(settings, root), root)
 
 
 @pytest.fixture
-def context(tree, tmp_path):
-    root, settings, records = tree
-    return ReportData(settings, records, shutil.copytree(root, tmp_path / "copy"))
+def data(original_data, tmp_path):
+    """Return the data in a copy of the folder, which a test may change.
+
+    Each of seven stages drops one of 10,000 training pairs.
+    """
+    root = shutil.copytree(original_data.root, tmp_path / "copy")
+    return ReportData(original_data.settings, original_data.records, root)
 
 
-def change_filter_stats(context, stage, **train):
-    path = context.root / "data" / "filter_stats" / "news-en-de" / f"{stage}.json"
+def rows_of(section):
+    """Return the cells of every row of every table of the section."""
+    rows = []
+    for table in page_of(section).tables["data"]:
+        rows += table.rows
+    return rows
+
+
+def change_filter_stats(data, stage, **train):
+    """Change what a data stage says of the training text, such as `dropped` by the rule."""
+    path = data.root / "data" / "filter_stats" / "news-en-de" / f"{stage}.json"
     content = json.loads(path.read_text())
-    content["sets"]["train"] |= train
+    content["sets"]["train"].update(train)
     path.write_text(json.dumps(content))
 
 
-def test_the_funnel_goes_stage_by_stage(context):
-    first, _, *rows = rows_of(data_section(context))
-    assert first[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93%)", "0"]
-    assert rows[: len(STAGES)] == [  # without the rules that did nothing
-        [stage, "train", f"{stage}_rule 1", f"{stage}_edit 7", f"{left + 1:,}", f"{left:,}"]
-        for stage, left in zip(STAGES, range(9_999, 0, -1), strict=False)
+def test_a_corpus_is_shown_with_the_pairs_before_and_after_filtering(data):
+    corpus_row, *_ = rows_of(data_section(data))
+
+    assert corpus_row[:4] == ["news-en-de (en to de)", "10,000", "9,993 (99.93%)", "0"]
+
+
+def test_each_data_stage_is_shown_with_the_rules_that_changed_something(data):
+    """The rules and edits named idle, which changed nothing, are left out."""
+    _, _, *rows = rows_of(data_section(data))
+
+    assert rows[:7] == [
+        ["download", "train", "download_rule 1", "download_edit 7", "10,000", "9,999"],
+        ["clean", "train", "clean_rule 1", "clean_edit 7", "9,999", "9,998"],
+        ["dedup", "train", "dedup_rule 1", "dedup_edit 7", "9,998", "9,997"],
+        ["filter", "train", "filter_rule 1", "filter_edit 7", "9,997", "9,996"],
+        ["split", "train", "split_rule 1", "split_edit 7", "9,996", "9,995"],
+        ["tokenize", "train", "tokenize_rule 1", "tokenize_edit 7", "9,995", "9,994"],
+        ["binarize", "train", "binarize_rule 1", "binarize_edit 7", "9,994", "9,993"],
     ]
 
 
-def test_what_is_drawn_for_other_sets_is_not_dropped(context):
+def test_pairs_that_became_validation_and_test_sets_do_not_count_as_dropped(data):
+    """Of 10,000 pairs, 1,993 became other sets, so 8,007 could be kept: 8,000 are 99.91 %."""
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
-    change_filter_stats(context, "binarize", pairs_out=8_000, dropped=dropped)
-    (first, *_) = rows_of(data_section(context))
-    assert first[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91%)"]
+    change_filter_stats(data, "binarize", pairs_out=8_000, dropped=dropped)
+
+    corpus_row, *_ = rows_of(data_section(data))
+
+    assert corpus_row[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91%)"]
 
 
-def test_a_sample_shows_what_was_changed(context):
-    def sample(source, new):
-        sides = {"source": source, "target": "b", "new_source": new, "new_target": "b"}
-        return {"pair": 1, **sides}
-
-    samples = [
-        sample("a\xadb\r\u2028<", "ab <"),  # what does not print
-        sample("a\u0308", "\xe4"),  # what looks the same
-        sample("x" * 200, "x" * 200),  # what was cut
-    ]
-    change_filter_stats(context, "clean", samples={"clean_edit": samples})
-    body = data_section(context).body
-    first, second, third = body.split("<h4>clean: clean_edit</h4>")[1].split("<li>pair 1")[1:4]
-    assert '>a<mark title="soft hyphen">U+00AD</mark>b' in first
-    assert '<mark title="control character">U+000D</mark>' in first
-    assert '<mark title="line separator">U+2028</mark>&lt;</bdi> → <bdi lang="en">ab &lt;' in first
-    assert "in another Unicode form" in second and "in another Unicode form" not in first
-    assert "x</bdi>…" in third and "behind the first 200 characters" in third
-    assert "behind the first" not in first + second
+def edited_pair(source, new_source):
+    """Return a sample of an edit, as statistics of a stage contain it."""
+    return {
+        "pair": 1,
+        "source": source,
+        "target": "b",
+        "new_source": new_source,
+        "new_target": "b",
+    }
 
 
-def test_overlap_and_samples_are_told(context):
-    sample = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
-    changed = {**sample, "new_source": "<b>", "new_target": "b"}
-    dropped = {"source_held_out": 12, "target_held_out": 3}
+def sample_html(data, sample):
+    """Return the HTML of a sample of an edit in the stage clean."""
+    change_filter_stats(data, "clean", samples={"clean_edit": [sample]})
+    body = data_section(data).body
+    return body.split("<h4>clean: clean_edit</h4>")[1].split("<li>pair 1")[1]
+
+
+def test_a_sample_shows_characters_that_do_not_print_as_code_points(data):
+    text = sample_html(data, edited_pair("a\xadb\r\u2028<", "ab <"))
+
+    assert '>a<mark title="soft hyphen">U+00AD</mark>b' in text
+    assert '<mark title="control character">U+000D</mark>' in text
+    assert '<mark title="line separator">U+2028</mark>&lt;</bdi> → <bdi lang="en">ab &lt;' in text
+    assert "in another Unicode form" not in text
+    assert "behind the first" not in text
+
+
+def test_a_sample_says_that_texts_which_look_the_same_differ_in_their_unicode_form(data):
+    """Ä can be one character, or a and a combining mark."""
+    text = sample_html(data, edited_pair("a\u0308", "\xe4"))
+
+    assert "in another Unicode form" in text
+    assert "behind the first" not in text
+
+
+def test_a_sample_says_that_texts_differ_after_its_end(data):
+    """Statistics contain the first 200 characters of a sample."""
+    text = sample_html(data, edited_pair("x" * 200, "x" * 200))
+
+    assert "x</bdi>…" in text
+    assert "behind the first 200 characters" in text
+
+
+@pytest.fixture
+def overlap_section(data):
+    """Return the section if 15 training pairs had a sentence of a test set.
+
+    One of them is a sample, with markup and an override of the direction.
+    """
+    pair = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
+    edited = {**pair, "new_source": "<b>", "new_target": "b"}
     change_filter_stats(
-        context,
+        data,
         "dedup",
-        dropped=dropped,
-        samples={"target_held_out": [sample], "unicode": [changed]},
+        dropped={"source_held_out": 12, "target_held_out": 3},
+        samples={"target_held_out": [pair], "unicode": [edited]},
     )
-    section = data_section(context)
-    body = section.body
-    assert rows_of(section)[0][3] == "15"
-    assert "without regard to case, punctuation and spaces" in body
-    assert "source_held_out 12, target_held_out 3" in body
-    assert "pair 1,234" in body and "<b>" not in body
-    assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
+    return data_section(data)
 
 
-def test_statistics_of_a_corpus(context):
-    found = rows_of(data_section(context))
-    assert [row for row in found if row[0] == "test.first"] == [
-        # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
-        ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8%", "3", "17"]
-        for language in ("en", "de")
+def test_training_pairs_with_a_test_sentence_are_counted_and_explained(overlap_section):
+    overlap = rows_of(overlap_section)[0][3]
+
+    assert overlap == "15"
+    assert "source_held_out 12, target_held_out 3" in overlap_section.body
+    assert "without regard to case, punctuation and spaces" in overlap_section.body
+
+
+def test_samples_are_escaped(overlap_section):
+    assert "pair 1,234" in overlap_section.body
+    assert "<b>" not in overlap_section.body
+    assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in overlap_section.body
+
+
+def test_a_test_set_is_shown_with_its_statistics(data):
+    """It has 90 words in 30 sentences, and 120 tokens; 70 of the words are one token."""
+    rows = [row for row in rows_of(data_section(data)) if row[0] == "test.first"]
+
+    words_per_sentence = "3.0"
+    tokens_per_word = "1.33"
+    words_of_one_token = "77.8%"
+    for row, language in zip(rows, ("en", "de"), strict=True):
+        assert row == [
+            "test.first",
+            language,
+            "30",
+            "90",
+            words_per_sentence,
+            "120",
+            tokens_per_word,
+            words_of_one_token,
+            "3",
+            "17",
+        ]
+
+
+def test_a_corpus_is_shown_with_the_size_of_its_vocabulary_and_rare_tokens(data):
+    corpus_row, *_ = rows_of(data_section(data))
+
+    assert corpus_row[4] == "96 (8 rare)"
+
+
+@pytest.fixture
+def section_of_two_parts(data):
+    """Return the section if the training text comes from two downloads of 7,000 pairs each."""
+    part = {
+        "pairs_in": 7000,
+        "pairs_out": 5000,
+        "changed": {},
+        "dropped": {"metadata": 2000},
+        "samples": {},
+    }
+    content = {
+        "stage": "download",
+        "corpus": "news-en-de",
+        "settings": "",
+        "sets": {"train.news": part, "train.talks": part},
+    }
+    path = data.root / "data" / "filter_stats" / "news-en-de" / "download.json"
+    path.write_text(json.dumps(content))
+    return data_section(data)
+
+
+def test_each_part_of_a_download_is_a_row(section_of_two_parts):
+    rows = [row for row in rows_of(section_of_two_parts) if row[0] == "download"]
+
+    assert rows == [
+        ["download", "train.news", "metadata 2,000", "–", "7,000", "5,000"],
+        ["download", "train.talks", "metadata 2,000", "–", "7,000", "5,000"],
     ]
-    assert found[0][4] == "96 (8 rare)"
 
 
-def test_parts_of_a_download_are_told_apart_and_counted(context):
-    part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
-    parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
-    path = context.root / "data" / "filter_stats" / "news-en-de" / "download.json"
-    filter_stats = {"stage": "download", "corpus": "news-en-de", "settings": "", "sets": parts}
-    path.write_text(json.dumps(filter_stats))
-    first, *rows = rows_of(data_section(context))
-    assert [row for row in rows if row[0].startswith("download")] == [
-        ["download", f"train.{name}", "metadata 2,000", "–", "7,000", "5,000"]
-        for name in ("news", "talks")
-    ]
-    assert first[1:3] == ["14,000", "9,993 (71.38%)"]
+def test_the_parts_of_a_download_are_added_up_for_the_corpus(section_of_two_parts):
+    """The statistics of the last stage say that 9,993 pairs are kept."""
+    corpus_row, *_ = rows_of(section_of_two_parts)
+
+    assert corpus_row[1:3] == ["14,000", "9,993 (71.38%)"]
 
 
-def test_what_does_not_print_is_shown_as_its_code_point():
+def test_a_character_that_does_not_print_is_shown_as_its_code_point():
     assert mark_unprintable("a<\u200e\x07") == (
         'a&lt;<mark title="left-to-right mark">U+200E</mark>'
         '<mark title="control character">U+0007</mark>'

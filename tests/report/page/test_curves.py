@@ -16,92 +16,204 @@ from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.runtime import html
 from bleuprint.runtime.files import write_json
-from pages import page_of
+from pages import Page, page_of
 
 
 def luminance(color: str) -> float:
-    """Relative luminance of #rgb or #rrggbb (WCAG 2.1)."""
-    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
-    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    """Return the relative luminance of a color, #rgb or #rrggbb, by WCAG 2.1.
+
+    WCAG are the Web Content Accessibility Guidelines of the W3C.
+    """
+    digits = color.removeprefix("#")
+    if len(digits) == 3:
+        digits = "".join(2 * digit for digit in digits)
+    total = 0.0
+    for position, weight in ((0, 0.2126), (2, 0.7152), (4, 0.0722)):
+        part = int(digits[position : position + 2], 16) / 255
+        linear = part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        total += weight * linear
+    return total
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_colors_stand_out_from_the_paper(theme: str) -> None:
-    """Lines 3:1, text 4.5:1 (WCAG 2.1), also on the ground of choices and marked words."""
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colors by WCAG 2.1: from 1 to 21."""
+    low, high = sorted([luminance(first), luminance(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme_colors(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Return the colors of a theme by the names that the style sheet gives them."""
     css = Path(html.__file__).with_name("base.css").read_text()
-    light, dark = css.split("@media screen and (prefers-color-scheme: dark)")[:2]
-    found = dict(re.findall(r"--([\w-]+): (#\w+);", light if theme == "light" else dark))
-
-    def contrast(one: str, other: str) -> float:
-        low, high = sorted(luminance(found[name]) for name in (one, other))
-        return (high + 0.05) / (low + 0.05)
-
-    for line in ("c0", "c1", "c2", "c3", "c4", "c5", "edge", "missing-line"):
-        assert contrast(line, "paper") >= 3, line
-    for ink in ("ink", "soft", "accent", "bad"):
-        for ground in ("paper", "wash"):
-            assert contrast(ink, ground) >= 4.5, (ink, ground)
-    for ink, ground in (("ink", "added"), ("missing-ink", "missing")):
-        assert contrast(ink, ground) >= 4.5, ink
-    # the strongest cell of a heat map
-    (heat,) = re.findall(r"--heat: (\d+) (\d+) (\d+)", light if theme == "light" else dark)
-    found["heat"] = "#" + "".join(f"{int(part):02x}" for part in heat)
-    assert contrast("ink", "heat") >= 4.5
+    light, dark, *_ = css.split("@media screen and (prefers-color-scheme: dark)")
+    theme = light if request.param == "light" else dark
+    colors = dict(re.findall(r"--([\w-]+): (#\w+);", theme))
+    # The strongest cell of a heat map is given as three numbers.
+    (heat,) = re.findall(r"--heat: (\d+) (\d+) (\d+)", theme)
+    colors["heat"] = "#" + "".join(f"{int(part):02x}" for part in heat)
+    return colors
 
 
-def test_lines_are_told_apart() -> None:
-    """Neighbors differ in color and dashes, 28 lines in one."""
-    styles = [
-        (one["color"], one["linestyle"]) for one in line_styles([*map(str, range(28))]).values()
+@pytest.mark.parametrize("line", ["c0", "c1", "c2", "c3", "c4", "c5", "edge", "missing-line"])
+def test_lines_have_the_contrast_that_wcag_requires_of_graphics(
+    theme_colors: dict[str, str], line: str
+) -> None:
+    assert contrast(theme_colors[line], theme_colors["paper"]) >= 3
+
+
+@pytest.mark.parametrize("background", ["paper", "wash"])
+@pytest.mark.parametrize("ink", ["ink", "soft", "accent", "bad"])
+def test_text_has_the_contrast_that_wcag_requires(
+    theme_colors: dict[str, str], ink: str, background: str
+) -> None:
+    assert contrast(theme_colors[ink], theme_colors[background]) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("ink", "background"),
+    [
+        pytest.param("ink", "added", id="added word"),
+        pytest.param("missing-ink", "missing", id="missing word"),
+        pytest.param("ink", "heat", id="strongest cell of a heat map"),
+    ],
+)
+def test_marked_text_has_the_contrast_that_wcag_requires(
+    theme_colors: dict[str, str], ink: str, background: str
+) -> None:
+    assert contrast(theme_colors[ink], theme_colors[background]) >= 4.5
+
+
+@pytest.fixture
+def styles_of_28_lines() -> list[dict[str, str]]:
+    """Return the styles of the lines of a chart with as many lines as there are styles."""
+    return list(line_styles([str(number) for number in range(28)]).values())
+
+
+def test_28_lines_have_different_styles(styles_of_28_lines: list[dict[str, str]]) -> None:
+    styles = {(style["color"], style["linestyle"]) for style in styles_of_28_lines}
+    assert len(styles) == 28
+
+
+def test_neighboring_lines_differ_in_color_and_dashes(
+    styles_of_28_lines: list[dict[str, str]],
+) -> None:
+    for style, next_style in pairwise(styles_of_28_lines):
+        assert style["color"] != next_style["color"]
+        assert style["linestyle"] != next_style["linestyle"]
+
+
+@pytest.fixture
+def squares() -> pd.DataFrame:
+    """Return a line with the points (1, 1), (2, 4), (3, 9), (4, 16) and (5, 25)."""
+    return pd.DataFrame([(float(x), float(x * x)) for x in range(1, 6)])
+
+
+def test_a_line_with_too_many_points_is_thinned_to_means(squares: pd.DataFrame) -> None:
+    mean_of_first_three = [2.0, (1 + 4 + 9) / 3]
+    mean_of_last_two = [4.5, (16 + 25) / 2]
+    assert thin_line(squares, 2).to_numpy().tolist() == [mean_of_first_three, mean_of_last_two]
+
+
+def test_a_line_with_few_points_is_not_thinned(squares: pd.DataFrame) -> None:
+    assert thin_line(squares, 5).equals(squares)
+    assert thin_line(squares[:0], 3).empty
+
+
+def test_the_band_over_seeds_is_the_mean_with_the_lowest_and_highest_value() -> None:
+    """The second seed has no value at 20, where the line between its points passes 4.0."""
+    first = [(10, 4.0), (20, 3.0), (30, 2.0)]
+    second = [(10, 6.0), (30, 2.0)]
+
+    band = mean_over_seeds([first, second])
+
+    # x, mean, lowest and highest value
+    assert band.to_numpy().tolist() == [
+        [10, 5.0, 4.0, 6.0],
+        [20, 3.5, 3.0, 4.0],
+        [30, 2.0, 2.0, 2.0],
     ]
-    assert len(set(styles)) == 28
-    for one, other in pairwise(styles):
-        assert one[0] != other[0] and one[1] != other[1]
 
 
-def test_lines_are_thinned_by_means() -> None:
-    line = pd.DataFrame([(float(i), float(i * i)) for i in range(1, 6)])
-    assert thin_line(line, 5).equals(line)
-    assert thin_line(line, 2).to_numpy().tolist() == [[2.0, 14 / 3], [4.5, 20.5]]
-    assert thin_line(line[:0], 3).empty
-
-
-def test_a_line_is_the_mean_over_seeds_where_all_have_values() -> None:
+def test_the_band_over_seeds_ends_where_the_shortest_line_ends() -> None:
     first = [(10, 4.0), (20, 3.0), (30, 2.0), (40, 1.0)]
-    other = [(10, 6.0), (30, 2.0)]  # at 20: 4.0; it ends before 40
-    band = mean_over_seeds([first, other])
-    assert band.to_numpy().tolist() == [[10, 5, 4, 6], [20, 3.5, 3, 4], [30, 2, 2, 2]]
-    assert mean_over_seeds([first]).y.tolist() == [4.0, 3.0, 2.0, 1.0]
-    assert mean_over_seeds([first[:1], first[1:]]).empty
+    second = [(10, 6.0), (30, 2.0)]
+
+    band = mean_over_seeds([first, second])
+
+    assert band.iloc[:, 0].tolist() == [10, 20, 30]
 
 
-def test_several_seeds_have_a_line_and_a_band(tmp_path: Path) -> None:
+def test_the_mean_of_one_seed_is_its_line() -> None:
+    line = [(10, 4.0), (20, 3.0), (30, 2.0), (40, 1.0)]
+
+    assert mean_over_seeds([line]).y.tolist() == [4.0, 3.0, 2.0, 1.0]
+
+
+def test_seeds_without_a_common_range_have_no_mean() -> None:
+    assert mean_over_seeds([[(10, 4.0)], [(20, 3.0), (30, 2.0)]]).empty
+
+
+def curve_ids(page: Page) -> list[str]:
+    """Return the ids of the lines and bands in all charts of a page, sorted."""
+    return sorted(name for name in page.ids if "-of-" in name)
+
+
+def test_each_chart_has_a_line_and_a_band_for_each_system_with_several_seeds(
+    tmp_path: Path,
+) -> None:
+    """Each corpus has three charts; 0 in `curves-0` is the number of the corpus."""
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
-    runs = trained_runs(settings)
-    for run in runs:
+    rows = []
+    for run in trained_runs(settings):
         write_json(tmp_path / run.results_folder / "curves.json", trees.curves_of(run))
-    rows = [result_rows.record(*run[:2], "first", 20.0, seed=run.seed) for run in runs]
-    page = page_of(curves_section(ReportData(settings, result_rows.frame(*rows), tmp_path)))
-    assert sorted(name for name in page.ids if "-of-" in name) == sorted(
-        f"curves-0-{kind}-of-{system}.{part}"
-        for kind in range(3)
-        for system in range(2)
-        for part in ("line", "band")
-    )
+        rows.append(result_rows.record(run.system, run.corpus, "first", 20.0, seed=run.seed))
+    records = result_rows.frame(*rows)
+
+    page = page_of(curves_section(ReportData(settings, records, tmp_path)))
+
+    assert curve_ids(page) == [
+        "curves-0-0-of-0.band",
+        "curves-0-0-of-0.line",
+        "curves-0-0-of-1.band",
+        "curves-0-0-of-1.line",
+        "curves-0-1-of-0.band",
+        "curves-0-1-of-0.line",
+        "curves-0-1-of-1.band",
+        "curves-0-1-of-1.line",
+        "curves-0-2-of-0.band",
+        "curves-0-2-of-0.line",
+        "curves-0-2-of-1.band",
+        "curves-0-2-of-1.line",
+    ]
     assert "the band reaches from the lowest to the highest" in page.sections["curves"]
 
 
-def test_curves_have_a_line_for_each_system_in_colors_of_the_theme(tmp_path: Path) -> None:
-    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
-    trees.write_all(tmp_path, settings)
-    made = ReportData(settings, collect(settings, tmp_path), tmp_path)
-    page = page_of(curves_section(made))
-    assert sorted(name for name in page.ids if "-of-" in name) == sorted(
-        f"curves-0-{kind}-of-{system}.line" for kind in range(3) for system in range(2)
-    )
-    assert "news-en-de: validation BLEU" in page.sections["curves"]
-    styles = " ".join(page.values("style"))
-    assert "stroke: var(--c0)" in styles and "stroke: var(--ink)" in styles
+@pytest.fixture(scope="module")
+def one_seed_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    """Return the curves of two systems with one seed."""
+    root = tmp_path_factory.mktemp("one_seed")
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
+    trees.write_all(root, settings)
+    return page_of(curves_section(ReportData(settings, collect(settings, root), root)))
+
+
+def test_each_chart_has_a_line_for_each_system_with_one_seed(one_seed_page: Page) -> None:
+    """Each corpus has three charts; 0 in `curves-0` is the number of the corpus."""
+    assert curve_ids(one_seed_page) == [
+        "curves-0-0-of-0.line",
+        "curves-0-0-of-1.line",
+        "curves-0-1-of-0.line",
+        "curves-0-1-of-1.line",
+        "curves-0-2-of-0.line",
+        "curves-0-2-of-1.line",
+    ]
+    assert "news-en-de: validation BLEU" in one_seed_page.sections["curves"]
+
+
+def test_charts_use_the_colors_of_the_theme(one_seed_page: Page) -> None:
+    """The style sheet gives them names, so that a dark theme can change them."""
+    styles = " ".join(one_seed_page.values("style"))
+
+    assert "stroke: var(--c0)" in styles
+    assert "stroke: var(--ink)" in styles
     assert not re.search("#[0-9a-f]{3}", styles)

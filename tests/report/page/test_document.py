@@ -14,89 +14,137 @@ from bleuprint.runtime.errors import UserError
 from pages import Page
 from result_rows import changed
 
-HOSTILE = "<script>alert(1)</script>\"'&"
-
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory):
-    root = tmp_path_factory.mktemp("made")
+def data(tmp_path_factory):
+    """Return the data of a page with two systems. Tests must not change its files."""
+    root = tmp_path_factory.mktemp("page")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
     return ReportData(settings, collect(settings, root), root)
 
 
+@pytest.fixture
+def root_copy(data, tmp_path):
+    """Return a copy of the folder of results, which a test may change."""
+    return shutil.copytree(data.root, tmp_path / "copy")
+
+
 @pytest.fixture(scope="module")
-def text(context):
-    return html_page(context)
+def text(data):
+    """Return the HTML of the page."""
+    return html_page(data)
 
 
 @pytest.fixture(scope="module")
 def page(text):
+    """Return the parsed page."""
     return Page(text)
 
 
-def test_every_section_is_there_and_linked(page):
-    names = ["summary", "curves", "errors", "cost", "provenance"]
-    assert [name for name in page.sections if name in names] == names
-    links = [value for value in page.values("href") if value.startswith("#")]
-    assert {link[1:] for link in links} <= set(page.ids)
-    assert {f"#{name}" for name in page.sections} <= set(links)
+def test_the_page_has_its_sections_in_order(page):
+    expected = ["summary", "curves", "errors", "cost", "provenance"]
+
+    assert [name for name in page.sections if name in expected] == expected
+
+
+def test_every_section_is_linked_and_every_link_has_a_target(page):
+    links = {value for value in page.values("href") if value.startswith("#")}
+
+    assert {f"#{name}" for name in page.sections} <= links
+    assert links <= {f"#{name}" for name in page.ids}
+
+
+def test_ids_are_unique(page):
     assert len(set(page.ids)) == len(page.ids)
 
 
-def test_the_page_begins_with_what_it_shows(text):
-    head = " ".join(text[text.index("<header>") : text.index("</header>")].split())
-    assert "2 systems (tiny, small), trained with seed 1 on" in head
-    # seven stages drop a pair each
-    assert "news-en-de (en to de, 9,993 sentence pairs to train on)." in head
+def test_the_page_begins_with_its_systems_and_corpora(text):
+    """Seven stages drop one of 10,000 pairs each."""
+    header = text[text.index("<header>") : text.index("</header>")]
+    words = " ".join(header.split())
+
+    assert "2 systems (tiny, small), trained with seed 1 on" in words
+    assert "news-en-de (en to de, 9,993 sentence pairs to train on)." in words
 
 
-def test_the_commands_are_those_that_were_tried(page, context):
-    """The commit of a training is named, and need not hold the page: none is checked out."""
-    text = page.sections["provenance"]
-    assert "git checkout" not in text and "make reproduce" in text
-    scored = "sacrebleu data/split/news-en-de/test.first.de -i results/tiny/news-en-de/1/hypotheses"
-    assert f"{scored}/test.first.de -m bleu -w 2 --tokenize 13a" in text
-    (commit,) = context.records.runs.commit.unique()
-    assert f"at commit {commit}" in text
+def test_the_page_shows_commands_to_reproduce_and_to_score(page):
+    """The commit of a training may lack the page's results, so no command checks it out."""
+    provenance = page.sections["provenance"]
+
+    assert "make reproduce" in provenance
+    assert "git checkout" not in provenance
+    assert (
+        "sacrebleu data/split/news-en-de/test.first.de "
+        "-i results/tiny/news-en-de/1/hypotheses/test.first.de -m bleu -w 2 --tokenize 13a"
+    ) in provenance
 
 
-def test_nothing_is_asked_of_a_network(text, page):
-    for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
-        assert [v for v in page.values(name) if not v.startswith(("#", "data:"))] == []
-    assert "@import" not in text and "url(http" not in text
-    assert {tag for tag, _, _ in page.attributes} & {"link", "img", "iframe", "object"} == set()
+def test_the_page_names_the_commit_of_the_trainings(page, data):
+    (commit,) = data.records.runs.commit.unique()
+
+    assert f"at commit {commit}" in page.sections["provenance"]
+
+
+@pytest.mark.parametrize("attribute", ["src", "href", "xlink:href", "action", "srcset", "poster"])
+def test_no_attribute_refers_to_another_file(page, attribute):
+    references = []
+    for value in page.values(attribute):
+        if not value.startswith(("#", "data:")):
+            references.append(value)
+
+    assert references == []
+
+
+def test_the_page_loads_nothing_from_other_files(text, page):
+    tags = {tag for tag, _, _ in page.attributes}
+
+    assert not tags & {"link", "img", "iframe", "object"}
+    assert "@import" not in text
+    assert "url(http" not in text
+
+
+def test_the_page_is_smaller_than_a_megabyte(text):
     assert len(text.encode()) < 1_000_000
 
 
-def test_what_comes_from_outside_is_escaped(context):
-    settings = dataclasses.replace(context.settings, experiment=HOSTILE)
-    outside = dict.fromkeys(("device", "versions", "commit", "signature"), HOSTILE)
-    records = changed(context.records, **outside)
-    text = html_page(ReportData(settings, records, context.root))
+def test_text_from_outside_is_escaped(data):
+    hostile = "<script>alert(1)</script>\"'&"
+    settings = dataclasses.replace(data.settings, experiment=hostile)
+    records = changed(
+        data.records, device=hostile, versions=hostile, commit=hostile, signature=hostile
+    )
+
+    text = html_page(ReportData(settings, records, data.root))
+
     assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
     assert text.count("<script>") == 1
-    assert HOSTILE in Page(text).sections["provenance"]
+    assert hostile in Page(text).sections["provenance"]
 
 
-def test_what_is_not_there_is_left_out(context, tmp_path):
-    """Neither curves nor timings: a page of what the records hold."""
-    shutil.copytree(context.root, tmp_path / "copy")
-    for cell in context.training_runs:
-        (tmp_path / "copy" / cell.results_folder / "curves.json").unlink()
-    shutil.rmtree(tmp_path / "copy" / "timings")
-    records = collect(context.settings, tmp_path / "copy")
-    bare = ReportData(context.settings, records, tmp_path / "copy")
-    page = Page(html_page(bare))
-    assert "curves" not in page.sections and "#curves" not in page.values("href")
-    assert "Training time" not in page.tables["summary"][0].heads  # without a value no column
+@pytest.fixture
+def bare_page(data, root_copy):
+    """Return the page of results without curves and timings."""
+    for run in data.training_runs:
+        (root_copy / run.results_folder / "curves.json").unlink()
+    shutil.rmtree(root_copy / "timings")
+    records = collect(data.settings, root_copy)
+    return Page(html_page(ReportData(data.settings, records, root_copy)))
 
 
-def test_a_damaged_curve_is_named(context, tmp_path):
-    shutil.copytree(context.root, tmp_path / "copy")
-    path = tmp_path / "copy" / context.training_runs[1].results_folder / "curves.json"
+def test_a_page_without_curves_has_no_section_of_curves(bare_page):
+    assert "curves" not in bare_page.sections
+    assert "#curves" not in bare_page.values("href")
+
+
+def test_a_page_without_timings_has_no_column_of_training_times(bare_page):
+    assert "Training time" not in bare_page.tables["summary"][0].heads
+
+
+def test_a_damaged_curve_is_refused_with_its_path(data, root_copy):
+    path = root_copy / data.training_runs[1].results_folder / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
-    with pytest.raises(
-        UserError, match=r"curves\.json is damaged: field training\.0\.tokens is missing"
-    ):
-        html_page(dataclasses.replace(context, root=tmp_path / "copy"))
+
+    message = r"curves\.json is damaged: field training\.0\.tokens is missing"
+    with pytest.raises(UserError, match=message):
+        html_page(dataclasses.replace(data, root=root_copy))

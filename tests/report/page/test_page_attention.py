@@ -1,4 +1,7 @@
-"""The page's attention maps: which are kept if space is short; text is escaped."""
+"""The page's attention maps: which are kept if space is short, and that text is escaped.
+
+An attention map shows how much each target token attends to each source token.
+"""
 
 import json
 import re
@@ -19,79 +22,112 @@ from bleuprint.report.page import attention
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 
+# Each has maps of the first line of the test sets first and second.
 SYSTEMS = ("base", "better", "other")
-HOSTILE = ["</script><b>", "مرحبا", "\x01", "👍"]
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory):
+def data(tmp_path_factory):
+    """Return the data of a page with six maps. Tests must not change its files."""
     root = tmp_path_factory.mktemp("tree")
     corpora = {"news-en-de": ("first", "second")}
     settings = trees.settings_in(root, SYSTEMS, corpora, attention=True)
     trees.write_texts(root, settings)
-    for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
+    for system, errors in (("base", 0.3), ("better", 0.0), ("other", 0.2)):
         trees.write_run(root, settings, Run(system, "news-en-de", 1), errors)
     return ReportData(settings, collect(settings, root), root)
 
 
-def entries(body):
-    (data,) = re.findall(r'<script type="application/json" id="maps-data">(.*)</script>', body)
-    return json.loads(data)
+@pytest.fixture
+def data_copy(data, tmp_path):
+    """Return the data in a copy of the folder, which a test may change."""
+    root = shutil.copytree(data.root, tmp_path / "copy")
+    return ReportData(data.settings, data.records, root)
 
 
-def test_maps_are_of_every_system_the_baseline_first(context):
-    section = attention.attention_section(context)
-    assert "room for" not in section.body
-    assert "Maps of 2 sentences" in section.body
-    named = [(one["sentence"], one["system"]) for one in entries(section.body)]
-    places = [f"news-en-de, test set {test}, line 1" for test in ("first", "second")]
-    assert named == [(place, name) for name in ("base", "better", "other") for place in places]
+def attention_file(data, system):
+    """Return the path of a system's attention maps."""
+    folder = data.root / Run(system, "news-en-de", 1).results_folder
+    return folder / "hypotheses" / "attention.json"
 
 
-def test_room_goes_to_the_baseline_first(context, monkeypatch):
-    whole = attention.attention_section(context)
-    (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
-    sizes = [len(one.encode()) for one in re.split(r',(?=\{"sentence")', data)]
+def maps_text(body):
+    """Return the JSON list of maps that the page contains for its script."""
+    (text,) = re.findall(r'<script type="application/json" id="maps-data">(.*)</script>', body)
+    return text
+
+
+def maps_of(body):
+    """Return the maps that the page contains."""
+    return json.loads(maps_text(body))
+
+
+def test_maps_of_all_systems_are_shown_the_baseline_first(data):
+    body = attention.attention_section(data).body
+
+    first = "news-en-de, test set first, line 1"
+    second = "news-en-de, test set second, line 1"
+    assert [(entry["system"], entry["sentence"]) for entry in maps_of(body)] == [
+        ("base", first),
+        ("base", second),
+        ("better", first),
+        ("better", second),
+        ("other", first),
+        ("other", second),
+    ]
+    assert "Maps of 2 sentences" in body
+
+
+def test_the_section_does_not_mention_room_if_all_maps_are_shown(data):
+    assert "room for" not in attention.attention_section(data).body
+
+
+def test_maps_of_the_first_systems_are_kept_if_there_is_no_room_for_all(data, monkeypatch):
+    all_maps = maps_text(attention.attention_section(data).body).strip("[]")
+    sizes = [len(text.encode()) for text in re.split(r',(?=\{"sentence")', all_maps)]
     monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
-    section = attention.attention_section(context)
-    assert [one["system"] for one in entries(section.body)] == ["base", "base", "better", "better"]
-    assert "room for 4 of 6 maps" in section.body
+
+    body = attention.attention_section(data).body
+
+    systems = [entry["system"] for entry in maps_of(body)]
+    assert systems == ["base", "base", "better", "better"]
+    assert "room for 4 of 6 maps" in body
+
+
+def test_at_least_one_map_is_shown(data, monkeypatch):
     monkeypatch.setattr(attention, "BUDGET", 1)
-    assert len(entries(attention.attention_section(context).body)) == 1
+
+    assert len(maps_of(attention.attention_section(data).body)) == 1
 
 
-def test_without_maps_there_is_no_section(context, tmp_path):
-    """Test sets whose sentences are all too long have none."""
-    root = tmp_path / "tree"
-    shutil.copytree(context.root, root)
+def test_there_is_no_section_if_no_sentence_has_a_map(data_copy):
+    """Sentences that are too long have no map."""
     for system in SYSTEMS:
-        path = root / Run(system, "news-en-de", 1).results_folder / "hypotheses" / "attention.json"
-        write_attention(path, {"first": [], "second": []})
-    without_maps = ReportData(context.settings, context.records, root)
-    assert attention.attention_section(without_maps) is None
+        write_attention(attention_file(data_copy, system), {"first": [], "second": []})
+
+    assert attention.attention_section(data_copy) is None
 
 
-def test_units_are_no_markup(context):
-    path = (
-        context.root / Run("base", "news-en-de", 1).results_folder / "hypotheses" / "attention.json"
-    )
-    kept = path.read_bytes()
-    maps = {
-        kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
-        for kind in ATTENTION_KINDS
-    }
-    try:
-        write_attention(path, {name: [SentenceAttention(1, maps)] for name in ("first", "second")})
-        section = attention.attention_section(context)
-    finally:
-        path.write_bytes(kept)
-    assert "<b>" not in section.body and section.body.count("<script") == 1
-    assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]
+def test_tokens_are_escaped_and_have_no_control_characters(data_copy):
+    hostile_tokens = ["</script><b>", "مرحبا", "\x01", "👍"]
+    weights = np.full((1, 1, 4, 4), 0.25, np.float32)
+    maps = dict.fromkeys(ATTENTION_KINDS, AttentionMap(hostile_tokens, hostile_tokens, weights))
+    sentence = SentenceAttention(1, maps)
+    write_attention(attention_file(data_copy, "base"), {"first": [sentence], "second": [sentence]})
+
+    body = attention.attention_section(data_copy).body
+
+    assert "<b>" not in body
+    assert body.count("<script") == 1
+    rows = maps_of(body)[0]["maps"]["cross"]["rows"]
+    assert rows == ["</script><b>", "مرحبا", "\ufffd", "👍"]
 
 
-def test_a_page_of_systems_without_attention_has_no_such_section(tmp_path):
+def test_there_is_no_section_if_the_settings_ask_for_no_attention(tmp_path):
     settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
     trees.write_run(tmp_path, settings, Run("base", "news-en-de", 1), 0.3)
-    context = ReportData(settings, collect(settings, tmp_path), tmp_path)
-    assert attention.attention_section(context) is None
+
+    data = ReportData(settings, collect(settings, tmp_path), tmp_path)
+
+    assert attention.attention_section(data) is None
