@@ -83,7 +83,3 @@ def saved_experiment(experiment_copy, collected):
     """Return a copy of the experiment with results.json, which a test may change."""
     collected.save(experiment_copy.root / RESULTS)
     return experiment_copy
-
-
-# TO BE REMOVED
-made, written, copy, saved = experiment, reported_experiment, experiment_copy, saved_experiment

@@ -13,84 +13,169 @@ from bleuprint.text import segmenter
 from recipes import SETTINGS
 from systems import only_systems
 
-NEEDED = {
+# The fields that each kind of BibTeX entry needs.
+NEEDED_FIELDS = {
     "inproceedings": {"author", "title", "booktitle", "year"},
     "misc": {"title"},
     "article": {"author", "title", "year"},
 }
 
-each_recipe = pytest.mark.parametrize("name", SETTINGS)
+
+def read_field(text):
+    """Read `name = {value}` at the beginning of a text; values may contain pairs of braces.
+
+    Returns:
+        The name, the value with single spaces, and the rest of the text.
+    """
+    name, text = re.match(r"(\w+)\s*=\s*\{(.*)", text, re.DOTALL).groups()
+    open_braces = 1
+    end = 0
+    while open_braces:
+        if text[end] == "{":
+            open_braces += 1
+        elif text[end] == "}":
+            open_braces -= 1
+        end += 1
+    value = text[: end - 1]
+    rest = re.match(r",?\s*(.*)", text[end:], re.DOTALL)[1]
+    return name, " ".join(value.split()), rest
 
 
-def parse(bibtex):
-    """The entries of a .bib file by key, read letter by letter; fails at anything odd."""
+def parse_bibtex(bibtex):
+    """Parse a .bib file strictly: no entry or field may occur twice or be incomplete.
+
+    Returns:
+        The fields of the entries by the key of the entry.
+    """
     text = "\n".join(line for line in bibtex.split("\n") if not line.startswith("%")).strip()
-    found = {}
+    entries = {}
     while text:
         kind, key, text = re.match(r"@(\w+)\{([\w.+:-]+),\s*(.*)", text, re.DOTALL).groups()
         fields = {}
         while not text.startswith("}"):
-            field, text = re.match(r"(\w+)\s*=\s*\{(.*)", text, re.DOTALL).groups()
-            depth, place = 1, 0
-            while depth:
-                depth += {"{": 1, "}": -1}.get(text[place], 0)
-                place += 1
-            assert field not in fields
-            fields[field] = " ".join(text[: place - 1].split())
-            text = re.match(r",?\s*(.*)", text[place:], re.DOTALL)[1]
-        assert NEEDED[kind.lower()] <= fields.keys(), key
-        assert key not in found
-        found[key] = fields
+            name, value, text = read_field(text)
+            assert name not in fields
+            fields[name] = value
+        assert NEEDED_FIELDS[kind.lower()] <= fields.keys(), key
+        assert key not in entries
+        entries[key] = fields
         text = text[1:].lstrip()
-    return found
+    return entries
 
 
-@each_recipe
-def test_citations_are_bibtex_with_each_entry_once(name):
-    written = citations(SETTINGS[name])
-    cited = parse(written)
+def cited_keys(settings):
+    """Return the keys of the entries that an experiment should cite."""
+    return set(parse_bibtex(citations(settings)))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_recipe_cites_its_corpora_with_their_licenses(name):
+    text = citations(SETTINGS[name])
+
+    entries = parse_bibtex(text)
     for corpus in SETTINGS[name].corpora.values():
-        for about in corpus.license_and_citation.values():
-            for key, fields in parse(about.bibtex).items():
-                assert cited[key] == fields
-            assert about.license in written
-    assert "post-2018-call" in cited
-    assert written.endswith("}\n")
+        for source in corpus.license_and_citation.values():
+            assert source.license in text
+            for key, fields in parse_bibtex(source.bibtex).items():
+                assert entries[key] == fields
 
 
-def test_methods_are_cited_by_experiments_that_use_them():
-    methods = {"koehn-etal-2007-moses", "sennrich-etal-2016-neural", "provilkov-etal-2020-bpe"}
-    tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
-    assert not methods & parse(citations(tanaka)).keys()
-    assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_recipe_cites_sacrebleu(name):
+    text = citations(SETTINGS[name])
+
+    assert "post-2018-call" in parse_bibtex(text)
+    assert text.endswith("}\n")
+
+
+MOSES = "koehn-etal-2007-moses"
+SUBWORD_NMT = "sennrich-etal-2016-neural"
+BPE_DROPOUT = "provilkov-etal-2020-bpe"
+SPACY = "honnibal-etal-2020-spacy"
+
+
+def test_methods_that_an_experiment_does_not_use_are_not_cited():
+    """The corpus of slides-tanaka is tokenized already and has a vocabulary of words."""
+    assert not {MOSES, SUBWORD_NMT, BPE_DROPOUT} & cited_keys(SETTINGS["slides-tanaka"])
+
+
+def test_tokenizer_and_subwords_are_cited():
+    keys = cited_keys(SETTINGS["phrasebook"])
+
+    assert {MOSES, SUBWORD_NMT} <= keys
+    assert BPE_DROPOUT not in keys
+    assert SPACY not in keys
+
+
+def test_bpe_dropout_is_cited_if_a_system_uses_it():
+    phrasebook = SETTINGS["phrasebook"]
     small = phrasebook.system_settings("small")
     dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
-    assert methods <= parse(citations(only_systems(phrasebook, {"small": dropout}))).keys()
-    english = phrasebook.corpora["phrasebook-en-de"]
-    tokens = replace(english, tokenize=replace(english.tokenize, name="spacy"))
-    cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": tokens}))).keys()
-    assert "honnibal-etal-2020-spacy" in cited and "koehn-etal-2007-moses" not in cited
-    assert "honnibal-etal-2020-spacy" not in parse(citations(phrasebook))
+
+    keys = cited_keys(only_systems(phrasebook, {"small": dropout}))
+
+    assert {MOSES, SUBWORD_NMT, BPE_DROPOUT} <= keys
+
+
+def test_spacy_is_cited_instead_of_moses_if_it_is_the_tokenizer():
+    phrasebook = SETTINGS["phrasebook"]
+    corpus = phrasebook.corpora["phrasebook-en-de"]
+    corpus = replace(corpus, tokenize=replace(corpus.tokenize, name="spacy"))
+
+    keys = cited_keys(replace(phrasebook, corpora={"phrasebook-en-de": corpus}))
+
+    assert SPACY in keys
+    assert MOSES not in keys
+
+
+def thai_keys(model, monkeypatch):
+    """Return what an experiment cites that splits Thai with a segmenter and SentencePiece.
+
+    Args:
+        model: SentencePiece's model: unigram or bpe.
+        monkeypatch: The fixture, by which all segmenters count as installed.
+    """
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)
+    phrasebook = SETTINGS["phrasebook"]
+    corpus = phrasebook.corpora["phrasebook-en-de"]
+    thai = replace(
+        corpus,
+        target="th",
+        tokenize=replace(corpus.tokenize, name="segmenter"),
+        vocabulary=Units(sentencepiece=SentencePiece(model, 99, joint=True, byte_fallback=False)),
+        clean=(),
+        filter=(),
+    )
+    return cited_keys(replace(phrasebook, corpora={"phrasebook-en-de": thai}))
+
+
+@pytest.mark.parametrize(
+    ("model", "is_unigram_cited"),
+    [pytest.param("unigram", True, id="unigram"), pytest.param("bpe", False, id="bpe")],
+)
+def test_the_model_of_sentencepiece_is_cited(model, is_unigram_cited, monkeypatch):
+    """The unigram model has a paper of its own."""
+    keys = thai_keys(model, monkeypatch)
+
+    expected = {MOSES, "kudo-richardson-2018-sentencepiece", "kudo-2018-subword"}
+    assert (expected <= keys) == is_unigram_cited
+    assert SUBWORD_NMT not in keys
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
-def test_sentencepiece_and_segmenters_are_cited(model, monkeypatch):
-    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
-    phrasebook = SETTINGS["phrasebook"]
-    english = phrasebook.corpora["phrasebook-en-de"]
-    units = Units(sentencepiece=SentencePiece(model, 99, joint=True, byte_fallback=False))
-    tokenize = replace(english.tokenize, name="segmenter")
-    thai = replace(english, target="th", tokenize=tokenize, vocabulary=units, clean=(), filter=())
-    cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": thai}))).keys()
-    found = {"koehn-etal-2007-moses", "kudo-richardson-2018-sentencepiece", "kudo-2018-subword"}
-    assert (found <= cited) is (model == "unigram")
-    assert "phatthiyaphaibun-etal-2023" in cited and "mccann-2020-fugashi" not in cited
-    assert "sennrich-etal-2016-neural" not in cited
+def test_the_segmenter_of_the_language_is_cited(model, monkeypatch):
+    """PyThaiNLP segments Thai, and fugashi Japanese."""
+    keys = thai_keys(model, monkeypatch)
+
+    assert "phatthiyaphaibun-etal-2023" in keys
+    assert "mccann-2020-fugashi" not in keys
 
 
-def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for():
+def test_entries_are_in_the_order_of_use_with_comments_on_their_use():
     blocks = citations(SETTINGS["table2"]).split("\n\n")
-    assert [block.split("\n", 1)[0] for block in blocks[:3]] == [
+
+    comments = [block.split("\n", 1)[0] for block in blocks[:3]]
+    assert comments == [
         "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
         "% wmt14-en-de, train.commoncrawl: free for research, as WMT releases it; "
         "for other uses ask the owners",
@@ -101,62 +186,93 @@ def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for():
     assert blocks[-1].startswith("% software: this pipeline\n@misc{bleuprint,")
 
 
-def cited(**changes):
-    """The keys of the default's citations with one system, changed."""
-    small = SETTINGS["phrasebook"].system_settings("small")
-    train = replace(small.train, **{"label_smoothing": 0.0, **changes.pop("train", {})})
-    changed = replace(small, train=train, **changes)
-    return {*parse(citations(only_systems(SETTINGS["phrasebook"], {"a": changed})))}
+ADAM = "kingma-ba-2015-adam"
+ADAMW = "loshchilov-hutter-2019-decoupled"
+LABEL_SMOOTHING = "szegedy-etal-2016-rethinking"
+SIGNIFICANCE_TEST = "riezler-maxwell-2005-pitfalls"
 
 
-def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not():
-    small = SETTINGS["phrasebook"].system_settings("small")
-    adam, adamw = (replace(small.train.optimizer, name=name) for name in ("adam", "adamw"))
-    plain = cited(train={"optimizer": adamw})
-    assert plain >= {"vaswani-etal-2017-attention", "papineni-etal-2002-bleu", "bleuprint"}
-    assert "loshchilov-hutter-2019-decoupled" in plain
-    for key, used in {
-        "kingma-ba-2015-adam": cited(train={"optimizer": adam}),
-        "szegedy-etal-2016-rethinking": cited(train={"label_smoothing": 0.1}),
-        "riezler-maxwell-2005-pitfalls": {*parse(citations(SETTINGS["phrasebook"]))},
-    }.items():
-        assert key in used and key not in plain
+def keys_of_one_system(optimizer="adamw", label_smoothing=0.0):
+    """Return what the phrasebook recipe cites with the system small alone, changed."""
+    phrasebook = SETTINGS["phrasebook"]
+    small = phrasebook.system_settings("small")
+    train = replace(
+        small.train,
+        optimizer=replace(small.train.optimizer, name=optimizer),
+        label_smoothing=label_smoothing,
+    )
+    return cited_keys(only_systems(phrasebook, {"a": replace(small, train=train)}))
 
 
-def with_abouts(*bibtex):
-    """The phrasebook with one corpus for each BibTeX."""
-    base = SETTINGS["phrasebook"]
-    corpus = base.corpora["phrasebook-en-de"]
-    corpora = {
-        f"c{number}": replace(
-            corpus, license_and_citation={"phrasebook": LicenseAndCitation("none", text)}
-        )
-        for number, text in enumerate(bibtex)
+def test_every_experiment_cites_the_transformer_bleu_and_this_pipeline():
+    assert keys_of_one_system() >= {
+        "vaswani-etal-2017-attention",
+        "papineni-etal-2002-bleu",
+        "bleuprint",
     }
-    runs = {"small": dict.fromkeys(corpora, base.system_settings("small"))}
-    return replace(base, corpora=corpora, runs=runs)
 
 
-def test_an_entry_of_two_corpora_names_both():
-    written = citations(with_abouts("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}"))
+def test_the_optimizer_is_cited():
+    assert ADAM in keys_of_one_system(optimizer="adam")
+    assert ADAMW in keys_of_one_system(optimizer="adamw")
+    assert ADAM not in keys_of_one_system(optimizer="adamw")
+
+
+def test_label_smoothing_is_cited_if_it_is_used():
+    assert LABEL_SMOOTHING in keys_of_one_system(label_smoothing=0.1)
+    assert LABEL_SMOOTHING not in keys_of_one_system(label_smoothing=0.0)
+
+
+def test_the_significance_test_is_cited_if_there_are_systems_to_compare():
+    assert SIGNIFICANCE_TEST in cited_keys(SETTINGS["phrasebook"])
+    assert SIGNIFICANCE_TEST not in keys_of_one_system()
+
+
+def settings_with_bibtex(*bibtex_of_corpora):
+    """Return the settings of an experiment with a corpus, c0, c1 and so on, for each BibTeX."""
+    phrasebook = SETTINGS["phrasebook"]
+    corpus = phrasebook.corpora["phrasebook-en-de"]
+    corpora = {}
+    for number, bibtex in enumerate(bibtex_of_corpora):
+        sources = {"phrasebook": LicenseAndCitation("none", bibtex)}
+        corpora[f"c{number}"] = replace(corpus, license_and_citation=sources)
+    runs = {"small": dict.fromkeys(corpora, phrasebook.system_settings("small"))}
+    return replace(phrasebook, corpora=corpora, runs=runs)
+
+
+def test_an_entry_that_two_corpora_share_is_written_once_and_names_both():
+    """The entries differ in white space only."""
+    settings = settings_with_bibtex("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}")
+
+    text = citations(settings)
+
     uses = "train.phrasebook valid.phrasebook test.phrasebook.phrasebook: none"
-    assert written.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
+    assert text.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
 
 
-def test_two_entries_of_one_key_are_named():
+def test_two_entries_with_the_same_key_are_refused():
+    settings = settings_with_bibtex("@misc{a, title = {A}}", "@misc{a, title = {B}}")
+
     message = (
         r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: the key a names another entry in "
         r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex. Rename one"
     )
-    settings = with_abouts("@misc{a, title = {A}}", "@misc{a, title = {B}}")
     with pytest.raises(UserError, match=message):
         citations(settings)
 
 
-def test_published_numbers_are_cited():
-    cited = citations(SETTINGS["table2"])
-    for name in ("fairseq (big)", "ParaGen (base)", "OpenNMT-py (base)"):
-        assert f"% published: {name}\n@" in cited
-    for key in ("kalchbrenner-etal-2016", "zhou-etal-2016", "wu-etal-2016", "gehring-etal-2017"):
-        assert f"{{{key}" in cited
+@pytest.mark.parametrize("name", ["fairseq (big)", "ParaGen (base)", "OpenNMT-py (base)"])
+def test_published_numbers_of_params_yaml_are_cited(name):
+    assert f"% published: {name}\n@" in citations(SETTINGS["table2"])
+
+
+@pytest.mark.parametrize(
+    "key", ["kalchbrenner-etal-2016", "zhou-etal-2016", "wu-etal-2016", "gehring-etal-2017"]
+)
+def test_published_numbers_of_known_papers_are_cited(key):
+    """The report shows the numbers of Table 2 in Vaswani et al. (2017) for WMT14."""
+    assert f"{{{key}" in citations(SETTINGS["table2"])
+
+
+def test_an_experiment_without_published_numbers_cites_none():
     assert "published:" not in citations(SETTINGS["phrasebook"])

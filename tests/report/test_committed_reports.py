@@ -408,14 +408,13 @@ def test_the_page_sorts_columns_by_the_numbers_of_version_1_0(page_sections, anc
 
 
 @needs(HISTORY, HAS_HISTORY)
-def test_sections_of_the_page_are_renamed_as_listed(tmp_path):
-    """The summary of version 1.0 is compared with the scores, which are a part of it today."""
+def test_sections_of_the_page_have_the_anchors_of_version_1_0_or_the_listed_new_ones(tmp_path):
+    """Links to a section end in its anchor. Version 1.0 called the output errors faults."""
     settings = load_settings(ROOT / "recipes" / f"{RECIPES_WITH_PAGE[0]}.yaml")
     write_results_of_1_0(RECIPES_WITH_PAGE[0], tmp_path)
     records = with_published_numbers(frame.load(tmp_path), settings.published)
     data = ReportData(settings, records, tmp_path)
 
-    new_anchor, *_ = heads_of_1_0.ANCHORS.get("faults", ("faults",))
-    assert errors_section(data).anchor == new_anchor
-    new_anchor, *_ = heads_of_1_0.ANCHORS.get("cost", ("cost",))
-    assert cost_section(data).anchor == new_anchor
+    new_anchor_of_faults, _ = heads_of_1_0.ANCHORS["faults"]
+    assert errors_section(data).anchor == new_anchor_of_faults
+    assert cost_section(data).anchor == "cost"

@@ -1,6 +1,5 @@
-"""`bleuprint compare`: two systems of a report, or of the reports of two Git revisions."""
+"""`bleuprint compare`: two systems of a report, and how it shows them."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ from dataclasses import replace
 import pytest
 from scipy.stats import ttest_rel
 
-import processes
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report import frame
@@ -18,81 +16,33 @@ from bleuprint.report.compare import compare_systems, p_values_by_metric, score_
 from bleuprint.report.compared_sentences import sentence_bleu_changes
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS
-from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.scoring.record import SCORES_FILE
 from bleuprint.text.parallel import read_lines
+from comparison import (
+    SMALL,
+    TINY,
+    cells_by_line,
+    compare,
+    read_references,
+    read_translations,
+    score_cells,
+    write_project,
+    write_results,
+)
 from measuring import paired_tests, value_of
-from params import write_resolved
 from result_rows import frame as records_from_rows
 from result_rows import record
 from scoring import text
 
-TINY = Run("tiny", "news-en-de", 1)
-SMALL = Run("small", "news-en-de", 1)
-RESOLVED = "reports/resolved.json"
-# The author of the commits, so that Git needs no configuration.
-GIT_AUTHOR = {
-    "GIT_AUTHOR_NAME": "t@x",
-    "GIT_AUTHOR_EMAIL": "t@x",
-    "GIT_COMMITTER_NAME": "t@x",
-    "GIT_COMMITTER_EMAIL": "t@x",
-}
 
-
-def run_command(root, *command, status=0):
-    """Run a command in a project, without the settings that this shell has for it.
-
-    Args:
-        root: The folder of the project.
-        command: The command and its arguments.
-        status: The status that the command must end with.
-
-    Returns:
-        What the command prints: to standard error if it fails, else to standard output.
-    """
-    environment = {}
-    for name, value in os.environ.items():
-        if not name.startswith(("DVC_", "GIT_", "BLEUPRINT_")):
-            environment[name] = value
-    environment.update(GIT_AUTHOR)
-    environment["GIT_CONFIG_GLOBAL"] = os.devnull
-    environment["COLUMNS"] = "200"
-    environment["PYTHONUTF8"] = "1"
-    environment["DVC_NO_ANALYTICS"] = "1"
-    if command[0] == sys.executable:
-        process = processes.run_text(list(command), root, environment)
-    else:
-        process = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert process.returncode == status, process.stdout + process.stderr
-    return process.stderr if status else process.stdout
-
-
-def compare(root, *arguments, status=0):
-    """Return what `bleuprint compare` prints in a project; see `run_command`."""
-    return run_command(
-        root, sys.executable, "-m", "bleuprint", "compare", *arguments, status=status
-    )
-
-
-def commit_all(root, message):
-    """Commit all changes of files that Git knows."""
-    run_command(root, "git", "commit", "--quiet", "--all", "--message", message)
-
-
-def cells_by_line(output):
-    """Return the cells of each line of the printed tables, which spaces separate."""
-    return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
-
-
-def score_cells(output, label):
-    """Return the cells of the table of scores for one score on the test set `first`.
-
-    They are the corpus, test set, score, both values, the difference and, if there is one, p.
-    """
-    (cells,) = [cells for cells in cells_by_line(output) if cells[1:3] == ["first", label]]
-    return cells
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Return the project of `write_project`. Tests must not change its files."""
+    root = tmp_path_factory.mktemp("project")
+    write_project(root)
+    return root
 
 
 def p_text(p_value):
@@ -100,90 +50,10 @@ def p_text(p_value):
     return f"{p_value:.3f} n.s." if p_value >= 0.05 else f"{p_value:.3f}"
 
 
-def read_references(root):
-    """Return the references of the test set `first`."""
-    return list(read_lines(root / "data/split/news-en-de/test.first.de"))
-
-
-def read_translations(root, run):
-    """Return the translations of the test set `first` by a run."""
-    return list(read_lines(root / run.results_folder / "hypotheses/test.first.de"))
-
-
-def translate_as_reference(root, run, edits):
-    """Make the references a run's translations of the test set `first`, and score them.
-
-    Args:
-        root: The folder of the project.
-        run: The run.
-        edits: Translations that differ from the reference, by the number of the line from 0.
-    """
-    lines = read_references(root)
-    for number, line in edits.items():
-        lines[number] = line
-    trees.translate(root, trees.load_settings(root / "params.yaml"), run, "first", lines)
-
-
-def write_results(root):
-    """Write results.json from the records of all runs."""
-    collect(trees.load_settings(root / "params.yaml"), root).save(root / RESULTS)
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """Return a project whose two systems translate five lines of `first` differently.
-
-    Tiny has the lines 4, 9, 10 and 21 wrong, small the line 31; all other translations are equal
-    to the reference. Some of the wrong ones contain control characters.
-    """
-    root = tmp_path_factory.mktemp("project")
-    trees.write_all(root, trees.settings_in(root, corpora={"news-en-de": ("first", "second")}))
-    reference = read_references(root)[20]
-    tiny_edits = {
-        3: "nothing",
-        8: "nothing",
-        9: "nothing",
-        20: f"\x1b[31m{reference}\x9b\u202e",
-    }
-    translate_as_reference(root, TINY, tiny_edits)
-    translate_as_reference(root, SMALL, {30: "\u2028\tworse"})
-    write_results(root)
-    return root
-
-
 @pytest.fixture
 def project_copy(project, tmp_path):
     """Return a copy of the project, which a test may change."""
     return shutil.copytree(project, tmp_path / "copy")
-
-
-@pytest.fixture(scope="module")
-def repository(project, tmp_path_factory):
-    """Return the project in a folder of a Git repository with two commits.
-
-    Tiny decodes with a beam of 2 at the first commit and of 5 at the second one, which is checked
-    out; small is the same at both.
-    """
-    git_root = tmp_path_factory.mktemp("repository")
-    root = shutil.copytree(project, git_root / "project")
-    run_command(git_root, "git", "init", "--quiet", "--initial-branch", "main")
-    run_command(root, "dvc", "init", "--quiet", "--subdir")
-    run_command(root, "git", "add", "reports", "params.yaml", ".dvc")
-    run_command(root, "git", "commit", "--quiet", "--message", "first")
-    params = root / "params.yaml"
-    text = params.read_text("utf-8")
-    params.write_text(text.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
-    write_resolved(root)
-    trees.write_run(root, trees.load_settings(params), TINY, errors=0.5)
-    write_results(root)
-    commit_all(root, "second")
-    return root
-
-
-@pytest.fixture
-def repository_copy(repository, tmp_path):
-    """Return a copy of the repository's project, which a test may change."""
-    return shutil.copytree(repository.parent, tmp_path / "copy") / "project"
 
 
 @pytest.fixture(scope="module")
@@ -389,60 +259,6 @@ def test_systems_may_have_the_names_of_the_labels_of_sentences(tmp_path):
     assert labels == ["source", "reference", "reference", "source"]
 
 
-def test_a_revision_is_compared_with_the_working_tree(repository):
-    output = compare(repository, "tiny@HEAD~1", "tiny")
-
-    assert output.startswith("tiny@HEAD~1 and tiny\n")
-    assert ["decode.beam", "2", "5"] in cells_by_line(output)
-
-
-def test_one_seed_of_another_revision_has_no_p_value(repository):
-    """Git stores no translations, so lines cannot be resampled, and one seed is not enough."""
-    output = compare(repository, "tiny@HEAD~1", "tiny")
-
-    corpus_test_score_values_and_difference = score_cells(output, "BLEU")
-    assert len(corpus_test_score_values_and_difference) == 6
-
-
-def test_a_comparison_with_a_revision_changes_no_file(repository):
-    compare(repository, "tiny@HEAD~1", "tiny")
-
-    changed = run_command(repository, "git", "status", "--porcelain", "--untracked-files=no")
-    assert changed == ""
-
-
-def test_a_system_that_no_commit_changed_does_not_differ(repository):
-    assert compare(repository, "small@HEAD", "small") == (
-        "small@HEAD and small: nothing differs: settings, translations, scores\n"
-    )
-
-
-def test_other_translations_with_the_same_scores_are_compared(repository_copy):
-    results = repository_copy / RESULTS
-    content = results.read_text()
-    sha256, *_ = re.findall(r'"system": "small",.*"hypotheses_sha256": "(\w+)"', content)
-    results.write_text(content.replace(sha256, "0" * 64))
-
-    assert "\nScores\n" in compare(repository_copy, "small@HEAD", "small")
-
-
-def test_two_revisions_are_compared(repository):
-    output = compare(repository, "tiny@HEAD@{0}", "tiny@HEAD~1")
-
-    assert output.startswith("tiny@HEAD@{0} and tiny@HEAD~1\n")
-
-
-def test_a_revision_without_a_system_means_the_system_of_the_other_argument(repository):
-    assert compare(repository, "tiny", "@HEAD~1") == compare(repository, "tiny", "tiny@HEAD~1")
-
-
-def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository):
-    output = compare(repository, "@main~1", "@")
-
-    titles = re.findall(r"^\w+@main~1 and \w+", output, re.M)
-    assert titles == ["tiny@main~1 and tiny", "small@main~1 and small"]
-
-
 @pytest.fixture
 def reported_tiny(tmp_path):
     """Return a function that makes a report's system from its BLEU by seed."""
@@ -528,83 +344,6 @@ def test_human_agreement_is_shown_for_significant_differences_between_languages(
     texts = score_texts("bleu", scores_pair(old, new, (1,)), p_value)
 
     assert texts.agreement == agreement
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ("tinny", "small", "no systems entry 'tinny'"),
-        ("HEAD", "small", "no systems entry 'HEAD'"),
-        ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
-        ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
-        ("tiny", "tiny", "tiny: cannot be compared with itself. Name another system or revision"),
-        ("@", "@", "both arguments are @, the report of the working tree. Name a revision"),
-        (",own", "tiny", "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION"),
-    ],
-)
-def test_wrong_arguments_are_explained_in_one_line(repository, first, second, message):
-    error = compare(repository, first, second, status=1)
-
-    assert error.count("\n") == 1
-    assert message in error
-
-
-def test_an_unknown_corpus_is_refused(repository):
-    error = compare(repository, "tiny", "small", "--corpus", "new", status=1)
-
-    assert "no corpora entry 'new'" in error
-
-
-def replace_once(path, old, new):
-    """Replace a text that a file contains."""
-    content = path.read_text("utf-8")
-    assert old in content
-    path.write_text(content.replace(old, new, 1), "utf-8")
-
-
-def test_damaged_settings_of_a_revision_are_reported_with_its_name(repository_copy):
-    root = repository_copy
-    resolved = root / RESOLVED
-    resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
-    commit_all(root, "damaged")
-
-    error = compare(root, "tiny@HEAD", "tiny", status=1)
-
-    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json is damaged: field runs.")
-
-
-def test_a_revision_with_results_of_version_1_0_is_refused(repository_copy):
-    """Version 1.0 called the runs of an experiment cells."""
-    root = repository_copy
-    replace_once(root / RESOLVED, '"runs": {', '"cells": {')
-    commit_all(root, "version 1.0")
-
-    assert compare(root, "tiny@HEAD", "tiny", status=1) == (
-        "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
-        "cells instead of runs; run its experiment again with this version\n"
-    )
-
-
-def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_copy):
-    """Settings were committed before the experiment was run with them."""
-    root = repository_copy
-    replace_once(root / RESOLVED, '"beam": 5', '"beam": 1')
-    commit_all(root, "new settings")
-
-    assert compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1) == (
-        "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
-        "revision whose results are of its reports/resolved.json\n"
-    )
-
-
-def test_a_revision_without_settings_is_refused(repository_copy):
-    root = repository_copy
-    run_command(root, "git", "rm", "--quiet", RESOLVED)
-    commit_all(root, "no settings")
-
-    error = compare(root, "tiny@HEAD", "tiny", status=1)
-
-    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
 
 
 # Lines that are shorter than the longest n-grams, which sentence BLEU must smooth or ignore.

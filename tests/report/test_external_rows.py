@@ -21,9 +21,7 @@ from bleuprint.report.notes import all_notes, file_warning_notes
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.report_data import ReportData
-from bleuprint.report.paired import largest_p_value
 from bleuprint.report.records import check_settings, collect
-from bleuprint.report.same_results import compare_records
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.table import Table
@@ -393,19 +391,6 @@ def test_a_note_explains_the_test_of_an_external_system_with_several_seeds(recor
     assert "largest of the paired bootstraps against each seed" in text
 
 
-@pytest.mark.parametrize(
-    ("differences", "p_values", "largest"),
-    [
-        pytest.param([1.0, 2.0, 0.5], [0.01, 0.03, 0.02], 0.03, id="same sign"),
-        pytest.param([1.0, -2.0], [0.01, 0.01], 1, id="different signs"),
-        pytest.param([0.0, 1.0], [1.0, 0.01], 1, id="one is zero"),
-    ],
-)
-def test_the_p_value_over_seeds_is_the_largest_one(differences, p_values, largest):
-    """Differences in different directions show nothing, whatever their p-values."""
-    assert largest_p_value(differences, p_values) == largest
-
-
 @pytest.fixture(scope="module")
 def records_with_best_external():
     """Return the records of tiny, of small with p=0.02 and of the external system a with p=0.04."""
@@ -477,47 +462,3 @@ def test_compare_refuses_a_corpus_that_an_external_system_does_not_translate(
 
     with pytest.raises(UserError, match="as-tiny: the report contains no results on talks-en-fr"):
         list(compare("tiny", "as-tiny", "talks-en-fr"))
-
-
-@pytest.fixture
-def compared_runs():
-    """Return how results of two reports differ, after the file of the external system a changed."""
-    old = records_from_rows(
-        record("tiny", CORPUS, "first", 30.0),
-        record(
-            "a",
-            CORPUS,
-            "first",
-            33.0,
-            about="A",
-            hypotheses_sha256="1" * 64,
-            **against("tiny", 0.01),
-        ),
-    )
-    new = records_from_rows(
-        record("tiny", CORPUS, "first", 30.0),
-        record(
-            "a",
-            CORPUS,
-            "first",
-            33.1,
-            about="A",
-            hypotheses_sha256="2" * 64,
-            **against("tiny", 0.01),
-        ),
-    )
-    (tiny, external), _ = compare_records(old, new)
-    return {"tiny": tiny, "external": external}
-
-
-def test_another_file_of_translations_differs_from_the_stage_translate_on(compared_runs):
-    external = compared_runs["external"]
-
-    assert not external.is_same
-    assert external.first_differing_stage == "translate"
-    assert external.score_stage == f"score@a-{CORPUS}-1"
-
-
-def test_another_file_of_translations_leaves_trained_systems_the_same(compared_runs):
-    assert compared_runs["tiny"].is_same
-    assert compared_runs["tiny"].score_stage == f"score@tiny-{CORPUS}-1"

@@ -1,8 +1,13 @@
-"""Text that others wrote is shown by every output, and obeyed by none."""
+"""Text from outside is shown by every output and executed by none.
+
+It comes from params.yaml, from published numbers and from results of others. A terminal would obey
+control characters in it, a browser markup, a spreadsheet formulas, and a shell substitutions.
+"""
 
 import csv
 import html
 import io
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -27,113 +32,193 @@ from bleuprint.runtime.foreign_text import print_escaped, remove_controls, sprea
 from recipes import SETTINGS
 from result_rows import against, frame, record
 
-# A title of the terminal's window, a cleared screen, C1's CSI, DEL, NUL, a bell, a line separator,
-# an override and an isolate of direction.
+# A title of the terminal's window, ESC [2J, which clears the screen, CSI of C1, DEL, NUL, a bell, a
+# line separator, and an override and an isolate of the direction.
 CONTROLS = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x00\u2028\u202e\u2066"
-# What a terminal or a reader's eye would obey; of these only tab and line feed may be in an output.
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Control characters, line separators and marks of direction; tab and line feed are no danger.
+CONTROL_CHARACTER = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+# Links, images, HTML and a definition of a link, as Markdown would read them.
 MARKUP = (
     "[x](javascript:alert(1)) ![y](http://host/p.png) <img src=x onerror=alert(1)> [r]: x a\\|b"
 )
-ABOUT = f"=cmd|'/C calc'!A1 {CONTROLS}{MARKUP} $(id) `id` 'quoted' 100% {{x}} \\input{{y}}"
-PLACE = "news-en-de", "first"
+# The same with a formula and commands of shells and TeX.
+HOSTILE_TEXT = f"=cmd|'/C calc'!A1 {CONTROLS}{MARKUP} $(id) `id` 'quoted' 100% {{x}} \\input{{y}}"
 
 
-def records_of(about=ABOUT, system="others"):
-    base = record("base", *PLACE, 20.0)
-    return frame(base, record(system, *PLACE, 24.0, about=about, **against("base", 0.01)))
+def records_with_description(about):
+    """Return the records of base and of the external system others.
+
+    Args:
+        about: The text with which params.yaml describes the external system.
+    """
+    base = record("base", "news-en-de", "first", 20.0)
+    others = record("others", "news-en-de", "first", 24.0, about=about, **against("base", 0.01))
+    return frame(base, others)
+
+
+def hostile_records():
+    """Return the records of base and of an external system that HOSTILE_TEXT describes."""
+    return records_with_description(HOSTILE_TEXT)
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
+def wide_terminal(monkeypatch):
+    """Let the terminal have 400 columns, so that no text is wrapped."""
     monkeypatch.setenv("COLUMNS", "400")
 
 
-def obeyed(text):
-    return OBEYED.findall(text)
+def control_characters(text):
+    """Return the control characters of a text, except tabs and line feeds."""
+    return CONTROL_CHARACTER.findall(text)
 
 
-def test_the_pattern_of_this_test_knows_all_of_them():
-    assert len(obeyed(CONTROLS)) == 9
-    assert obeyed(remove_controls(CONTROLS)) == [] == obeyed("a\tb\n\u00adc\u200d\u064e")
-    # what belongs to the spelling stays
-    assert remove_controls("a\tb\n\u00adc\u200d\u064e") == "a\tb\n\u00adc\u200d\u064e"
+def test_control_characters_are_removed():
+    assert len(control_characters(CONTROLS)) == 9
+    assert control_characters(remove_controls(CONTROLS)) == []
     assert remove_controls("a\x1bb\u202ec\u2028d") == "a bc d"
 
 
-def test_reports_hold_no_control_characters():
-    records = records_of()
-    texts = {
-        "table.md": bullets(notes.all_notes(records)),
-        "table.tex": latex(
-            wide_bleu_table(score_frame(records)), " ".join(notes.all_notes(records))
-        ),
-        "table.csv": frames.csv_text(records),
-    }
-    for name, text in texts.items():
-        assert "owned" in text, name
-        assert obeyed(text) == [], name
+def test_characters_that_belong_to_spelling_are_kept():
+    """Tab, line feed, soft hyphen, zero-width joiner and a vowel sign of Arabic."""
+    text = "a\tb\n\u00adc\u200d\u064e"
+
+    assert control_characters(text) == []
+    assert remove_controls(text) == text
 
 
-def test_results_of_others_have_none(tmp_path):
-    records = records_of("plain", system="others")
-    records.save(tmp_path / "results.json")
-    text = (tmp_path / "results.json").read_text("utf-8")
-    hostile = text.replace("others", f"others{CONTROLS}x".encode("unicode_escape").decode())
-    hostile = re.sub(r"\\x(..)", r"\\u00\1", hostile)
-    (tmp_path / "results.json").write_text(hostile, "utf-8")
-    read = frames.read_without_costs(tmp_path / "results.json")
-    assert len(read.runs) == 2
-    assert obeyed(" ".join(map(str, read.runs.to_numpy().ravel()))) == []
-    assert obeyed(" ".join(map(str, read.metrics.to_numpy().ravel()))) == []
+def test_the_notes_of_table_md_contain_no_control_characters():
+    text = bullets(notes.all_notes(hostile_records()))
+
+    assert "owned" in text  # The printable part of a control sequence is still shown.
+    assert control_characters(text) == []
 
 
-def test_a_terminal_gets_none(capsys):
-    records = records_of()
-    cells = text_table([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])
-    show([*one_screen(records), *everything(records), cells, f"a line {CONTROLS}"])
-    print_escaped(f"one{CONTROLS}\ntwo\tthree")
+def test_table_tex_contains_no_control_characters():
+    records = hostile_records()
+
+    text = latex(wide_bleu_table(score_frame(records)), " ".join(notes.all_notes(records)))
+
+    assert "owned" in text  # The printable part of a control sequence is still shown.
+    assert control_characters(text) == []
+
+
+def test_table_csv_contains_no_control_characters():
+    text = frames.csv_text(hostile_records())
+
+    assert "owned" in text  # The printable part of a control sequence is still shown.
+    assert control_characters(text) == []
+
+
+def test_control_characters_in_results_of_others_are_removed(tmp_path):
+    """A results.json may come from a stranger. JSON contains control characters as escapes."""
+    path = tmp_path / "results.json"
+    records_with_description("plain").save(path)
+    hostile_name = json.dumps(f"others{CONTROLS}x").strip('"')
+    path.write_text(path.read_text("utf-8").replace("others", hostile_name), "utf-8")
+
+    records = frames.read_without_costs(path)
+
+    assert len(records.runs) == 2
+    for table in (records.runs, records.metrics):
+        cells = " ".join(str(cell) for cell in table.to_numpy().ravel())
+        assert control_characters(cells) == []
+
+
+def test_the_overview_on_the_terminal_contains_no_control_characters(capsys):
+    records = hostile_records()
+
+    show([*one_screen(records), *everything(records), f"a line {CONTROLS}"])
+
+    assert control_characters(capsys.readouterr().out) == []
+
+
+def test_a_table_on_the_terminal_shows_control_characters_as_escapes(capsys):
+    show([text_table([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])])
+
     printed = capsys.readouterr().out
-    assert obeyed(printed) == []
+    assert control_characters(printed) == []
     assert r"a\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x00\u2028\u202e\u2066b" in printed
+
+
+def test_messages_show_control_characters_as_escapes(capsys):
+    print_escaped(f"one{CONTROLS}\ntwo\tthree")
+
+    printed = capsys.readouterr().out
+    assert control_characters(printed) == []
     assert "two\tthree\n" in printed
 
 
-def rendered(text):
-    """The page that an independent reader of Markdown makes."""
+def html_of_markdown(text):
+    """Return the HTML that an independent reader of Markdown makes."""
     reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     return reader.render(text)
 
 
-def test_markdown_shows_it_as_it_is():
-    texts = [MARKUP, "# a", "> b", "- c", "+ d", "1. e", "2) f", "=== g", "a_b_ _c_ **d** `e` &lt;"]
-    page = rendered(bullets(texts))
+# Texts that Markdown would take for links, headings, quotes, lists, emphasis or code.
+MARKDOWN_SYNTAX = [
+    MARKUP,
+    "# a",
+    "> b",
+    "- c",
+    "+ d",
+    "1. e",
+    "2) f",
+    "=== g",
+    "a_b_ _c_ **d** `e` &lt;",
+]
+
+
+def test_a_markdown_list_shows_texts_as_they_are():
+    page = html_of_markdown(bullets(MARKDOWN_SYNTAX))
+
     items = re.findall("<li>([^<>]*)</li>", page)
-    assert [html.unescape(item) for item in items] == texts
-    name, number = Column(MARKUP, is_text=True), Column("n|m\\")
+    assert [html.unescape(item) for item in items] == MARKDOWN_SYNTAX
+
+
+@pytest.fixture
+def markdown_table_page():
+    """Return the HTML of a Markdown table with a row for each text, and a score that is best."""
+    name = Column(MARKUP, is_text=True)
+    number = Column("n|m\\")
     best = Cell("1.0 [0.5, 2.0]", 1.0, is_best=True)
-    rows = [Row({name: Cell(text.replace("\n", " ")), number: best}) for text in texts]
-    table = Table([name, number], rows)
-    page = rendered(markdown(table))
-    assert "<a" not in page and "<img" not in page
-    heads = [html.unescape(head) for head in re.findall("<th[^>]*>([^<>]*)</th>", page)]
-    assert heads == [MARKUP, "n|m\\"]
-    shown = [html.unescape(cell) for cell in re.findall("<td[^>]*>([^<>]*)</td>", page)]
-    assert shown == texts
-    assert page.count("<strong>1.0 [0.5, 2.0]</strong>") == len(texts)
+    rows = [Row({name: Cell(text), number: best}) for text in MARKDOWN_SYNTAX]
+    return html_of_markdown(markdown(Table([name, number], rows)))
 
 
-def test_a_definition_turns_no_interval_into_a_link():
-    about = "]\n\n[19.0, 22.0]: javascript:alert(1)"
-    records = records_of(about)
+def test_a_markdown_table_shows_heads_and_cells_as_they_are(markdown_table_page):
+    heads = re.findall("<th[^>]*>([^<>]*)</th>", markdown_table_page)
+    cells = re.findall("<td[^>]*>([^<>]*)</td>", markdown_table_page)
+
+    assert [html.unescape(head) for head in heads] == [MARKUP, "n|m\\"]
+    assert [html.unescape(cell) for cell in cells] == MARKDOWN_SYNTAX
+
+
+def test_a_markdown_table_has_no_links_or_images_from_outside(markdown_table_page):
+    assert "<a" not in markdown_table_page
+    assert "<img" not in markdown_table_page
+
+
+def test_a_markdown_table_shows_the_best_score_in_bold(markdown_table_page):
+    count = markdown_table_page.count("<strong>1.0 [0.5, 2.0]</strong>")
+    assert count == len(MARKDOWN_SYNTAX)
+
+
+def test_a_link_definition_from_outside_does_not_turn_an_interval_into_a_link():
+    """In Markdown, `[19.0, 22.0]: address` makes each [19.0, 22.0] a link."""
+    records = records_with_description("]\n\n[19.0, 22.0]: javascript:alert(1)")
     (table,) = tables_by_test_set(score_frame(records)).values()
-    page = rendered(f"{markdown(table)}\n{bullets(notes.all_notes(records))}")
-    assert "[19.0, 22.0]" in page and "javascript" in page
+
+    page = html_of_markdown(f"{markdown(table)}\n{bullets(notes.all_notes(records))}")
+
+    assert "[19.0, 22.0]" in page
+    assert "javascript" in page
     assert "<a" not in page
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("value", "cell"),
     [
         ("=1+1", "'=1+1"),
         ("+49 30", "'+49 30"),
@@ -144,62 +229,100 @@ def test_a_definition_turns_no_interval_into_a_link():
         (" =1", "' =1"),
         ("\r=1", "' =1"),
         ("＝1+1", "'＝1+1"),
-        ("-1.3", "-1.3"),
-        ("+0.5", "+0.5"),
-        ("-1e-5", "-1e-5"),
-        (-1.3, -1.3),
-        (None, None),
-        ("a=b", "a=b"),
-        ("", ""),
     ],
 )
-def test_a_cell_that_a_spreadsheet_would_compute(value, expected):
-    assert spreadsheet_cell(value) == expected
+def test_a_text_that_a_spreadsheet_would_compute_is_quoted(value, cell):
+    assert spreadsheet_cell(value) == cell
 
 
-def test_the_table_for_spreadsheets():
-    number = Published("=HYPERLINK(1)", "+cmd", *PLACE, bleu=20.5, metric="sacrebleu")
-    rows = list(
-        csv.DictReader(io.StringIO(frames.csv_text(with_published_numbers(records_of(), [number]))))
+@pytest.mark.parametrize("value", ["-1.3", "+0.5", "-1e-5", -1.3, None, "a=b", ""])
+def test_a_number_or_plain_text_is_not_quoted_for_spreadsheets(value):
+    assert spreadsheet_cell(value) == value
+
+
+def csv_row(records, system, metric):
+    """Return the row of table.csv with a metric of a system on all lines."""
+    table = csv.DictReader(io.StringIO(frames.csv_text(records)))
+    for row in table:
+        if row["system"] == system and row["metric"] == metric and not row["group"]:
+            return row
+    raise AssertionError("there is no such row")
+
+
+def test_table_csv_quotes_formulas_of_published_numbers():
+    number = Published(
+        "=HYPERLINK(1)", "+cmd", "news-en-de", "first", bleu=20.5, metric="sacrebleu"
     )
-    assert rows[0]["system"] == "'=HYPERLINK(1)" and rows[0]["published"] == "'+cmd"
-    (bleu,) = [
-        r for r in rows if r["system"] == "others" and r["metric"] == "bleu" and not r["group"]
-    ]
-    assert bleu["about"].startswith("'=cmd|")
-    (ter,) = [r for r in rows if r["system"] == "base" and r["metric"] == "ter"]
-    assert float(ter["value"]) == 11.0
-    worse = frame(record("base", *PLACE, 20.0), record("x", *PLACE, 18.7, **against("base", 0.5)))
-    (bleu,) = [
-        r
-        for r in csv.DictReader(io.StringIO(frames.csv_text(worse)))
-        if r["system"] == "x" and r["metric"] == "bleu" and not r["group"]
-    ]
-    assert float(bleu["difference"]) == pytest.approx(-1.3)
+    records = with_published_numbers(hostile_records(), [number])
+
+    row = csv_row(records, "'=HYPERLINK(1)", "bleu")
+
+    assert row["published"] == "'+cmd"
 
 
-def test_references_have_no_control_characters():
+def test_table_csv_quotes_formulas_of_external_systems():
+    assert csv_row(hostile_records(), "others", "bleu")["about"].startswith("'=cmd|")
+
+
+def test_table_csv_keeps_numbers():
+    """TER is 9 below BLEU in these records."""
+    assert float(csv_row(hostile_records(), "base", "ter")["value"]) == 11.0
+
+
+def test_table_csv_keeps_negative_differences():
+    records = frame(
+        record("base", "news-en-de", "first", 20.0),
+        record("x", "news-en-de", "first", 18.7, **against("base", 0.5)),
+    )
+
+    difference = csv_row(records, "x", "bleu")["difference"]
+
+    assert float(difference) == pytest.approx(18.7 - 20.0)
+
+
+def test_citations_contain_no_control_characters():
     settings = SETTINGS["phrasebook"]
     hostile = LicenseAndCitation(f"a{CONTROLS}b", f"@misc{{k, title = {{t{CONTROLS}u}}}}")
-    corpora = {
-        name: replace(of, license_and_citation=dict.fromkeys(of.license_and_citation, hostile))
-        for name, of in settings.corpora.items()
-    }
-    written = citations(replace(settings, corpora=corpora))
-    assert "owned" in written and obeyed(written) == []
+    corpora = {}
+    for name, corpus in settings.corpora.items():
+        sources = dict.fromkeys(corpus.license_and_citation, hostile)
+        corpora[name] = replace(corpus, license_and_citation=sources)
+
+    text = citations(replace(settings, corpora=corpora))
+
+    assert "owned" in text  # The printable part of a control sequence is still shown.
+    assert control_characters(text) == []
 
 
-def test_the_command_of_a_card_has_the_address_as_one_word():
+def test_the_clone_command_of_a_release_quotes_its_address():
+    """A model card tells readers to run it; the shell must not run a part of the address."""
     address = "https://host/$(touch${IFS}x);`id`'\"&&.git"
+
     word = _public_address(address)
+
     assert word is not None
     assert shlex.split(f"git clone {word} bleuprint") == ["git", "clone", address, "bleuprint"]
+
+
+def test_a_plain_address_is_not_quoted():
     assert _public_address("https://host/a.git") == "https://host/a.git"
-    for other in ("/home/me/a", "git@host:a", "https://me:secret@host/a", "https://host/a\nrm x"):
-        assert _public_address(other) is None
 
 
-def test_templates_print_no_control_characters():
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param("/home/me/a", id="local path"),
+        pytest.param("git@host:a", id="SSH"),
+        pytest.param("https://me:secret@host/a", id="password"),
+        pytest.param("https://host/a\nrm x", id="line break"),
+    ],
+)
+def test_an_address_that_is_not_public_is_not_shown(address):
+    assert _public_address(address) is None
+
+
+def test_templates_of_a_release_print_no_control_characters():
     template = _TEMPLATES.from_string("{{ text }}|{{ number }}|{{ none }}")
-    assert obeyed(template.render(text=CONTROLS, number=1, none=None)) == []
+
+    assert control_characters(template.render(text=CONTROLS, number=1, none=None)) == []
     assert template.render(text="a\n\tb", number=1, none=None) == "a\n\tb|1|None"

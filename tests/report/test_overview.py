@@ -1,4 +1,4 @@
-"""The overview: on a screen of 40 lines of 80 characters whatever the experiment, and true."""
+"""The overview of results: on a screen of 40 lines with 80 characters, whatever the experiment."""
 
 import re
 
@@ -14,88 +14,174 @@ from result_rows import against, frame, record
 
 @pytest.fixture(autouse=True)
 def eighty_columns(monkeypatch):
+    """Let the terminal have 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def experiment(systems, corpora, tests, seeds=1, name="system-{}"):
-    """Each system 0.5 BLEU above the one before it; every test set in a corpus of its own task."""
-    return frame(
-        *(
-            record(
-                *(name.format(system), f"corpus{corpus}-en-de", f"test{test}"),
-                20 + system / 2 + corpus,
-                seed=seed,
-                **(against(name.format(0), 0.01) if system else {}),
-                references_sha256=f"{corpus}{test}",
-            )
-            for system in range(systems)
-            for corpus in range(corpora)
-            for seed in range(seeds)
-            for test in range(tests)
-        )
-    )
+def experiment(systems=1, corpora=1, test_sets=1, seeds=1, name="system-{}"):
+    """Return the records of an experiment in which each system is better than the one before.
+
+    On corpus number c, system number s has 20 + c + s / 2 BLEU with each seed.
+
+    Args:
+        systems: The number of systems; the first one is the baseline.
+        corpora: The number of corpora, named corpus0-en-de and so on. Each has its own test sets.
+        test_sets: The number of test sets of each corpus, named test0 and so on.
+        seeds: The number of seeds.
+        name: The name of the systems, with {} for their number.
+    """
+    rows = []
+    for system in range(systems):
+        test = against(name.format(0), 0.01) if system > 0 else {}
+        for corpus in range(corpora):
+            for seed in range(seeds):
+                for test_set in range(test_sets):
+                    rows.append(
+                        record(
+                            name.format(system),
+                            f"corpus{corpus}-en-de",
+                            f"test{test_set}",
+                            20 + corpus + system / 2,
+                            seed=seed,
+                            references_sha256=f"{corpus}{test_set}",
+                            **test,
+                        )
+                    )
+    return frame(*rows)
 
 
-def printed(parts, capsys):
+def printed_lines(parts, capsys):
+    """Return the lines that a terminal shows of an overview."""
     show(parts)
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("systems", "corpora", "tests", "seeds"),
-    [(1, 1, 1, 1), (3, 2, 3, 1), (24, 1, 1, 3), (2, 12, 2, 1), (8, 8, 1, 1)],
+def printed_text(parts, capsys):
+    """Return what a terminal shows of an overview, in one line."""
+    return " ".join(" ".join(printed_lines(parts, capsys)).split())
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param({}, id="one result"),
+        pytest.param({"systems": 3, "corpora": 2, "test_sets": 3}, id="six test sets"),
+        pytest.param({"systems": 24, "seeds": 3}, id="24 systems"),
+        pytest.param({"systems": 2, "corpora": 12, "test_sets": 2}, id="24 test sets"),
+        pytest.param({"systems": 8, "corpora": 8}, id="8 systems and corpora"),
+    ],
 )
-@pytest.mark.parametrize("name", ["s{}", "a system with a long name, of fifty characters, {}"])
-def test_any_experiment_fits_on_a_screen(systems, corpora, tests, seeds, name, capsys):
-    records = experiment(systems, corpora, tests, seeds, name)
-    after = ["the same bytes as the committed results " * 3, "next: the page"]
-    lines = printed(one_screen(records, closing_lines=after), capsys)
-    assert len(lines) <= LINES and max(map(len, lines)) <= 80
-    text = " ".join(" ".join(lines).split())
-    assert text.endswith("next: the page")
-    if systems > 1:
-        assert f"Δ is the difference from {name.format(0)}. † marks p below 0.05" in text
-    assert max(map(len, printed(everything(records), capsys))) <= 80
+def sizes(request):
+    """Return the arguments of `experiment` for experiments of different sizes."""
+    return request.param
 
 
-def test_what_does_not_fit_is_counted_and_the_best_and_the_baseline_are_shown(capsys):
-    records = experiment(50, 1, 1)
-    lines = printed(one_screen(records), capsys)
-    names = [line.removeprefix("Baseline: ").split()[0] for line in lines if line]
-    shown = [name for name in names if name.startswith("system-")]
-    assert len(lines) == LINES and len(shown) < 50
-    assert shown == ["system-0", *(f"system-{n}" for n in range(49, 50 - len(shown), -1))]
-    assert f"{50 - len(shown)} more rows: bleuprint table --all" in lines
-    (grid,) = (part for part in everything(records)[:1] if isinstance(part, Table))
-    assert len(grid.rows) == 51  # with the name of the test set
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("s{}", id="short names"),
+        pytest.param("a system with a long name, of fifty characters, {}", id="long names"),
+    ],
+)
+def any_records(request, sizes):
+    """Return the records of experiments of different sizes with short and long names."""
+    return experiment(**sizes, name=request.param)
 
 
-def test_of_many_test_sets_the_baseline_and_the_best_come_first(capsys):
-    lines = printed(one_screen(experiment(3, 12, 1)), capsys)
-    rows = [line.removeprefix("Baseline: ") for line in lines[3:] if " [" in line]
-    names = [row.split()[0] for row in rows]
-    both, rest = divmod(len(names), 2)
-    assert both < 12 and names == ["system-0", "system-2"] * both + ["system-0"] * rest
-    # the numbers are those of the records: of corpus1 20 + 1 + 2 / 2
-    place = lines.index("corpus1-en-de, test0")
-    assert lines[place + 2].split()[:2] == ["system-2", "22.0"]
-    assert f"{36 - len(names)} more rows: bleuprint table --all" in lines
+def test_the_overview_of_any_experiment_fits_on_a_screen(any_records, capsys):
+    closing_lines = ["the same bytes as the committed results " * 3, "next: the page"]
+
+    lines = printed_lines(one_screen(any_records, closing_lines=closing_lines), capsys)
+
+    assert len(lines) <= LINES
+    assert max(len(line) for line in lines) <= 80
+    assert lines[-1].endswith("next: the page")
 
 
-def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
-    where = "corpus0-en-de", "test0"
+def test_the_overview_explains_differences_if_there_are_any(any_records, capsys):
+    """An only system has none."""
+    systems = list(any_records.runs.system.unique())
+
+    text = printed_text(one_screen(any_records), capsys)
+
+    note = f"Δ is the difference from {systems[0]}. † marks p below 0.05"
+    assert (note in text) == (len(systems) > 1)
+
+
+def test_the_whole_report_fits_the_width_of_a_terminal(any_records, capsys):
+    lines = printed_lines(everything(any_records), capsys)
+
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_of_many_systems_the_overview_shows_the_baseline_and_the_best(capsys):
+    lines = printed_lines(one_screen(experiment(systems=50)), capsys)
+
+    names = []
+    for line in lines:
+        first_word = line.removeprefix("Baseline: ").partition(" ")[0]
+        if first_word.startswith("system-"):
+            names.append(first_word)
+    best_first = [f"system-{number}" for number in range(49, 0, -1)]
+    assert len(lines) == LINES
+    assert len(names) < 50
+    assert names == ["system-0", *best_first[: len(names) - 1]]
+    assert f"{50 - len(names)} more rows: bleuprint table --all" in lines
+
+
+def test_the_whole_report_shows_all_systems():
+    first_part, *_ = everything(experiment(systems=50))
+
+    assert isinstance(first_part, Table)
+    title_of_the_test_set = 1
+    assert len(first_part.rows) == 50 + title_of_the_test_set
+
+
+@pytest.fixture
+def lines_of_12_test_sets(capsys):
+    """Return the lines of the overview of three systems on 12 test sets, which do not all fit."""
+    return printed_lines(one_screen(experiment(systems=3, corpora=12)), capsys)
+
+
+def test_of_many_test_sets_the_overview_shows_the_baseline_and_the_best_of_each(
+    lines_of_12_test_sets,
+):
+    """The last test sets have room for the baseline only."""
+    names = []
+    for line in lines_of_12_test_sets[3:]:
+        if " [" in line:  # an interval
+            names.append(line.removeprefix("Baseline: ").split()[0])
+
+    with_best, with_baseline_only = divmod(len(names), 2)
+    assert with_best < 12
+    assert names == ["system-0", "system-2"] * with_best + ["system-0"] * with_baseline_only
+    assert f"{36 - len(names)} more rows: bleuprint table --all" in lines_of_12_test_sets
+
+
+def test_the_overview_shows_each_score_below_its_test_set(lines_of_12_test_sets):
+    title = lines_of_12_test_sets.index("corpus1-en-de, test0")
+
+    best = lines_of_12_test_sets[title + 2]
+    bleu_of_system_2_on_corpus_1 = 20 + 1 + 2 / 2
+    assert best.split()[:2] == ["system-2", f"{bleu_of_system_2_on_corpus_1:.1f}"]
+
+
+def test_published_numbers_stand_above_ours_in_the_column_of_their_bleu_variant(capsys):
+    """In these records, BLEU with the tokenizer intl is 0.5 below BLEU."""
     numbers = [
-        Published("Paper", "Doe 2020", *where, 38.0, "intl"),
-        Published("Other", "Roe 2021", *where, 37.5, "sacrebleu"),
+        Published("Paper", "Doe 2020", "corpus0-en-de", "test0", 38.0, "intl"),
+        Published("Other", "Roe 2021", "corpus0-en-de", "test0", 37.5, "sacrebleu"),
     ]
-    lines = printed(one_screen(with_published_numbers(experiment(2, 1, 2), numbers)), capsys)
-    place = lines.index("corpus0-en-de, test0")
-    rows = [
-        line.replace(" (", "(").removeprefix("Baseline: ").split()
-        for line in lines[place + 1 : place + 5]
-    ]
-    # intl is 0.5 below BLEU
-    assert [row[:3] for row in rows] == [
+    records = with_published_numbers(experiment(systems=2, test_sets=2), numbers)
+
+    lines = printed_lines(one_screen(records), capsys)
+
+    title = lines.index("corpus0-en-de, test0")
+    cells = []
+    for line in lines[title + 1 : title + 5]:
+        name_without_space = line.replace(" (", "(").removeprefix("Baseline: ")
+        cells.append(name_without_space.split()[:3])
+    assert cells == [
         ["Paper(published)", "38.0", NONE],
         ["Other(published)", NONE, "37.5"],
         ["system-0", "19.5", "20.0"],
@@ -103,23 +189,39 @@ def test_published_numbers_stand_beside_ours_of_the_same_variant(capsys):
     ]
 
 
-def test_one_seed_and_several_say_what_was_tested(capsys):
-    one = " ".join(printed(one_screen(experiment(2, 1, 1)), capsys))
-    assert (
-        "(paired bootstrap, one tail)" in one
-        and "With one seed, the test compares these training runs" in one
-    )
-    three = " ".join(printed(one_screen(experiment(2, 1, 1, 3)), capsys))
-    assert "over 3 seeds" in three and "one seed" not in three and "bootstrap" not in three
-    alone = " ".join(printed(one_screen(experiment(1, 1, 1)), capsys))
-    assert "†" not in alone and NONE not in alone and re.search(r"20\.0 \[19", alone)
+def test_the_overview_of_one_seed_says_that_training_runs_were_compared(capsys):
+    text = printed_text(one_screen(experiment(systems=2)), capsys)
+
+    assert "(paired bootstrap, one tail)" in text
+    assert "With one seed, the test compares these training runs" in text
 
 
-def test_costs_come_where_there_is_room():
-    def has_costs(records):
-        return any(
-            isinstance(part, Table) and part.columns[1].label == "Corpus"
-            for part in one_screen(records)
-        )
+def test_the_overview_of_several_seeds_says_that_seeds_were_compared(capsys):
+    text = printed_text(one_screen(experiment(systems=2, seeds=3)), capsys)
 
-    assert has_costs(experiment(2, 2, 1)) and not has_costs(experiment(22, 1, 1))
+    assert "over 3 seeds" in text
+    assert "one seed" not in text
+    assert "bootstrap" not in text
+
+
+def test_the_overview_of_an_only_system_explains_no_test(capsys):
+    text = printed_text(one_screen(experiment()), capsys)
+
+    assert re.search(r"20\.0 \[19", text)
+    assert "†" not in text
+    assert NONE not in text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "has_room"),
+    [
+        pytest.param({"systems": 2, "corpora": 2}, True, id="few results"),
+        pytest.param({"systems": 22}, False, id="many results"),
+    ],
+)
+def test_the_overview_shows_costs_if_there_is_room(sizes, has_room):
+    """The table of costs is the only one whose second column is the corpus."""
+    parts = one_screen(experiment(**sizes))
+
+    second_columns = [part.columns[1].label for part in parts if isinstance(part, Table)]
+    assert ("Corpus" in second_columns) == has_room

@@ -149,27 +149,39 @@ def test_the_baseline_is_not_tested(collected):
     assert baseline[["baseline", "difference", "p", "standard_error"]].isna().all(axis=None)
 
 
+def sacrebleu_tests_of_small(experiment, run_row):
+    """Test the translations of small against those of tiny with the same seed.
+
+    Args:
+        experiment: The experiment.
+        run_row: The row of a run of small.
+
+    Returns:
+        The results of the tests by the key of the metric.
+    """
+    file = f"test.{run_row['test']}.{run_row['target']}"
+    translations = {}
+    for system in ("tiny", "small"):
+        run = Run(system, run_row["corpus"], run_row["seed"])
+        path = experiment.root / run.results_folder / "hypotheses" / file
+        translations[system] = path.read_text("utf-8").splitlines()
+    references = experiment.root / "data" / "split" / run_row["corpus"] / file
+    reference_lines = references.read_text("utf-8").splitlines()
+    return paired_tests(translations, reference_lines, run_row["target"])["small"]
+
+
 def test_other_systems_are_tested_against_the_first_system_with_the_same_seed(
     experiment, collected
 ):
-    small_runs = collected.runs[collected.runs.system == "small"]
-    for run_row in small_runs.to_dict("records"):
-        file = f"test.{run_row['test']}.{run_row['target']}"
-        translations = {}
-        for system in ("tiny", "small"):
-            run = run_of({**run_row, "system": system})
-            path = experiment.root / run.results_folder / "hypotheses" / file
-            translations[system] = path.read_text("utf-8").splitlines()
-        references = experiment.root / "data" / "split" / run_row["corpus"] / file
-        tests = paired_tests(
-            translations, references.read_text("utf-8").splitlines(), run_row["target"]
-        )
-
+    small_runs = [row for row in run_rows(collected) if row["system"] == "small"]
+    assert small_runs
+    for run_row in small_runs:
         row_by_metric = {}
         for row in metric_rows(collected, run_row):
             if row["group"] == "":
                 row_by_metric[row["metric"]] = row
-        for metric, expected in tests["small"].items():
+
+        for metric, expected in sacrebleu_tests_of_small(experiment, run_row).items():
             row = row_by_metric[metric]
             assert row["baseline"] == "tiny"
             assert row["p_randomization"] == expected.randomization

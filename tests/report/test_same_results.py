@@ -1,108 +1,218 @@
-"""Which results two reports share, and from which stage on the other ones differ."""
+"""Which results two reports share, and from which stage on the other ones differ.
+
+`bleuprint verify` compares the results of a run with committed ones in this way.
+"""
 
 import pytest
 
 from bleuprint.report.same_results import compare_records
 from result_rows import against, changed, frame, record, values
 
+# What the records say of the machine that trained, by the name of the column.
 MACHINE = {
     "versions": "Python 3.11.0, torch 2.0.0",
     "device": "A CPU",
     "processes": "1",
     "threads": "2",
 }
-EDITED = ("small", "news-en-de"), "first"
 
 
 @pytest.fixture
 def records():
-    """Two systems on two test sets with two seeds."""
-    rows = [
-        record(system, "news-en-de", test, bleu + spread, seed=seed, **tested)
-        for system, bleu, tested in (("tiny", 30.0, {}), ("small", 33.0, against("tiny", 0.04)))
-        for seed, spread in ((3, 0.0), (1, 0.4))
-        for test in ("first", "second")
-    ]
+    """Return the records of tiny and small on the test sets first and second with two seeds."""
+    rows = []
+    for system, bleu in (("tiny", 30.0), ("small", 33.0)):
+        test = against("tiny", 0.04) if system == "small" else {}
+        for seed, seed_bleu in ((3, bleu), (1, bleu + 0.4)):
+            for test_set in ("first", "second"):
+                rows.append(record(system, "news-en-de", test_set, seed_bleu, seed=seed, **test))
     return changed(frame(*rows), **MACHINE)
 
 
-def edited(records, system="small", **values):
-    """A copy with other values for a system on news-en-de, first, in both seeds."""
-    return changed(records, {"system": system, "corpus": "news-en-de", "test": "first"}, **values)
+def change_small(records, **values):
+    """Return a copy of records with other values for small on the test set first."""
+    return changed(records, {"system": "small", "corpus": "news-en-de", "test": "first"}, **values)
 
 
-def differing(first, second):
-    """The results that differ, after checking that all other results are the same."""
-    results, left_out = compare_records(first, second)
-    assert len(results) == len(first.runs) and not left_out
-    found = [result for result in results if not result.is_same]
-    assert {(result.run[:2], result.first["test"]) for result in found} <= {EDITED}
-    assert len(found) in (0, 2)  # one for each seed
-    return found
+def differing_results(first, second):
+    """Return the results of small on the test set first that differ, one for each seed.
+
+    All other results must be the same.
+    """
+    results, missing = compare_records(first, second)
+    assert len(results) == len(first.runs)
+    assert not missing
+    differing = []
+    for result in results:
+        if not result.is_same:
+            differing.append(result)
+            assert result.run[:2] == ("small", "news-en-de")
+            assert result.first["test"] == "first"
+    assert len(differing) in (0, 2)
+    return differing
 
 
 @pytest.mark.parametrize("metric", ["ter", "bleu"])
-def test_another_score_of_the_same_translations_is_of_the_stage_score(records, metric):
-    found = differing(records, edited(records, **{metric: 33.01}))
-    assert [(each.first_differing_stage, each.differing_names) for each in found] == 2 * [
-        ("score", (metric,))
-    ]
+def test_another_score_of_the_same_translations_differs_from_the_stage_score_on(records, metric):
+    changes = {metric: 33.01}
+    other = change_small(records, **changes)
+
+    for result in differing_results(records, other):
+        assert result.first_differing_stage == "score"
+        assert result.differing_names == (metric,)
 
 
-def test_a_row_from_outside_is_not_a_trained_one(records):
-    other = edited(records, about="an online system")
-    for first, second in ((records, other), (other, records)):
-        result, _ = differing(first, second)
-        (cause, *_) = result.causes()
+def test_an_external_system_is_not_the_same_as_a_trained_one(records):
+    external = change_small(records, about="an online system")
+
+    for first, second in ((records, external), (external, records)):
+        result, _ = differing_results(first, second)
+        cause, *_ = result.causes()
         assert cause == "one is an external system, the other was trained"
-    assert differing(other, edited(records, about="its new name")) == []
+
+
+def test_the_description_of_an_external_system_changes_no_result(records):
+    external = change_small(records, about="an online system")
+    described_anew = change_small(records, about="its new name")
+
+    assert differing_results(external, described_anew) == []
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "stage", "cause"),
+    ("column", "stage", "cause"),
     [
-        ("references_sha256", "ab" * 32, "split", ["test set"]),
-        ("binary_sha256", "ab" * 32, "binarize", ["data"]),
-        ("training_sha256", "ab" * 32, "train", ["code of the training"]),
-        ("settings_sha256", "ab" * 32, "translate", ["settings"]),
+        pytest.param("references_sha256", "split", "test set", id="references"),
+        pytest.param("binary_sha256", "binarize", "data", id="training data"),
+        pytest.param("training_sha256", "train", "code of the training", id="training"),
+        pytest.param("settings_sha256", "translate", "settings", id="settings"),
     ],
 )
-def test_the_first_stage_and_its_cause(records, column, value, stage, cause):
-    other = edited(records, hypotheses_sha256="cd" * 32, **{column: value})
-    result, _ = differing(records, other)
-    assert (result.first_differing_stage, list(result.causes())) == (stage, cause)
+def test_other_translations_differ_from_the_first_stage_whose_fingerprint_differs(
+    records, column, stage, cause
+):
+    fingerprints = {"hypotheses_sha256": "cd" * 32, column: "ab" * 32}
+    other = change_small(records, **fingerprints)
+
+    result, _ = differing_results(records, other)
+
+    assert result.first_differing_stage == stage
+    assert list(result.causes()) == [cause]
 
 
-def test_a_signature_and_versions_are_named_by_what_differs(records):
-    (signature,) = {*values(records, column="signature")}
-    other = edited(records, versions="Python 3.11.0, torch 2.1.0", device="Another CPU")
-    of_bleu = {"system": "small", "test": "first", "metric": "bleu"}
-    other = changed(other, of_bleu, signature=signature.replace("tok:13a", "tok:intl"))
-    result, _ = differing(records, other)
+def test_a_signature_is_reported_by_the_part_that_differs(records):
+    (signature,) = set(values(records, column="signature"))
+    other = changed(
+        records,
+        {"system": "small", "test": "first", "metric": "bleu"},
+        signature=signature.replace("tok:13a", "tok:intl"),
+    )
+
+    result, _ = differing_results(records, other)
+
     assert result.first_differing_stage == "score"
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
-    versions, machine = result.environment(is_portable=True)
+
+
+@pytest.fixture
+def result_of_another_machine(records):
+    """Return a result that differs from one of another machine with another PyTorch."""
+    other = change_small(
+        records,
+        hypotheses_sha256="cd" * 32,
+        versions="Python 3.11.0, torch 2.1.0",
+        device="Another CPU",
+    )
+    result, _ = differing_results(records, other)
+    return result
+
+
+def test_versions_and_machines_that_differ_are_reported(result_of_another_machine):
+    versions, machine = result_of_another_machine.environment(is_portable=True)
+
     assert versions == "torch 2.0.0 and torch 2.1.0"
     assert machine == "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads"
-    native = f"{machine}: native arithmetic rounds differently on each"
-    assert list(result.environment(is_portable=False)) == [versions, native]
 
 
-def test_other_versions_of_the_scorer_are_named(records):
-    other = edited(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
-    result, _ = differing(records, other)
+def test_another_machine_is_a_cause_unless_arithmetic_is_portable(result_of_another_machine):
+    """Portable arithmetic gives the same results on every CPU."""
+    _, machine = result_of_another_machine.environment(is_portable=False)
+
+    assert machine == (
+        "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads: native arithmetic rounds "
+        "differently on each"
+    )
+
+
+def test_other_versions_of_the_scorer_are_a_cause(records):
+    other = change_small(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
+
+    result, _ = differing_results(records, other)
+
     assert list(result.causes()) == ["scored with sacrebleu 2.6.0 and sacrebleu 2.7.0"]
 
 
-def test_a_machine_that_one_side_does_not_know_is_no_cause(records):
-    unknown = dict.fromkeys(MACHINE)
-    other = edited(records, hypotheses_sha256="cd" * 32, **unknown)
-    result, _ = differing(records, other)
+def test_a_machine_that_one_report_does_not_know_is_not_reported(records):
+    other = change_small(records, hypotheses_sha256="cd" * 32, **dict.fromkeys(MACHINE))
+
+    result, _ = differing_results(records, other)
+
     assert list(result.environment(is_portable=False)) == []
 
 
-def test_code_is_a_cause_if_neither_settings_nor_data_are(records):
-    changed_training = {"hypotheses_sha256": "cd" * 32, "training_sha256": "ab" * 32}
-    other = edited(records, settings_sha256="ef" * 32, binary_sha256="12" * 32, **changed_training)
-    result, _ = differing(records, other)
+def test_code_is_no_cause_if_settings_and_data_differ(records):
+    """The fingerprint of a training depends on its code, settings and data."""
+    other = change_small(
+        records,
+        hypotheses_sha256="cd" * 32,
+        training_sha256="ab" * 32,
+        settings_sha256="ef" * 32,
+        binary_sha256="12" * 32,
+    )
+
+    result, _ = differing_results(records, other)
+
     assert list(result.causes()) == ["settings", "data"]
+
+
+@pytest.fixture
+def compared_runs():
+    """Return how results of two reports differ, after the file of the external system a changed."""
+    old = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record(
+            "a",
+            "news-en-de",
+            "first",
+            33.0,
+            about="A",
+            hypotheses_sha256="1" * 64,
+            **against("tiny", 0.01),
+        ),
+    )
+    new = frame(
+        record("tiny", "news-en-de", "first", 30.0),
+        record(
+            "a",
+            "news-en-de",
+            "first",
+            33.1,
+            about="A",
+            hypotheses_sha256="2" * 64,
+            **against("tiny", 0.01),
+        ),
+    )
+    (tiny, external), _ = compare_records(old, new)
+    return {"tiny": tiny, "external": external}
+
+
+def test_another_file_of_translations_differs_from_the_stage_translate_on(compared_runs):
+    external = compared_runs["external"]
+
+    assert not external.is_same
+    assert external.first_differing_stage == "translate"
+    assert external.score_stage == "score@a-news-en-de-1"
+
+
+def test_another_file_of_translations_leaves_trained_systems_the_same(compared_runs):
+    assert compared_runs["tiny"].is_same
+    assert compared_runs["tiny"].score_stage == "score@tiny-news-en-de-1"

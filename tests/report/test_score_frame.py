@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 from bleuprint.config.published import Published
 from bleuprint.report.notes import all_notes
-from bleuprint.report.paired import holm_correction, paired_t_test
+from bleuprint.report.paired import holm_correction, largest_p_value, paired_t_test
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
 from result_rows import against, frame, record, score_of
@@ -269,6 +269,21 @@ def test_the_deviation_of_a_difference_is_that_of_the_differences_by_seed(
 ):
     expected = statistics.stdev([1.0, 1.5, 0.7])
     assert good_with_standard_errors.difference_deviation == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p_values", "largest"),
+    [
+        pytest.param([1.0, 2.0, 0.5], [0.01, 0.03, 0.02], 0.03, id="same sign"),
+        pytest.param([1.0, -2.0], [0.01, 0.01], 1, id="different signs"),
+        pytest.param([0.0, 1.0], [1.0, 0.01], 1, id="one is zero"),
+    ],
+)
+def test_the_p_value_of_an_external_system_is_the_largest_over_seeds(
+    differences, p_values, largest
+):
+    """Differences in different directions show nothing, whatever their p-values."""
+    assert largest_p_value(differences, p_values) == largest
 
 
 @pytest.mark.parametrize(

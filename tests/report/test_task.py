@@ -405,14 +405,14 @@ def test_a_row_names_the_corpus_only_if_its_task_has_several(tasks):
 
 
 def test_a_task_with_several_language_pairs_is_named_without_languages():
-    many = [
+    many_rows = [
         task_row("many", "en-de-news", "en-de", "r1"),
         task_row("many", "de-fr-news", "de-fr", "r2"),
     ]
-    more = [
+    more_rows = [
         task_row("more", "en-de-news", "en-de", "r1"),
         task_row("more", "de-fr-news", "de-fr", "r2"),
     ]
 
-    assert task_names(pd.DataFrame(many)) == {"many": "many"}
-    assert task_names(pd.DataFrame(many + more)) == {"many": "many, …", "more": "many, …"}
+    assert task_names(pd.DataFrame(many_rows)) == {"many": "many"}
+    assert task_names(pd.DataFrame(many_rows + more_rows)) == {"many": "many, …", "more": "many, …"}

@@ -1,32 +1,48 @@
-"""The report page taken apart by Python's own parser of HTML."""
+"""The report page, parsed by the HTML parser of Python's standard library."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-# Elements that have no end.
+# Elements without an end tag.
 _EMPTY = {"meta", "link", "br", "input", "img", "hr"}
 
 
 @dataclass
 class Table:
+    """A table of the page.
+
+    Attributes:
+        caption: The text of the caption.
+        heads: The texts of the head cells.
+        rows: The texts of the cells of each row, without the heads.
+        marks: The class of each row, such as "baseline"; empty if it has none.
+    """
+
     caption: str = ""
     heads: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
 
     def row(self, name):
-        """The cells of the row whose first line is `name`, by their heads."""
-        (found,) = [row for row in self.rows if row[0].split("\n")[0] == name]
-        return dict(zip(self.heads, (name, *found[1:]), strict=True))
+        """Return the cells of the row with this name by their heads."""
+        (row,) = [row for row in self.rows if row[0].split("\n")[0] == name]
+        return dict(zip(self.heads, [name, *row[1:]], strict=True))
 
 
 def page_of(section):
-    """A page of this section alone."""
+    """Return a page that consists of a section."""
     return Page(f'<section id="{section.anchor}">{section.body}</section>')
 
 
 class Page(HTMLParser):
-    """All attributes, all ids, the text of each section, and all tables."""
+    """A parsed page.
+
+    Attributes:
+        attributes: The tag, the name and the value of each attribute.
+        ids: The ids of all elements.
+        sections: The text of each section by its id.
+        tables: The tables of each section by its id.
+    """
 
     def __init__(self, text):
         super().__init__()
@@ -41,17 +57,21 @@ class Page(HTMLParser):
         assert not self._open
 
     def handle_starttag(self, tag, attributes):
-        found = {name: value or "" for name, value in attributes}
-        self.attributes += [(tag, name, value) for name, value in found.items()]
-        self.ids += [found["id"]] if "id" in found else []
+        values = {}
+        for name, value in attributes:
+            values[name] = value or ""
+            self.attributes.append((tag, name, values[name]))
+        if "id" in values:
+            self.ids.append(values["id"])
         if tag == "section":
-            self._section = found["id"]
-            self.sections[self._section], self.tables[self._section] = "", []
+            self._section = values["id"]
+            self.sections[self._section] = ""
+            self.tables[self._section] = []
         elif tag == "table":
             self.tables[self._section].append(Table())
         elif tag == "tr":
             self._table.rows.append([])
-            self._table.marks.append(found.get("class", ""))
+            self._table.marks.append(values.get("class", ""))
         elif tag == "td":
             self._table.rows[-1].append("")
         elif tag == "th":
@@ -82,8 +102,10 @@ class Page(HTMLParser):
             self._table.caption += text
 
     def values(self, name):
+        """Return the values of all attributes with this name."""
         return [value for _, attribute, value in self.attributes if attribute == name]
 
     @property
     def _table(self):
+        """The table that is being parsed."""
         return self.tables[self._section][-1]

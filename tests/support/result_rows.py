@@ -1,4 +1,4 @@
-"""Rows of records made by hand, and the records of them."""
+"""Records of results that no training produced, for tests of tables and statistics."""
 
 from statistics import fmean
 from typing import Any
@@ -118,11 +118,20 @@ def _usual_metrics(bleu):
     return metrics
 
 
-def measured(key, value, low=None, high=None, units=1000, **more):
-    """Make the entry of a metric: its value, the ends of its interval, and what it counts."""
+def measured(key, value, low=None, high=None, units=1000, **changes):
+    """Make the entry of a metric.
+
+    Args:
+        key: The key of the metric, such as `bleu`.
+        value: The value.
+        low: The lower end of its confidence interval; None if it has no interval.
+        high: The upper end.
+        units: The number of units that it was computed over, such as lines or documents.
+        changes: Other fields of the entry, such as `signature`.
+    """
     entry = {"units": units, "value": value, "ci_low": low, "ci_high": high}
     entry["signature"] = SIGNATURES.get(key, "")
-    entry.update(more)
+    entry.update(changes)
     return entry
 
 
@@ -168,8 +177,8 @@ def frame(*rows, missing=""):
             if is_tested:
                 line.update(row["tested"])
             metrics.append(line)
-    outside = {row["facts"]["system"] for row in rows if row["facts"]["about"]}
-    _add_tests(metrics, outside)
+    external_systems = {row["facts"]["system"] for row in rows if row["facts"]["about"]}
+    _add_tests(metrics, external_systems)
     records = Records.from_rows([row["facts"] for row in rows], metrics)
     runs = _with_training_costs(records.runs, missing)
     return Records(runs, records.metrics)
@@ -209,12 +218,12 @@ def _with_training_costs(runs, missing):
     return runs
 
 
-def _add_tests(metrics, outside):
+def _add_tests(metrics, external_systems):
     """Add to tested metrics what the report computes: differences, p of several seeds, and Holm's.
 
     Args:
         metrics: The lines of the table of metrics, which are changed.
-        outside: The names of external systems, whose seeds are equal.
+        external_systems: The names of external systems, whose seeds are equal.
     """
     seeds_by_system: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for line in metrics:
@@ -230,7 +239,7 @@ def _add_tests(metrics, outside):
         pairs = zip(seeds, seeds_by_system[*family, baseline], strict=True)
         differences = [round(line["value"] - first["value"], 6) for line, first in pairs]
         p_values = [line["p"] for line in seeds]
-        if len(seeds) > 1 and system in outside:
+        if len(seeds) > 1 and system in external_systems:
             p_values = [largest_p_value(differences, p_values)] * len(seeds)
         elif len(seeds) > 1:
             p_values = [paired_t_test(differences)] * len(seeds)
@@ -300,13 +309,18 @@ def labels_of(table):
     return [column.label for column in table.columns]
 
 
-def score_of(records, system, metric="bleu", group="", **place):
+def score_of(records, system, metric="bleu", group="", **corpus_or_test):
     """Return the row of the score frame of a system in a metric.
 
-    `place`: the corpus or the test set, if the system has several.
+    Args:
+        records: The records.
+        system: The name of the system.
+        metric: The key of the metric.
+        group: The group of lines; empty for all lines.
+        corpus_or_test: The corpus or the test set, if the system has several.
     """
     scores = select_metric(score_frame(records), metric, group)
-    for name, value in {"system": system, **place}.items():
+    for name, value in {"system": system, **corpus_or_test}.items():
         scores = scores[scores[name] == value]
     (row,) = scores.itertuples(index=False)
     return row

@@ -171,9 +171,10 @@ def timing_file(root, run):
 
 def write_translation(root, settings, run):
     """Write that the run's own model, with its own settings, made its translations."""
-    folder, system = root / run.results_folder, settings.system_settings(run.system)
+    folder = root / run.results_folder
+    system = settings.system_settings(run.system)
     tests = settings.corpus(run.corpus).files.tests
-    made = {
+    translation = {
         "model": _fingerprint(run),
         "averaged": {"settings": system.average.chosen, "updates": [20]},
         "decode": dataclasses.asdict(system.decode),
@@ -182,7 +183,7 @@ def write_translation(root, settings, run):
         },
         "losses": {test: {"nats": 100.0, "tokens": 80} for test in tests},
     }
-    write_json(folder / "translation.json", made)
+    write_json(folder / "translation.json", translation)
 
 
 def write_maps(root, settings, run):
@@ -315,6 +316,7 @@ def _filter_stats(stage, number):
 
 
 def _statistics(corpus):
+    """Make the statistics of a corpus, which are the same for all sets and both languages."""
     side = {
         "sentences": 30,
         "words": 90,
@@ -338,6 +340,7 @@ def _fingerprint(run):
 
 
 def _training(settings, run):
+    """Make what `train` records of a run."""
     system = settings.system_settings(run.system)
     is_tiny = run.system == "tiny"
     return {
@@ -356,6 +359,7 @@ def _training(settings, run):
 
 
 def _corpus(name, tests):
+    """Make the entry of a corpus in params.yaml, whose name ends in its languages."""
     source, target = name.split("-")[-2:]
     sides = {"source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
     text = {"all": {"license_and_citation": "own", **sides}}
@@ -364,6 +368,7 @@ def _corpus(name, tests):
 
 
 def _system(attention):
+    """Make the entry of a system in params.yaml, with this setting `decode.attention`."""
     system = dataclasses.replace(
         systems.SYSTEM,
         train=systems.train(max_updates=10),

@@ -253,7 +253,8 @@ def test_unseen_words_are_reported_as_a_share(texts_of_a_poor_corpus):
 
 def test_there_is_no_caution_just_below_each_limit(tree):
     """The limits are 10,000 pairs, errors in 10 % of 1,000 lines, and 5 % of unseen words."""
-    row = record("news-en-de", "base", 20.0, **{"any error": 99}, metrics=unseen_words(63))
+    errors = {"any error": 99}
+    row = record("news-en-de", "base", 20.0, metrics=unseen_words(63), **errors)
 
     assert caution_texts(tree, row, kept_pairs=10_000) == {}
 
@@ -356,6 +357,7 @@ def test_intervals_are_drawn_to_a_scale_between_multiples_of_five(summary_of_two
 def test_the_table_of_scores_names_the_test_set_the_scale_and_the_baseline(
     summary_of_two_systems,
 ):
+    """Intervals reach from 19 to 29, so the scale reaches from 15 to 30."""
     table, *_ = page_of(summary_of_two_systems).tables["summary"]
 
     assert table.rows[0][:2] == ["news-en-de, test set first (1,000 sentences)", "15 30"]

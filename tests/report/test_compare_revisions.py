@@ -1,0 +1,194 @@
+"""`bleuprint compare` with Git revisions: reports of commits and of the working tree."""
+
+import re
+import shutil
+
+import pytest
+
+import result_trees as trees
+from bleuprint.report.frame import RESULTS
+from comparison import (
+    TINY,
+    cells_by_line,
+    compare,
+    run_command,
+    score_cells,
+    write_project,
+    write_results,
+)
+from params import write_resolved
+
+RESOLVED = "reports/resolved.json"
+
+
+def commit_all(root, message):
+    """Commit all changes of files that Git knows."""
+    run_command(root, "git", "commit", "--quiet", "--all", "--message", message)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Return the project of `write_project`. Tests must not change its files."""
+    root = tmp_path_factory.mktemp("project")
+    write_project(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def repository(project, tmp_path_factory):
+    """Return the project in a folder of a Git repository with two commits.
+
+    Tiny decodes with a beam of 2 at the first commit and of 5 at the second one, which is checked
+    out; small is the same at both.
+    """
+    git_root = tmp_path_factory.mktemp("repository")
+    root = shutil.copytree(project, git_root / "project")
+    run_command(git_root, "git", "init", "--quiet", "--initial-branch", "main")
+    run_command(root, "dvc", "init", "--quiet", "--subdir")
+    run_command(root, "git", "add", "reports", "params.yaml", ".dvc")
+    run_command(root, "git", "commit", "--quiet", "--message", "first")
+    params = root / "params.yaml"
+    text = params.read_text("utf-8")
+    params.write_text(text.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
+    write_resolved(root)
+    trees.write_run(root, trees.load_settings(params), TINY, errors=0.5)
+    write_results(root)
+    commit_all(root, "second")
+    return root
+
+
+@pytest.fixture
+def repository_copy(repository, tmp_path):
+    """Return a copy of the repository's project, which a test may change."""
+    return shutil.copytree(repository.parent, tmp_path / "copy") / "project"
+
+
+def test_a_revision_is_compared_with_the_working_tree(repository):
+    output = compare(repository, "tiny@HEAD~1", "tiny")
+
+    assert output.startswith("tiny@HEAD~1 and tiny\n")
+    assert ["decode.beam", "2", "5"] in cells_by_line(output)
+
+
+def test_one_seed_of_another_revision_has_no_p_value(repository):
+    """Git stores no translations, so lines cannot be resampled, and one seed is not enough."""
+    output = compare(repository, "tiny@HEAD~1", "tiny")
+
+    corpus_test_score_values_and_difference = score_cells(output, "BLEU")
+    assert len(corpus_test_score_values_and_difference) == 6
+
+
+def test_a_comparison_with_a_revision_changes_no_file(repository):
+    compare(repository, "tiny@HEAD~1", "tiny")
+
+    changed = run_command(repository, "git", "status", "--porcelain", "--untracked-files=no")
+    assert changed == ""
+
+
+def test_a_system_that_no_commit_changed_does_not_differ(repository):
+    assert compare(repository, "small@HEAD", "small") == (
+        "small@HEAD and small: nothing differs: settings, translations, scores\n"
+    )
+
+
+def test_other_translations_with_the_same_scores_are_compared(repository_copy):
+    results = repository_copy / RESULTS
+    content = results.read_text()
+    sha256, *_ = re.findall(r'"system": "small",.*"hypotheses_sha256": "(\w+)"', content)
+    results.write_text(content.replace(sha256, "0" * 64))
+
+    assert "\nScores\n" in compare(repository_copy, "small@HEAD", "small")
+
+
+def test_two_revisions_are_compared(repository):
+    output = compare(repository, "tiny@HEAD@{0}", "tiny@HEAD~1")
+
+    assert output.startswith("tiny@HEAD@{0} and tiny@HEAD~1\n")
+
+
+def test_a_revision_without_a_system_means_the_system_of_the_other_argument(repository):
+    assert compare(repository, "tiny", "@HEAD~1") == compare(repository, "tiny", "tiny@HEAD~1")
+
+
+def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository):
+    output = compare(repository, "@main~1", "@")
+
+    titles = re.findall(r"^\w+@main~1 and \w+", output, re.M)
+    assert titles == ["tiny@main~1 and tiny", "small@main~1 and small"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("tinny", "small", "no systems entry 'tinny'"),
+        ("HEAD", "small", "no systems entry 'HEAD'"),
+        ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
+        ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
+        ("tiny", "tiny", "tiny: cannot be compared with itself. Name another system or revision"),
+        ("@", "@", "both arguments are @, the report of the working tree. Name a revision"),
+        (",own", "tiny", "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION"),
+    ],
+)
+def test_wrong_arguments_are_explained_in_one_line(repository, first, second, message):
+    error = compare(repository, first, second, status=1)
+
+    assert error.count("\n") == 1
+    assert message in error
+
+
+def test_an_unknown_corpus_is_refused(repository):
+    error = compare(repository, "tiny", "small", "--corpus", "new", status=1)
+
+    assert "no corpora entry 'new'" in error
+
+
+def replace_once(path, old, new):
+    """Replace a text that a file contains."""
+    content = path.read_text("utf-8")
+    assert old in content
+    path.write_text(content.replace(old, new, 1), "utf-8")
+
+
+def test_damaged_settings_of_a_revision_are_reported_with_its_name(repository_copy):
+    root = repository_copy
+    resolved = root / RESOLVED
+    resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
+    commit_all(root, "damaged")
+
+    error = compare(root, "tiny@HEAD", "tiny", status=1)
+
+    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json is damaged: field runs.")
+
+
+def test_a_revision_with_results_of_version_1_0_is_refused(repository_copy):
+    """Version 1.0 called the runs of an experiment cells."""
+    root = repository_copy
+    replace_once(root / RESOLVED, '"runs": {', '"cells": {')
+    commit_all(root, "version 1.0")
+
+    assert compare(root, "tiny@HEAD", "tiny", status=1) == (
+        "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
+        "cells instead of runs; run its experiment again with this version\n"
+    )
+
+
+def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_copy):
+    """Settings were committed before the experiment was run with them."""
+    root = repository_copy
+    replace_once(root / RESOLVED, '"beam": 5', '"beam": 1')
+    commit_all(root, "new settings")
+
+    assert compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1) == (
+        "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
+        "revision whose results are of its reports/resolved.json\n"
+    )
+
+
+def test_a_revision_without_settings_is_refused(repository_copy):
+    root = repository_copy
+    run_command(root, "git", "rm", "--quiet", RESOLVED)
+    commit_all(root, "no settings")
+
+    error = compare(root, "tiny@HEAD", "tiny", status=1)
+
+    assert error.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
