@@ -1,6 +1,7 @@
 """What dvc.lock records; one cut short by a kill, and Snakemake's lock left by one."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,9 @@ from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.runtime.errors import UserError
 
-HEAD = "schema: '2.0'\nstages:\n"
-TWO_STAGES = (
-    HEAD
-    + """\
+DVC_LOCK = """\
+schema: '2.0'
+stages:
   train@small-own-1:
     cmd: python train.py
     params:
@@ -34,201 +34,325 @@ TWO_STAGES = (
     - path: reports/results.json
       md5: 0c
 """
-)
 
 
 @pytest.fixture
 def project(tmp_path):
+    """Return a project of DVC without Git, whose dvc.yaml has one stage, `a`."""
     from dvc.repo import Repo
 
     Repo.init(str(tmp_path), no_scm=True).close()
+    (tmp_path / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
     return tmp_path
 
 
 @pytest.fixture
 def lock(tmp_path):
-    (tmp_path / "dvc.lock").write_text(TWO_STAGES)
+    """Read DVC_LOCK from a file, with the stages train@small-own-1 and report."""
+    (tmp_path / "dvc.lock").write_text(DVC_LOCK)
     return LockFile.read(tmp_path)
 
 
-def test_a_lock_records_the_stages_that_it_names(lock):
-    assert list(lock.blocks) == list(lock.stages) == ["train@small-own-1", "report"]
+def test_a_lock_has_the_stages_that_the_file_names(lock):
+    assert list(lock.blocks) == ["train@small-own-1", "report"]
+    assert list(lock.stages) == ["train@small-own-1", "report"]
 
 
-def test_a_stage_that_is_parsed_alone_is_that_of_the_whole_file(lock):
-    for name in lock.stages:
-        assert lock.stage(name) == lock.stages[name]
+@pytest.mark.parametrize("name", ["train@small-own-1", "report"])
+def test_a_stage_is_the_same_whether_it_or_the_whole_file_is_parsed(lock, name):
+    """Parsing a large dvc.lock takes seconds, so `stage` parses only the lines of one stage."""
+    assert lock.stage(name) == lock.stages[name]
 
 
-def test_a_stage_that_is_not_recorded_is_empty(lock):
+def test_a_stage_that_dvc_has_not_recorded_is_empty(lock):
+    """The lock has a stage train@small-own-1, but none called train."""
     assert lock.stage("train") == {}
     assert lock.settings("train") == {}
 
 
-def test_the_settings_are_those_that_a_stage_ran_with(lock):
-    settings = {"code.train": "abc", "runs.small.own.arithmetic": "portable"}
-    assert lock.settings("train@small-own-1") == settings
+def test_a_lock_tells_the_settings_with_which_a_stage_ran(lock):
+    assert lock.settings("train@small-own-1") == {
+        "code.train": "abc",
+        "runs.small.own.arithmetic": "portable",
+    }
 
 
-def test_an_output_has_the_hash_of_its_stage(lock):
+def test_a_lock_tells_the_md5_of_an_output(lock):
     assert lock.output_md5("report", Path("reports/results.json")) == "0c"
-    assert lock.output_md5("report", Path("reports/table.md")) is None
-    assert lock.output_md5("train@small-own-1", Path("reports/results.json")) is None
 
 
-def test_without_a_lock_nothing_is_recorded(tmp_path):
+@pytest.mark.parametrize(
+    ("stage", "path"),
+    [
+        pytest.param("report", "reports/table.md", id="no output"),
+        pytest.param("train@small-own-1", "reports/results.json", id="output of another stage"),
+    ],
+)
+def test_a_file_that_is_not_an_output_of_the_stage_has_no_md5(lock, stage, path):
+    assert lock.output_md5(stage, Path(path)) is None
+
+
+def test_a_project_without_dvc_lock_has_no_recorded_stages(tmp_path):
     lock = LockFile.read(tmp_path)
-    assert (lock.blocks, lock.stages) == ({}, {})
+
+    assert lock.blocks == {}
+    assert lock.stages == {}
 
 
 def test_a_lock_with_merge_conflicts_is_refused(tmp_path):
-    (tmp_path / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n")
+    (tmp_path / "dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n"
+    )
+
     with pytest.raises(UserError, match=r"dvc\.lock: contains merge conflicts"):
         LockFile.read(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", HEAD + "  a:\n    cmd: 'true'\n    o", HEAD + "  a:\n"])
-def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project, text):
-    (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("schema: '2.0'\nstages:\n  a:\n    cmd: 'true'\n    o", id="in a key"),
+        pytest.param("schema: '2.0'\nstages:\n  a:\n", id="after a name"),
+    ],
+)
+def test_the_error_for_a_dvc_lock_that_was_cut_short_tells_how_to_go_on(project, text):
+    """As by a kill while DVC writes the file."""
     (project / "dvc.lock").write_text(text)
+
     with pytest.raises(UserError, match=r"dvc\.lock'.*; git has no copy of it\. Run: rm"):
         changed_stages(project)
 
 
 @pytest.mark.parametrize("name", ["dvc.yaml", "dvc.lock"])
-def test_a_file_of_dvc_that_is_nested_too_deeply_says_the_way_out(project, name):
-    (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
+def test_the_error_for_a_file_of_dvc_that_is_nested_too_deeply_tells_how_to_go_on(project, name):
+    """The parser of YAML would need more calls than Python allows."""
     (project / name).write_text("a: " + "[" * 5000 + "]" * 5000)
-    with pytest.raises(UserError) as raised:
+
+    with pytest.raises(UserError) as error:
         changed_stages(project)
+
     message = "dvc.yaml or dvc.lock is nested too deeply; git has no copy of it. Run: rm"
-    assert str(raised.value).startswith(message)
+    assert str(error.value).startswith(message)
 
 
-def test_a_lock_that_is_written_is_not_lost_at_a_stop(tmp_path, monkeypatch):
-    class Cut:
-        dvcfile: "Cut"
+class InterruptedStage:
+    """A stage in place of DVC's, which empties dvc.lock, and is stopped before it writes it."""
 
-        def dump_stages(self, _stages, update_pipeline):  # noqa: ARG002
-            (tmp_path / "dvc.lock").write_text("")
-            raise KeyboardInterrupt
+    def __init__(self, lock_file):
+        self._lock_file = lock_file
 
-    Cut.dvcfile = Cut()
+    @property
+    def dvcfile(self):
+        """The object that writes the stage into dvc.lock."""
+        return self
+
+    def dump_stages(self, _stages, update_pipeline):  # noqa: ARG002
+        """Begin to write dvc.lock."""
+        self._lock_file.write_text("")
+        raise KeyboardInterrupt
+
+
+def test_dvc_lock_is_restored_if_writing_it_is_interrupted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dvc.lock").write_text(HEAD)
+    lock_file = tmp_path / "dvc.lock"
+    lock_file.write_text(DVC_LOCK)
+
     with pytest.raises(KeyboardInterrupt):
-        dvc_lock.write_lock([Cut()])
-    assert (tmp_path / "dvc.lock").read_text() == HEAD
+        dvc_lock.write_lock([InterruptedStage(lock_file)])
+
+    assert lock_file.read_text() == DVC_LOCK
 
 
-SNAKEMAKE = """\
+def start_snakemake(folder):
+    """Start a process that begins like Snakemake and then waits for the end of its input.
+
+    At its beginning, it removes the lock of a killed Snakemake. When this function returns, this is
+    done.
+    """
+    program = """\
 import sys
 from bleuprint.pipeline.snakemake_run import unlock_after_kill
 unlock_after_kill()
 print(flush=True)
 sys.stdin.read()
 """
-
-
-def test_the_lock_of_a_killed_snakemake_is_removed_and_others_are_not(tmp_path):
-    lock = tmp_path / ".snakemake" / "locks" / "0.input.lock"
-    lock.parent.mkdir(parents=True)
-
-    def another():
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        process = subprocess.Popen([sys.executable, "-c", SNAKEMAKE], cwd=tmp_path, **pipes)
-        process.stdout.readline()
-        return process
-
-    process = another()
-    lock.touch()  # as Snakemake does now
-    another().communicate()
-    assert lock.exists()
-    process.kill()
-    process.communicate()
-    another().communicate()
-    assert not lock.exists()
-
-    lock.touch()
-    (tmp_path / "work/snakemake/host").write_text("another")  # which may still run there
-    another().communicate()
-    assert lock.exists()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    process.stdout.readline()
+    return process
 
 
 @pytest.fixture
-def small_project(tmp_path, monkeypatch):
-    """A repository of git and DVC with one stage, which has run and is not committed."""
-    monkeypatch.chdir(tmp_path)
-    for name, value in (("DVC_NO_ANALYTICS", "1"), ("GIT_CONFIG_GLOBAL", os.devnull)):
-        monkeypatch.setenv(name, value)
-    subprocess.run(["git", "init", "--quiet"], check=True)
-    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet"], check=True)
-    Path("dvc.yaml").write_text("stages:\n  one:\n    cmd: echo 1 > a\n    outs: [a]\n")
-    subprocess.run([sys.executable, "-m", "dvc", "repro", "--quiet"], check=True)
+def snakemake_lock(tmp_path):
+    """Return the path of Snakemake's lock in an existing folder; the file does not exist yet."""
+    folder = tmp_path / ".snakemake" / "locks"
+    folder.mkdir(parents=True)
+    return folder / "0.input.lock"
+
+
+@pytest.fixture
+def running_snakemake(tmp_path, snakemake_lock):
+    """Start a Snakemake that has locked the project; kill it at the end."""
+    process = start_snakemake(tmp_path)
+    snakemake_lock.touch()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_the_lock_of_a_running_snakemake_stays(tmp_path, snakemake_lock, running_snakemake):
+    start_snakemake(tmp_path).communicate()
+
+    assert running_snakemake.poll() is None
+    assert snakemake_lock.exists()
+
+
+def test_the_lock_of_a_killed_snakemake_is_removed(tmp_path, snakemake_lock, running_snakemake):
+    running_snakemake.kill()
+    running_snakemake.communicate()
+
+    start_snakemake(tmp_path).communicate()
+
+    assert not snakemake_lock.exists()
+
+
+def test_the_lock_of_a_snakemake_on_another_machine_stays(
+    tmp_path, snakemake_lock, running_snakemake
+):
+    """It may still run there."""
+    running_snakemake.kill()
+    running_snakemake.communicate()
+    (tmp_path / "work/snakemake/host").write_text("another")
+
+    start_snakemake(tmp_path).communicate()
+
+    assert snakemake_lock.exists()
+
+
+@pytest.fixture(scope="module")
+def small_repository(tmp_path_factory):
+    """Make a repository of Git and DVC with one stage, which has run; dvc.lock is not committed."""
+    folder = tmp_path_factory.mktemp("small")
+    environment = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    (folder / "dvc.yaml").write_text("stages:\n  one:\n    cmd: echo 1 > a\n    outs: [a]\n")
+    for command in (
+        ["git", "init", "--quiet"],
+        [sys.executable, "-m", "dvc", "init", "--quiet"],
+        [sys.executable, "-m", "dvc", "repro", "--quiet"],
+    ):
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+    return folder
+
+
+@pytest.fixture
+def small_project(small_repository, tmp_path, monkeypatch):
+    """Return a copy of the repository of one stage, which is the working folder."""
+    project = tmp_path / "small"
+    shutil.copytree(small_repository, project)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("DVC_NO_ANALYTICS", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     assert not changed_stages()
-    return tmp_path
+    return project
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"",
-        b"schema: '2.0'\nstages:\n  one:\n    cmd: echo 1 > a\n    ou",
-        b"\0" * 90,
-        b"\xff",
-        b"[" * 5000,
-        b"[]",
-    ],
-    ids=["empty", "cut", "nul", "utf8", "nested", "list"],
+@pytest.fixture(
+    params=[
+        pytest.param(b"", id="empty"),
+        pytest.param(
+            b"schema: '2.0'\nstages:\n  one:\n    cmd: echo 1 > a\n    ou", id="cut short"
+        ),
+        pytest.param(b"\0" * 90, id="zero bytes"),
+        pytest.param(b"\xff", id="not UTF-8"),
+        pytest.param(b"[" * 5000, id="nested deeply"),
+        pytest.param(b"[]", id="a list"),
+    ]
 )
-def test_a_damaged_lock_names_the_way_back(small_project, damaged):
-    lock = small_project / "dvc.lock"
-    whole = lock.read_bytes()
-    lock.write_bytes(damaged)
+def damaged_bytes(request):
+    """Return the content of a damaged dvc.lock."""
+    return request.param
+
+
+def test_a_damaged_dvc_lock_that_is_not_in_git_is_written_again_as_the_message_says(
+    small_project, damaged_bytes
+):
+    lock_file = small_project / "dvc.lock"
+    old_content = lock_file.read_bytes()
+    lock_file.write_bytes(damaged_bytes)
+
     with pytest.raises(UserError, match=r"git has no copy of it\. Run: rm dvc\.lock, then"):
         changed_stages()
-    lock.unlink()
+
+    lock_file.unlink()
     subprocess.run([sys.executable, "-m", "dvc", "repro", "--quiet"], check=True)
-    assert lock.read_bytes() == whole
+    assert lock_file.read_bytes() == old_content
+
+
+def test_a_damaged_dvc_lock_that_is_in_git_is_restored_as_the_message_says(
+    small_project, damaged_bytes
+):
     subprocess.run(["git", "add", "dvc.lock"], check=True)
-    lock.write_bytes(damaged)
+    (small_project / "dvc.lock").write_bytes(damaged_bytes)
+
     with pytest.raises(UserError, match=r"run: git checkout dvc\.lock, then"):
         changed_stages()
+
     subprocess.run(["git", "checkout", "--quiet", "dvc.lock"], check=True)
     assert not changed_stages()
 
 
-def test_a_pipe_where_dvc_reads_is_named(small_project):
+def test_the_error_for_a_pipe_in_the_project_names_it(small_project):
     """DVC itself would wait for a writer for ever."""
     (small_project / "data" / "raw").mkdir(parents=True)
     os.mkfifo(small_project / "data" / "raw" / "pipe")
+
     with pytest.raises(UserError, match=r"data/raw/pipe: a pipe or device, which DVC would wait"):
         changed_stages()
 
 
-@pytest.mark.parametrize("damaged", [b"", b'{"a": '])
-def test_a_damaged_list_of_locks_says_what_to_remove(small_project, damaged):
-    (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged)
+@pytest.mark.parametrize(
+    "damaged_content",
+    [pytest.param(b"", id="empty"), pytest.param(b'{"a": ', id="cut short")],
+)
+def test_the_error_for_a_damaged_list_of_locks_says_what_to_remove(small_project, damaged_content):
+    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
+    (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged_content)
+
     with pytest.raises(UserError, match=r"rwlock'.*; remove it, if no other DVC runs here$"):
         changed_stages()
-
-
-@pytest.mark.parametrize("before", [None, b'{"read": {}, "write": {}}'])
-def test_a_stop_while_dvc_writes_its_list_of_locks_leaves_a_whole_one(
-    small_project, monkeypatch, before
-):
-    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
-    rwlock.unlink(missing_ok=True)
-    if before is not None:
-        rwlock.write_bytes(before)
-    monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        changed_stages()
-    monkeypatch.undo()
-    assert (rwlock.read_bytes() if rwlock.exists() else None) == before
 
 
 def interrupt(_content, file):
     """Begin to write into a file, and be stopped by Ctrl-C."""
     file.write('{"rea')
     raise KeyboardInterrupt
+
+
+def test_an_interrupted_dvc_leaves_the_list_of_locks_as_it_was(small_project, monkeypatch):
+    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
+    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
+    old_content = b'{"read": {}, "write": {}}'
+    rwlock.write_bytes(old_content)
+
+    monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        changed_stages()
+
+    assert rwlock.read_bytes() == old_content
+
+
+def test_an_interrupted_dvc_leaves_no_part_of_a_new_list_of_locks(small_project, monkeypatch):
+    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
+    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
+    rwlock.unlink(missing_ok=True)
+
+    monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        changed_stages()
+
+    assert not rwlock.exists()

@@ -1,6 +1,6 @@
-"""Names of params.yaml are parts of shell commands: the first stage refuses those that are none.
+"""Names in params.yaml become parts of shell commands: the first stage refuses unsafe ones.
 
-All others come after it: test_graph.py.
+All other stages come after it: test_graph.py.
 """
 
 import os
@@ -9,26 +9,34 @@ import sys
 
 import pytest
 
-NAME = '"x; touch hostile #"'
-
 
 @pytest.mark.parametrize(
-    ("command", "entry"), [(["dvc", "repro"], "  wide:\n"), (["snakemake", "-c1"], "  own:\n")]
+    ("runner", "old_line"),
+    [
+        pytest.param(["dvc", "repro"], "  wide:\n", id="dvc, the name of a system"),
+        pytest.param(["snakemake", "-c1"], "  own:\n", id="snakemake, the name of a corpus"),
+    ],
 )
-def test_a_name_with_a_command_runs_nothing(clean, tmp_path, command, entry):
+def test_a_name_that_contains_a_shell_command_is_refused_and_not_run(
+    clean, tmp_path, runner, old_line
+):
     root = clean.copy(tmp_path / "project").root
     params = (root / "params.yaml").read_text(encoding="utf-8")
-    name = entry.strip().partition(":")[0]
-    hostile = params.replace(entry, entry.replace(name, NAME, 1), 1)
-    assert hostile != params
-    (root / "params.yaml").write_text(hostile, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
+    assert old_line in params
+    hostile_line = '  "x; touch hostile #":\n'  # The command would create the file `hostile`.
+    hostile_params = params.replace(old_line, hostile_line, 1)
+    (root / "params.yaml").write_text(hostile_params, encoding="utf-8")
+
+    result = subprocess.run(
+        [sys.executable, "-m", *runner],
         cwd=root,
         env={**os.environ, "DVC_NO_ANALYTICS": "true"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode and "x; touch hostile #: a name is of letters" in done.stderr
-    assert "Traceback" not in done.stderr and done.stderr.count("bleuprint: error: ") == 1
+
+    assert result.returncode != 0
+    assert "x; touch hostile #: a name is of letters" in result.stderr
+    assert result.stderr.count("bleuprint: error: ") == 1
+    assert "Traceback" not in result.stderr
     assert not (root / "hostile").exists()
