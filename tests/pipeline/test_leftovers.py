@@ -100,6 +100,36 @@ def test_leftovers_may_be_moved_over_earlier_ones(project):
     assert file_names(project) == moved | set(UNREAD) | set(NAMED)
 
 
+def test_a_run_in_a_folder_that_is_moved_later_is_kept(project):
+    """`outside` was a system; the folder of this name is also one of version 1.0."""
+    write_file(project / "results/outside/own/1/scores.json")
+
+    move_leftovers_of(project)
+
+    moved_folder = project / "work/removed/results/outside/own"
+    assert (moved_folder / "1/scores.json").exists()
+    assert (moved_folder / "online-a/scores.json").exists()
+
+
+def test_a_link_among_leftovers_is_moved_though_its_target_is_gone(project):
+    (project / "results/deep/own/1").rename(project / "elsewhere")
+    (project / "results/deep/own/1").symlink_to(project / "elsewhere")
+    shutil.rmtree(project / "elsewhere")
+
+    move_leftovers_of(project)
+
+    assert not (project / "results/deep").exists()
+    assert (project / "work/removed/results/deep/own/1").is_symlink()
+
+
+def test_a_folder_is_moved_over_a_file_that_was_moved_earlier(project):
+    write_file(project / "work/removed/results/deep/own/1")
+
+    move_leftovers_of(project)
+
+    assert (project / "work/removed/results/deep/own/1/scores.json").exists()
+
+
 def test_an_empty_folder_of_results_is_removed(project):
     (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
 

@@ -36,6 +36,15 @@ def test_a_text_with_spaces_has_words(language):
     assert not lacks_words([SPLIT[language]], language)
 
 
+def test_empty_lines_do_not_make_a_text_with_spaces_lack_words():
+    """A line has one space less than it has words, but an empty line does not have -1."""
+    long_line = " ".join([SPLIT["kl"]] * 10)
+    # As many as there may be before the lines are too short to be judged.
+    empty_lines = [""] * 35
+
+    assert not lacks_words([long_line, *empty_lines], "kl")
+
+
 @pytest.mark.parametrize(("text", "language"), [(TEXTS["ii"], "zh"), (TEXTS["shn"], "my")])
 def test_a_language_with_a_tokenizer_of_its_own_does_not_lack_words(text, language):
     """BLEU splits Chinese and Burmese into characters."""

@@ -11,7 +11,7 @@ from torch.nn import functional
 # The bits of a random number that decide about one element, and how many elements share a number.
 _BITS_PER_ELEMENT = 16
 _ELEMENTS_PER_NUMBER = 64 // _BITS_PER_ELEMENT
-# The values of 16 bits, from -32,768 to 32,767 as signed integers.
+# How many values 16 bits have: as signed integers, from -32,768 to 32,767.
 _LEVELS = 1 << _BITS_PER_ELEMENT
 
 
@@ -34,13 +34,14 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if x.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(x, p)
     # 16 bits have 65,536 levels. An element is dropped if its level is one of the lowest ones. At
-    # least one level is not dropped, as the factor of the others would be infinite.
+    # least one level is kept, because the factor of kept elements would be infinite otherwise.
     dropped_levels = min(round(p * _LEVELS), _LEVELS - 1)
     number_count = (x.numel() + _ELEMENTS_PER_NUMBER - 1) // _ELEMENTS_PER_NUMBER
     numbers = torch.empty(number_count, dtype=torch.int64).random_(-(2**63), None)
     # Four levels of 16 bits in each number; the last number may have more than are needed.
     levels = numbers.view(torch.int16)[: x.numel()].view(x.shape)
     lowest_level = -_LEVELS // 2
-    is_kept = (levels >= lowest_level + dropped_levels).to(x.dtype)
-    # In place: the mask becomes the factor 0 or 1 / (1 - p) of each element.
-    return x * is_kept.mul_(_LEVELS / (_LEVELS - dropped_levels))
+    is_kept = levels >= lowest_level + dropped_levels
+    # The factor of each element, 0 or 1 / (1 - p), computed in place.
+    factors = is_kept.to(x.dtype).mul_(_LEVELS / (_LEVELS - dropped_levels))
+    return x * factors

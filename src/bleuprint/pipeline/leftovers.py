@@ -6,7 +6,7 @@ so that dvc.lock is the same as if they had never existed.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
@@ -44,10 +44,10 @@ def move_leftovers(settings: Settings, root: Path = Path()) -> None:
         root: The project's folder.
     """
     moved = []
-    for path in _find_leftovers(settings, root):
+    for path in _outermost(_find_leftovers(settings, root)):
         target = root / _REMOVED / path
         # Outputs of the same name may have been moved before; only the newest ones are kept.
-        shutil.rmtree(target, ignore_errors=True)
+        _remove(target)
         if _has_files(root / path):
             target.parent.mkdir(parents=True, exist_ok=True)
             # `rename` would fail if work is on another disk.
@@ -55,7 +55,7 @@ def move_leftovers(settings: Settings, root: Path = Path()) -> None:
             moved.append(path)
         else:
             # `dvc checkout` may leave an empty folder. There is nothing to keep or to report.
-            shutil.rmtree(root / path)
+            _remove(root / path)
         _remove_empty_parents(path, root)
     if moved:
         names = ", ".join(str(path) for path in moved)
@@ -64,9 +64,28 @@ def move_leftovers(settings: Settings, root: Path = Path()) -> None:
         )
 
 
+def _outermost(leftovers: Iterable[Path]) -> list[Path]:
+    """Return the leftovers that are not in the folder of another leftover.
+
+    The others are moved together with that folder. Moved one by one, they would be deleted when the
+    folder takes its place in work/removed after them.
+    """
+    all_leftovers = list(leftovers)
+    return [path for path in all_leftovers if not set(path.parents) & set(all_leftovers)]
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, link or folder if it exists."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _has_files(path: Path) -> bool:
-    """Whether a path is a file, or a folder with a file in it or below it."""
-    return path.is_file() or any(inner.is_file() for inner in path.rglob("*"))
+    """Whether a path is a file or link, or a folder with a file in it or below it."""
+    is_file_or_link = path.is_file() or path.is_symlink()
+    return is_file_or_link or any(inner.is_file() for inner in path.rglob("*"))
 
 
 def _remove_empty_parents(path: Path, root: Path) -> None:

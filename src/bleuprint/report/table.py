@@ -15,7 +15,7 @@ GROUP = "group"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, which is identified by its head.
+    """A column of a table; two columns are the same if all their attributes are equal.
 
     Attributes:
         label: The text of the head.
@@ -71,7 +71,7 @@ class Row:
         empty_cell = _BLANK if self.kind == GROUP else EMPTY
         return self.cells.get(column, empty_cell)
 
-    def has_value(self, columns: Iterable[Column]) -> bool:
+    def has_text(self, columns: Iterable[Column]) -> bool:
         """Return whether any of these columns has a text in this row, and not only a dash."""
         return any(self.cell(column).text not in ("", NONE) for column in columns)
 
@@ -112,14 +112,14 @@ class Table:
         return [row.cell(column).text for column in self.columns]
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without the columns in which no row has a value.
+        """Return the table without the columns in which no row has a text.
 
         The first column, which names the rows, always stays.
         """
         name_column = self.columns[:1]
         filled_columns = list(name_column)
         for column in self.columns[1:]:
-            if any(row.has_value([column]) for row in self.rows):
+            if any(row.has_text([column]) for row in self.rows):
                 filled_columns.append(column)
         return replace(self, columns=filled_columns)
 
@@ -159,8 +159,8 @@ def stack_tables(
 ) -> Table:
     """Put several tables below each other, as one table with a title row above each of them.
 
-    Columns with the same head become one column. Rows without a number and columns without a value
-    are removed.
+    Equal columns become one column. Rows without a number, tables without such a row, and columns
+    without a text are left out.
 
     Args:
         tables: The tables by their titles.
@@ -169,11 +169,11 @@ def stack_tables(
     columns: dict[Column, None] = {}  # A dict keeps the order in which columns first occur.
     rows: list[Row] = []
     for title, table in tables.items():
-        columns |= dict.fromkeys(table.columns)
         number_columns = [column for column in table.columns if not column.is_text]
-        rows_with_numbers = [row for row in table.rows if row.has_value(number_columns)]
+        rows_with_numbers = [row for row in table.rows if row.has_text(number_columns)]
         if not rows_with_numbers:
             continue
+        columns |= dict.fromkeys(table.columns)
         # The title is bold, like the best score of a column.
         cells_of_title_row = {table.columns[0]: Cell(title, is_best=True)}
         if title_cells is not None:

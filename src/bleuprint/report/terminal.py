@@ -164,7 +164,7 @@ def _part_lines(
     for row in table.rows:
         if row.kind == GROUP:
             pending_title = row.cell(columns[0]).text
-        elif row.has_value(value_columns):
+        elif row.has_text(value_columns):
             if pending_title:
                 yield Text(pending_title, "bold")
             pending_title = ""

@@ -204,11 +204,14 @@ def name_in_errors(path: Path) -> Iterator[None]:
     except Exception as error:
         match = _ERROR_NUMBER.search(str(error))
         if match is None:
-            # Errors of safetensors about damaged content contain this word.
+            # Errors of safetensors about damaged content contain this word. Blocks that read
+            # weights read no other file.
             if "deserializing" in str(error):
                 remedy = "get an intact copy, or run: make reproduce"
                 raise DamagedFile(path, str(error), remedy) from None
             raise
+        # Errors of open() and rename() name the path that they are about. It stays in the message,
+        # since it may be another file than `path`, such as an input.
         names_a_path = os.sep in str(getattr(error, "filename", ""))
         if names_a_path:
             raise

@@ -1,12 +1,12 @@
-"""The floor below which a difference between two systems is shown, but not tested.
+"""When a difference between two systems is shown, but not tested for significance.
 
-A difference is not tested in two cases:
+There are two such cases:
 
 - The test set has fewer than 100 sentences. The bootstrap resamples these sentences as if they
   stood for all sentences; so few say too little about new ones.
 - Both translations match fewer than 25 4-grams of the references. BLEU is a product of four n-gram
-  precisions, and a count of n varies by sqrt(n) by chance: a count of 25 by a fifth, a smaller one
-  by more. Without any match, sacreBLEU's smoothing decides the score.
+  precisions. By chance, a count varies by its square root: 25 matches by 5, which is a fifth, and
+  fewer matches by a larger share. Without any match, sacreBLEU's smoothing decides the score.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,8 @@ _MATCHED_4_GRAMS_COLUMN = 5
 def below_floor(statistics: Floats) -> Iterator[MetricValue]:
     """Yield how many 4-grams of the translations match the references, if these are few.
 
-    BLEU with so few matches depends on chance, and is not compared with other scores.
+    BLEU with so few matches depends on chance. The difference between two systems is not tested if
+    both have so few.
 
     Args:
         statistics: sacreBLEU's BLEU statistics, one row per line; shape (lines, 10).

@@ -1,4 +1,4 @@
-"""References that BLEU's default tokenizer cannot split into words."""
+"""Finds references without spaces, which BLEU's default tokenizer cannot split into words."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,12 @@ _MIN_LETTERS = 20
 # Scripts without spaces between words, by Unicode's rules of line breaks (UAX #14): SA of Southeast
 # Asia, AK and AS of Java and Bali, ID and CJ of East Asia; and Tibetan.
 _UNSPACED = regex.compile(r"[\p{lb=SA}\p{lb=AK}\p{lb=AS}\p{lb=ID}\p{lb=CJ}\p{Tibetan}]")
-# With fewer spaces per other character, text is taken to be written without spaces: in those
-# scripts, and in others. The Declaration of Human Rights has 0.01 in Yi, 0.06 in Shan, 0.08 in
-# Burmese; 0.06 in Kalaallisut, 0.09 in Tamil, 0.2 in English, and none in Amharic, where a sign
-# separates words.
+# Text in these scripts with fewer spaces than this per other character is taken to be written
+# without spaces between words. The Declaration of Human Rights has 0.01 in Yi, 0.06 in Shan and
+# about 0.08 in Burmese.
 _MIN_SPACES_UNSPACED_SCRIPT = 0.08
+# The same for text in other scripts. The Declaration has 0.06 in Kalaallisut, 0.09 in Tamil and 0.2
+# in English. It has none in Amharic: a sign separates its words, at which 13a does not split.
 _MIN_SPACES = 0.03
 
 
@@ -38,7 +39,8 @@ def lacks_words(references: Sequence[str], language: str) -> bool:
     for line in references:
         words = replace_white_space(line).split()
         all_words += words
-        space_count += len(words) - 1
+        # An empty line has no words and no spaces.
+        space_count += max(0, len(words) - 1)
     text_without_spaces = "".join(all_words)
     length = len(text_without_spaces)
     is_too_short = length < _MIN_LETTERS * max(1, len(references))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 # Ports for the processes of a step: below those that systems give to outgoing connections.
 _LOWEST_PORT = 10_000
 _PORT_COUNT = 20_000
-# A prime that spreads the ports of jobs with neighboring numbers, so that their steps do not meet.
+# The difference between the ports of jobs with neighboring numbers, so that their first 31 steps
+# have different ports.
 _PORTS_BETWEEN_JOBS = 31
 
 
@@ -37,8 +38,8 @@ def job_step_task() -> JobStepTask | None:
     size = os.environ.get("SLURM_STEP_NUM_TASKS")
     is_batch_script = os.environ.get("ENVIRONMENT") == "BATCH"
     if size is None and not is_batch_script:
-        # In a batch script, which is a single process, the variable has the number of tasks that
-        # the job may start.
+        # In a batch script SLURM_NTASKS is not the number of processes: the script is a single
+        # process, and the variable has the number of tasks that the job may start.
         size = os.environ.get("SLURM_NTASKS")
     rank = os.environ.get("SLURM_PROCID")
     if rank is None or not size or int(size) == 1:
@@ -58,7 +59,7 @@ def master_address() -> tuple[str, int]:
     The host is that of process 0, the first in the step's list of nodes. The variable
     SLURM_LAUNCH_NODE_IPADDR would be wrong: it is the machine on which `srun` was called, perhaps a
     login node. The port is computed from the numbers of job and step. So all processes of the step
-    know it, and other steps on the same host have other ports.
+    know it, and two steps on the same host hardly ever have the same port.
     """
     nodes = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_JOB_NODELIST", "")
     job_id = int(os.environ.get("SLURM_JOB_ID", "0"))
@@ -76,7 +77,6 @@ def first_host(nodes: str) -> str:
     """
     # The first entry, which ends at a comma outside brackets.
     first_entry = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes)
-    if first_entry is None:
-        return ""
+    assert first_entry is not None  # The pattern also matches an empty text.
     # Replace each pair of brackets by the first number in it, which ends at a comma or a dash.
     return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first_entry[0])
