@@ -115,6 +115,18 @@ def replace_once(text, old, new):
     return text.replace(old, new)
 
 
+def error_after_change(folder, old, new):
+    """Change one place of PARAMS, and return the message of the error that reading it raises.
+
+    Each line of the message must begin with the path of params.yaml.
+    """
+    message = params_error(folder, replace_once(PARAMS, old, new))
+    assert message.startswith(f"{folder / 'params.yaml'}:")
+    for line in message.splitlines():
+        assert line.startswith(str(folder))
+    return message
+
+
 def line_number(text, part):
     """Return the number of the line in which the first occurrence of a part begins."""
     return text[: text.index(part)].count("\n") + 1
