@@ -68,20 +68,28 @@ class StandInTranslator:
 def test_the_maximum_output_length_depends_on_the_source_length(
     source_length, changes, expected_limit
 ):
-    """The limit is max_len_a x source length + max_len_b, if the model has as many positions."""
+    """The limit is max_len_a x source length + max_len_b, if the model has as many positions.
+
+    max_len_a is 2, max_len_b is 7, and the model has 20 positions.
+    """
+    translator = StandInTranslator()
+
+    search(translator, [["x"] * source_length], SETTINGS | changes)
+
+    ((_, options),) = translator.calls
+    assert options["max_decoding_length"] == expected_limit
+
+
+def test_sentences_with_different_maximum_lengths_are_searched_one_after_the_other():
     translator = StandInTranslator()
     sentences = [["x"] * 3, ["x"] * 5, ["x"] * 8]
 
-    search(translator, sentences, SETTINGS | changes)
+    search(translator, sentences, SETTINGS)
 
-    searched_lengths = []
-    limits = {}
-    for batch, options in translator.calls:
-        for sentence in batch:
-            searched_lengths.append(len(sentence))
-            limits[len(sentence)] = options["max_decoding_length"]
-    assert searched_lengths == [3, 5, 8]
-    assert limits[source_length] == expected_limit
+    batches = [batch for batch, _ in translator.calls]
+    limits = [options["max_decoding_length"] for _, options in translator.calls]
+    assert batches == [[["x"] * 3], [["x"] * 5], [["x"] * 8]]
+    assert limits == [13, 17, 19]
 
 
 def test_sentences_with_the_same_maximum_length_are_searched_together():
