@@ -1,4 +1,4 @@
-"""A project with results for MLflow."""
+"""Projects with results for MLflow, for the tests of this folder."""
 
 import shutil
 
@@ -9,7 +9,11 @@ from mlservers import write_project
 
 @pytest.fixture
 def root(tmp_path, monkeypatch, mldatabase):
-    """A project with results of two systems and seeds, its weights pulled."""
+    """Return a project with an empty MLflow database; it is the working folder.
+
+    It has results of the systems tiny and small on the corpus news-en-de, with seeds 1 and 2, and
+    their weights.
+    """
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""MLflow's database after an interruption: the same command ends right, and no run is lost."""
+"""MLflow's database after an interruption: the next command works, and no run is lost."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import pytest
 import half_databases
 from bleuprint.tracking import database
 
-# Opens the store as all commands do; prints its runs, of each experiment.
+# Opens the database as all commands of bleuprint do, and prints the ids of its runs by experiment.
 _OPEN = """
 import json
 from bleuprint.runtime.errors import run_main
@@ -21,19 +21,27 @@ from bleuprint.tracking import store
 def main():
     with store.name_store_in_errors():
         client = store.open_client()
-        ids = {each.name: each.experiment_id for each in client.search_experiments()}
-        print(json.dumps({
-            name: [run.info.run_id for run in client.search_runs([number])]
-            for name, number in ids.items()
-        }))
+        run_ids = {}
+        for experiment in client.search_experiments():
+            runs = client.search_runs([experiment.experiment_id])
+            run_ids[experiment.name] = [run.info.run_id for run in runs]
+        print(json.dumps(run_ids))
 
 run_main(main)
 """
+# Limits the size of files in bytes, so that writing fails as on a full disk.
+_LIMIT_FILES = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
+"""
+# MLflow has one experiment in a new database, without a run.
+NEW_DATABASE = {"Default": []}
 
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """Where the project's database is."""
+    """Return the path of the database of a project, which does not exist yet."""
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
         monkeypatch.delenv(name, raising=False)
@@ -41,109 +49,159 @@ def path(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory):
-    """The database of an older MLflow, with a run."""
-    made = tmp_path_factory.mktemp("old") / "old.db"
-    assert half_databases.made("old", made).returncode == 0
-    return made
+def old_database(tmp_path_factory):
+    """Return the database of an older MLflow, with a run. Not to be changed."""
+    old_path = tmp_path_factory.mktemp("old") / "old.db"
+    assert half_databases.run_mlflow("old", old_path).returncode == 0
+    return old_path
 
 
-def opened(*, size_limit=None):
-    """What a process that opens the store printed, as files may have that many bytes."""
+def open_database(size_limit=None):
+    """Open the database in a process of its own, and return the process.
+
+    Args:
+        size_limit: How many bytes a file may have; by default any number.
+    """
     program = _OPEN
     if size_limit is not None:
-        program = (
-            "import resource, signal\n"
-            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-            f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size_limit}, {size_limit}))\n{_OPEN}"
-        )
+        program = _LIMIT_FILES.format(size_limit) + _OPEN
     command = [sys.executable, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def tables(path):
-    with closing(sqlite3.connect(path)) as opened_file:
-        return {name for (name,) in opened_file.execute("SELECT name FROM sqlite_master")}
+def open_and_list_runs():
+    """Open the database, and return the ids of its runs by experiment."""
+    return json.loads(open_database().stdout)
+
+
+def table_names(path):
+    """Return the names of all tables in a database."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def database_files(path):
+    """Return the names of the database and of the files beside it whose names begin like its."""
+    return [file.name for file in path.parent.glob("mlflow.db*")]
 
 
 @pytest.mark.parametrize(
-    ("size_limit", "left"),
-    [(20_000, "experiments"), (200_000, "alembic_version"), (600_000, "_alembic_tmp_experiments")],
+    ("size_limit", "last_table"),
+    [
+        pytest.param(20_000, "experiments", id="after the first table"),
+        pytest.param(200_000, "alembic_version", id="during the first migrations"),
+        # MLflow cannot open this one any more.
+        pytest.param(600_000, "_alembic_tmp_experiments", id="while a table is copied"),
+    ],
 )
-def test_a_database_whose_creation_was_interrupted_is_made_again(path, size_limit, left):
-    """The third is the one that MLflow cannot open any more."""
-    assert half_databases.made("create", path, size_limit).returncode != 0
-    assert left in tables(path)
-    result = opened()
-    assert (result.returncode, result.stderr) == (0, "")
-    assert json.loads(result.stdout) == {"Default": []}
-    assert not [name for name in tables(path) if name.startswith("_alembic_tmp")]
-    assert [each.name for each in path.parent.glob("mlflow.db*")] == ["mlflow.db"]
+def test_a_database_whose_creation_was_interrupted_is_created_again(path, size_limit, last_table):
+    assert half_databases.run_mlflow("create", path, size_limit).returncode != 0
+    assert last_table in table_names(path)
+
+    process = open_database()
+
+    assert process.returncode == 0
+    assert process.stderr == ""
+    assert json.loads(process.stdout) == NEW_DATABASE
+    assert not any(name.startswith("_alembic_tmp") for name in table_names(path))
+    assert database_files(path) == ["mlflow.db"]
 
 
-def test_a_full_disk_leaves_nothing_behind_that_stops_the_next_command(path):
-    full = opened(size_limit=600_000)
-    assert full.returncode == 1
-    said = f"bleuprint: error: MLflow at sqlite:///{path}: "
-    assert full.stderr in {
-        f"{said}{why}\n" for why in ("disk I/O error", "database or disk is full")
-    }
-    assert not path.exists() or not path.stat().st_size
-    assert [each.name for each in path.parent.glob("mlflow.db?*")] == []
-    assert json.loads(opened().stdout) == {"Default": []}
+def test_creating_a_database_on_a_full_disk_ends_with_one_line(path):
+    process = open_database(size_limit=600_000)
+
+    assert process.returncode == 1
+    start = f"bleuprint: error: MLflow at sqlite:///{path}: "
+    assert process.stderr in (f"{start}disk I/O error\n", f"{start}database or disk is full\n")
 
 
-def test_what_a_killed_creation_left_is_removed(path):
-    left_over = path.with_name("mlflow.db.new.killed")
-    left_over.mkdir()
-    (left_over / "mlflow.db").write_text("half")
-    assert json.loads(opened().stdout) == {"Default": []}
-    assert [each.name for each in path.parent.glob("mlflow.db*")] == ["mlflow.db"]
+def test_the_next_command_creates_a_database_after_the_disk_was_full(path):
+    open_database(size_limit=600_000)
+    assert not path.exists() or path.stat().st_size == 0
+    assert set(database_files(path)) <= {"mlflow.db"}
+
+    assert open_and_list_runs() == NEW_DATABASE
 
 
-@pytest.mark.parametrize("more_bytes", [20_000, 140_000], ids=["half a step", "a copied table"])
-def test_a_database_with_runs_whose_migration_was_interrupted_is_kept_and_named(
-    path, old, more_bytes
-):
-    shutil.copyfile(old, path)
-    limit = old.stat().st_size + more_bytes
-    assert half_databases.made("migrate", path, limit).returncode != 0
-    assert half_databases.made("migrate", path).returncode != 0  # MLflow itself cannot go on
-    before = path.read_bytes()
-    result = opened()
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == (
+def test_the_remains_of_a_killed_creation_are_removed(path):
+    """A database is created in a folder beside its place first, and then moved."""
+    remains = path.with_name("mlflow.db.new.killed")
+    remains.mkdir()
+    (remains / "mlflow.db").write_text("half")
+
+    assert open_and_list_runs() == NEW_DATABASE
+    assert database_files(path) == ["mlflow.db"]
+
+
+@pytest.fixture(params=[20_000, 140_000], ids=["half a step", "a copied table"])
+def half_migrated_database(request, path, old_database):
+    """Return a database whose migration to a newer MLflow was interrupted, so that MLflow fails.
+
+    The parameter says after how many more bytes than the old database has.
+    """
+    shutil.copyfile(old_database, path)
+    size_limit = old_database.stat().st_size + request.param
+    assert half_databases.run_mlflow("migrate", path, size_limit).returncode != 0
+    assert half_databases.run_mlflow("migrate", path).returncode != 0
+    return path
+
+
+def test_a_half_migrated_database_with_runs_is_kept_and_reported(half_migrated_database):
+    path = half_migrated_database
+    content = path.read_bytes()
+
+    process = open_database()
+
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert process.stderr == (
         f"bleuprint: error: {path} is damaged: its migration to another MLflow did not end, and it "
         f"holds 1 run. Put back your copy of it, or move it away: mv {path} {path}.damaged. Then "
         "run: bleuprint sync\n"
     )
-    assert path.read_bytes() == before
-    assert [each.name for each in path.parent.glob("mlflow.db*")] == ["mlflow.db"]
-    # what the message says to do
-    path.rename(f"{path}.damaged")
-    assert json.loads(opened().stdout) == {"Default": []}
+    assert path.read_bytes() == content
+    assert database_files(path) == ["mlflow.db"]
 
 
-def test_a_migration_that_fails_leaves_the_database_of_the_older_mlflow(path, old):
-    shutil.copyfile(old, path)
-    assert opened(size_limit=old.stat().st_size + 140_000).returncode == 1
-    assert path.read_bytes() == old.read_bytes()
-    # with room, the same command migrates it
-    experiments = json.loads(opened().stdout)
+def test_a_new_database_is_created_if_a_half_migrated_one_is_moved_away(half_migrated_database):
+    """The message about a half-migrated database says to move it."""
+    half_migrated_database.rename(f"{half_migrated_database}.damaged")
+
+    assert open_and_list_runs() == NEW_DATABASE
+
+
+def test_a_migration_that_fails_leaves_the_database_of_the_older_mlflow(path, old_database):
+    shutil.copyfile(old_database, path)
+
+    process = open_database(size_limit=old_database.stat().st_size + 140_000)
+
+    assert process.returncode == 1
+    assert path.read_bytes() == old_database.read_bytes()
+
+
+def test_a_failed_migration_is_repeated_when_the_disk_has_room(path, old_database):
+    shutil.copyfile(old_database, path)
+    open_database(size_limit=old_database.stat().st_size + 140_000)
+
+    run_ids = open_and_list_runs()
+
     # MLflow may list its own experiment Default, too, which then has no run.
-    assert experiments.pop("Default", []) == []
-    assert experiments == {"precious": [half_databases.RUN]}
+    assert run_ids.pop("Default", []) == []
+    assert run_ids == {"precious": [half_databases.RUN_ID]}
 
 
-def test_the_newest_migration_is_that_of_a_new_database(mldatabase):
+def test_the_last_known_migration_is_that_of_a_new_database(mldatabase):
     """MLflow's folder of migrations is not part of its interface. If it has moved: database.py."""
-    with closing(sqlite3.connect(mldatabase)) as opened_file:
-        ((revision,),) = opened_file.execute("SELECT version_num FROM alembic_version")
+    with closing(sqlite3.connect(mldatabase)) as connection:
+        ((revision,),) = connection.execute("SELECT version_num FROM alembic_version")
+
     assert database._known_revisions()[0] == revision
 
 
-def test_a_link_to_a_database_stays_a_link(path):
+def test_a_database_behind_a_symbolic_link_is_created_there(path):
     elsewhere = path.with_name("elsewhere.db")
     path.symlink_to(elsewhere)
-    assert json.loads(opened().stdout) == {"Default": []}
-    assert path.is_symlink() and "runs" in tables(elsewhere)
+
+    assert open_and_list_runs() == NEW_DATABASE
+    assert path.is_symlink()
+    assert "runs" in table_names(elsewhere)

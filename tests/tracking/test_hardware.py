@@ -1,4 +1,4 @@
-"""How fast devices compute, and what a training cost by their time: numbers worked by hand."""
+"""How fast devices compute, and what a training costs by its time on them."""
 
 import dataclasses
 import platform
@@ -12,38 +12,65 @@ from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text import segmenter
-from bleuprint.tracking import hardware as machine
-from bleuprint.tracking.hardware import paper_flops, peak_flops
+from bleuprint.tracking import hardware
+from bleuprint.tracking.hardware import describe_machine, paper_flops, peak_flops, text_libraries
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.training.train_state import TrainState
 from root import ROOT
 
 CPU = torch.device("cpu")
-ALONE = Group(0, 1, CPU)
-HOUR, DAY = 3600, 86_400
+ONE_PROCESS = Group(0, 1, CPU)
+HOUR_SECONDS = 3600
+DAY_SECONDS = 86_400
 
 
 @pytest.mark.parametrize(
-    ("seconds", "devices", "name", "cost"),
+    ("seconds", "devices", "device_name", "cost"),
     [
-        # the Transformer, base and big
-        (12 * HOUR, 8, "Tesla P100-SXM2-16GB", 3.28e18),
-        (3.5 * DAY, 8, "Tesla P100-PCIE-16GB", 2.30e19),
-        # GNMT on en-fr, of the same table: 6 days on 96 K80s
-        (6 * DAY, 96, "Tesla K80", 1.39e20),
+        pytest.param(12 * HOUR_SECONDS, 8, "Tesla P100-SXM2-16GB", 3.28e18, id="Transformer base"),
+        pytest.param(3.5 * DAY_SECONDS, 8, "Tesla P100-PCIE-16GB", 2.30e19, id="Transformer big"),
+        pytest.param(6 * DAY_SECONDS, 96, "Tesla K80", 1.39e20, id="GNMT, English to French"),
     ],
 )
-def test_the_papers_costs(seconds, devices, name, cost):
-    sustained = paper_flops(name)
-    assert sustained is not None
-    assert seconds * devices * sustained == pytest.approx(cost, rel=5e-3)
-    assert paper_flops("Quadro P1000") is paper_flops("NVIDIA H100 80GB HBM3") is None
+def test_the_training_costs_of_attention_is_all_you_need_are_reproduced(
+    seconds, devices, device_name, cost
+):
+    """Vaswani et al. (2017) multiply time, number of GPUs and their sustained FLOP/s."""
+    sustained_flops = paper_flops(device_name)
+
+    assert seconds * devices * sustained_flops == pytest.approx(cost, rel=5e-3)
 
 
 @pytest.mark.parametrize(
-    ("name", "float32", "tf32", "bfloat16", "float16"),
+    ("device_name", "sustained_flops"),
     [
-        # without units for tf32, float32 is what it is computed in; bfloat16 is not computed
+        ("Tesla K80", 2.8e12),
+        ("Tesla K40c", 3.7e12),
+        ("Tesla K40m", 3.7e12),
+        ("Tesla M40 24GB", 6.0e12),
+        ("NVIDIA Tesla P100-PCIE-12GB", 9.5e12),
+    ],
+)
+def test_the_sustained_flops_of_a_gpu_are_those_of_the_papers_footnote(
+    device_name, sustained_flops
+):
+    """Vaswani et al. (2017), footnote 5, names K80, K40, M40 and P100."""
+    assert paper_flops(device_name) == sustained_flops
+
+
+@pytest.mark.parametrize(
+    "device_name",
+    ["Quadro M4000", "Tesla P4", "Quadro P1000", "NVIDIA H100 80GB HBM3", "AMD EPYC"],
+)
+def test_other_devices_have_no_sustained_flops(device_name):
+    """Some of their names resemble those of the GPUs in the paper."""
+    assert paper_flops(device_name) is None
+
+
+@pytest.mark.parametrize(
+    ("device_name", "float32", "tf32", "bfloat16", "float16"),
+    [
+        # Without units for tf32, it is computed in float32; bfloat16 is not computed.
         ("Tesla P100-PCIE-16GB", 9.3, 9.3, None, None),
         ("Tesla V100-SXM2-32GB", 15.7, 15.7, None, 125),
         ("Tesla V100-PCIE-16GB", 14, 14, None, 112),
@@ -54,155 +81,222 @@ def test_the_papers_costs(seconds, devices, name, cost):
         ("NVIDIA H100 80GB HBM3", 67, 494.5, 989.5, 989.5),
         ("NVIDIA H200", 67, 494.5, 989.5, 989.5),
         ("NVIDIA GeForce RTX 3090", 35.6, 35.6, 71, 71),
-        # other devices than their names begin like, and parts of devices
-        ("NVIDIA A10G", None, None, None, None),
-        ("NVIDIA GeForce RTX 3090 Ti", None, None, None, None),
-        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None, None, None),
-        ("AMD EPYC", None, None, None, None),
     ],
 )
-def test_peaks_by_device_and_precision(name, float32, tf32, bfloat16, float16):
-    peaks = {"float32": float32, "tf32": tf32, "bfloat16": bfloat16, "float16": float16}
-    for precision, peak in peaks.items():
-        found = peak_flops(name, precision)
-        assert found == (peak if peak is None else pytest.approx(peak * 1e12)), precision
+def test_a_device_has_the_peak_teraflops_of_its_data_sheet(
+    device_name, float32, tf32, bfloat16, float16
+):
+    teraflops = {"float32": float32, "tf32": tf32, "bfloat16": bfloat16, "float16": float16}
+    for precision, expected in teraflops.items():
+        peak = peak_flops(device_name, precision)
+        if expected is None:
+            assert peak is None, precision
+        else:
+            assert peak == pytest.approx(expected * 1e12), precision
 
 
-def test_peak_memory_is_in_bytes():
-    before = machine.peak_memory(CPU)
-    held = torch.ones(100_000_000)  # 400 MB
-    grown = machine.peak_memory(CPU)
-    assert 5e7 < before <= grown and grown > held.nbytes
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "device_name",
+    [
+        "NVIDIA A10G",
+        "NVIDIA GeForce RTX 3090 Ti",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+        "AMD EPYC",
+    ],
+)
+def test_a_device_whose_name_only_begins_like_a_known_one_has_no_peak(device_name, precision):
+    """MIG is a part of a GPU."""
+    assert peak_flops(device_name, precision) is None
 
 
-def trained(*machines, seconds=100.0):
-    """The durations of a training."""
+def test_the_peak_memory_of_a_process_is_in_bytes():
+    peak_before = hardware.peak_memory(CPU)
+    array = torch.ones(100_000_000)  # 400 MB
+
+    peak = hardware.peak_memory(CPU)
+
+    assert 5e7 < peak_before <= peak
+    assert peak > array.nbytes
+
+
+def cost_on_machines(*machines, seconds=100.0):
+    """Return the cost of a training of 1e12 operations and 5,000 target tokens.
+
+    Args:
+        machines: The machines on which it ran, as `describe_machine` returns them.
+        seconds: Its duration.
+    """
     stopwatch = Stopwatch(Path("nowhere"), {}, lambda: 0)
     stopwatch.peak_memory = 10**8
-    stopwatch.machines, stopwatch.seconds = list(machines), seconds
-    return stopwatch
-
-
-def cost(stopwatch):
-    """What was measured of a training of 1e12 operations."""
+    stopwatch.machines = list(machines)
+    stopwatch.seconds = seconds
     state = TrainState.initial(parameters=10)
-    state.flops, state.target_tokens = 10**12, 5_000
+    state.flops = 10**12
+    state.target_tokens = 5_000
     return stopwatch.cost(state, "float32")
 
 
-def test_what_was_measured_on_a_cpu():
-    training = cost(trained(machine.describe_machine(Group(0, 2, CPU))))
-    assert (training.seconds, training.tokens_per_second) == (100, 50)
-    assert (training.processes, training.devices) == (2, 2)
-    assert training.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
-    assert training.peak_memory == 10**8
-    # no sustained FLOP/s is published for it
-    assert {training.sustained_flops, training.flops_by_time, training.mfu} == {None}
+def describe_gpu_machine(processes=1):
+    """Describe a machine that trains on a Tesla P100, or on several of them."""
+    return describe_machine(Group(0, processes, CPU)) | {"device": "Tesla P100-PCIE-16GB"}
+
+
+def test_the_cost_of_a_training_records_its_time_and_machine():
+    cost = cost_on_machines(describe_machine(Group(0, 2, CPU)), seconds=100.0)
+
+    assert cost.seconds == 100
+    assert cost.tokens_per_second == 50  # 5,000 target tokens
+    assert cost.processes == 2
+    assert cost.devices == 2
+    assert cost.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
+    assert cost.peak_memory == 10**8
+
+
+def test_a_training_on_a_cpu_has_no_cost_in_flops():
+    """No sustained FLOP/s are published for a CPU."""
+    cost = cost_on_machines(describe_machine(Group(0, 2, CPU)))
+
+    assert cost.sustained_flops is None
+    assert cost.flops_by_time is None
+    assert cost.mfu is None
 
 
 @pytest.mark.parametrize(
-    ("name", "sustained", "peak"),
+    ("device_name", "sustained_flops", "peak"),
     [
-        ("Tesla P100-PCIE-16GB", 9.5e12, 9.3e12),
-        ("NVIDIA A100-SXM4-40GB", None, 19.5e12),
-        ("Tesla M40", 6e12, None),
+        pytest.param("Tesla P100-PCIE-16GB", 9.5e12, 9.3e12, id="in paper and data sheets"),
+        pytest.param("NVIDIA A100-SXM4-40GB", None, 19.5e12, id="only in data sheets"),
+        pytest.param("Tesla M40", 6e12, None, id="only in the paper"),
     ],
 )
-def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(monkeypatch, name, sustained, peak):
-    monkeypatch.setattr(machine, "_cpu_name", lambda: name)
-    training = cost(trained(machine.describe_machine(ALONE)))
-    assert training.sustained_flops == sustained
-    assert training.flops_by_time == (sustained and 100 * sustained)
-    assert training.peak_flops == (peak and pytest.approx(peak))
-    assert training.mfu == (peak and round(1e12 / (100 * peak), 4))
+def test_the_flops_by_time_come_from_the_paper_and_the_utilization_from_data_sheets(
+    monkeypatch, device_name, sustained_flops, peak
+):
+    """Model FLOP utilization (MFU) is the share of the peak that the training has used."""
+    monkeypatch.setattr(hardware, "_cpu_name", lambda: device_name)
+
+    cost = cost_on_machines(describe_machine(ONE_PROCESS), seconds=100.0)
+
+    assert cost.sustained_flops == sustained_flops
+    if sustained_flops is None:
+        assert cost.flops_by_time is None
+    else:
+        assert cost.flops_by_time == 100 * sustained_flops
+    if peak is None:
+        assert cost.peak_flops is None
+        assert cost.mfu is None
+    else:
+        assert cost.peak_flops == pytest.approx(peak)
+        assert cost.mfu == round(1e12 / (100 * peak), 4)
 
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
-def test_on_different_machines_no_cost_is_computed(change):
-    gpu = {**machine.describe_machine(ALONE), "device": "Tesla P100-PCIE-16GB"}
-    training = cost(trained(gpu, {**gpu, **change}))
-    joined = {name for name, value in vars(training).items() if " + " in str(value)}
-    assert joined == set(change) and training.seconds == 100
-    assert {training.devices, training.flops_by_time, training.peak_flops, training.mfu} == {None}
+def test_a_training_that_was_resumed_on_another_machine_has_no_cost_in_flops(change):
+    first_machine = describe_gpu_machine()
+    second_machine = first_machine | change
+
+    cost = cost_on_machines(first_machine, second_machine, seconds=100.0)
+
+    assert cost.seconds == 100
+    assert cost.devices is None
+    assert cost.flops_by_time is None
+    assert cost.peak_flops is None
+    assert cost.mfu is None
 
 
-def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path):
-    """A process that finds the training finished, as of another row, adds nothing."""
+@pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
+def test_the_cost_names_both_machines_where_they_differ(change):
+    first_machine = describe_gpu_machine()
+    second_machine = first_machine | change
+
+    cost = cost_on_machines(first_machine, second_machine)
+
+    fields_with_both = [name for name, value in vars(cost).items() if " + " in str(value)]
+    assert fields_with_both == list(change)
+
+
+def test_the_cost_of_a_training_resumed_at_another_commit_is_of_one_machine():
+    first_machine = describe_gpu_machine()
+    second_machine = first_machine | {"commit": "another"}
+
+    cost = cost_on_machines(first_machine, second_machine, seconds=100.0)
+
+    assert cost.flops_by_time == 100 * 9.5e12
+    assert cost.commit.endswith(" + another")
+
+
+def test_the_cost_of_a_training_counts_all_devices():
+    cost = cost_on_machines(describe_gpu_machine(processes=8), seconds=0.1)
+
+    assert cost.devices == 8
+    possible_flops = 0.1 * 8 * 9.3e12  # the peak of a P100
+    assert cost.mfu == round(1e12 / possible_flops, 4) == 0.1344
+    assert cost.flops_by_time == pytest.approx(0.1 * 8 * 9.5e12)
+
+
+def test_the_peak_memory_of_a_training_is_the_largest_of_its_processes(tmp_path):
+    """A training that is resumed has a process for each start."""
     for peak in (7, 9, 5):
         stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)
         stopwatch.save()
+
+    assert Stopwatch(tmp_path, {}, lambda: 5).peak_memory == 9
+
+
+def test_a_process_that_finds_the_training_finished_does_not_change_its_peak_memory(tmp_path):
+    stopwatch = Stopwatch(tmp_path, {}, lambda: 9)
+    stopwatch.save()
+
+    # This one needs more memory, but neither trains nor saves.
     assert Stopwatch(tmp_path, {}, lambda: 11).peak_memory == 9
 
 
-@pytest.mark.parametrize(
-    ("name", "flops"),
-    [
-        ("Tesla K80", 2.8e12),
-        ("Tesla K40c", 3.7e12),
-        ("Tesla K40m", 3.7e12),
-        ("Tesla M40 24GB", 6.0e12),
-        ("NVIDIA Tesla P100-PCIE-12GB", 9.5e12),
-        # devices whose names are like these, and others
-        ("Quadro M4000", None),
-        ("Tesla P4", None),
-        ("AMD EPYC", None),
-    ],
-)
-def test_sustained_rates_are_those_of_the_papers_footnote(name, flops):
-    assert paper_flops(name) == flops
-
-
-def test_costs_are_of_all_devices():
-    """8 P100 of 9.3e12 FLOP/s could have done 7.44e12 in 0.1 s, of which 1e12 is 13.44%."""
-    machines = {**machine.describe_machine(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
-    training = cost(trained(machines, seconds=0.1))
-    assert training.devices == 8
-    assert training.mfu == 0.1344
-    assert training.flops_by_time == pytest.approx(0.1 * 8 * 9.5e12)
-
-
-def test_a_training_resumed_at_another_commit_is_of_one_machine():
-    gpu = {**machine.describe_machine(ALONE), "device": "Tesla P100-PCIE-16GB"}
-    training = cost(trained(gpu, {**gpu, "commit": "another"}))
-    assert training.flops_by_time == 9.5e14
-    assert training.commit.endswith(" + another")
-
-
-def test_a_gpu_is_named_by_torch(monkeypatch):
+def test_torch_tells_the_name_of_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
-    hardware = machine.describe_machine(Group(0, 8, torch.device("cuda", 0)))
-    assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
+
+    machine = describe_machine(Group(0, 8, torch.device("cuda", 0)))
+
+    assert machine["device"] == "GPU on cuda:0"
+    assert machine["processes"] == 8
 
 
-def test_versions_include_the_packages_that_decide_the_text():
-    shown = machine.describe_machine(ALONE, ["sacremoses", "subword-nmt"])["versions"]
-    expected = [f"{name} {version(name)}" for name in ("sacremoses", "subword-nmt")]
-    assert shown.split(", ")[2:] == expected
+def test_the_description_of_a_machine_lists_the_versions_of_packages_that_split_text():
+    versions = describe_machine(ONE_PROCESS, ["sacremoses", "subword-nmt"])["versions"]
+
+    _python, _torch, *packages = versions.split(", ")
+    assert packages == [
+        f"sacremoses {version('sacremoses')}",
+        f"subword-nmt {version('subword-nmt')}",
+    ]
 
 
 @pytest.mark.parametrize(
     ("recipe", "libraries"),
     [
-        ("phrasebook", ["sacremoses", "subword-nmt"]),
-        ("course-multi30k", ["spacy", "sacremoses"]),
-        ("copy", []),
+        pytest.param("phrasebook", ["sacremoses", "subword-nmt"], id="Moses and BPE"),
+        pytest.param("course-multi30k", ["spacy", "sacremoses"], id="spaCy and words"),
+        pytest.param("copy", [], id="neither"),
     ],
 )
-def test_packages_of_recipes(recipe, libraries):
+def test_the_text_of_a_recipe_is_split_by_these_packages(recipe, libraries):
     corpora = load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora
-    assert machine.text_libraries(next(iter(corpora.values()))) == libraries
+    first_corpus = next(iter(corpora.values()))
+
+    assert text_libraries(first_corpus) == libraries
 
 
-def test_packages_of_sentencepiece_and_a_segmenter(monkeypatch):
-    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
+def test_thai_is_split_by_its_segmenter_and_sentencepiece(monkeypatch):
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # as if all were installed
     corpus = load_settings(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
-    pieces = Units(sentencepiece=SentencePiece("bpe", 99, joint=True, byte_fallback=False))
+    sentencepiece = SentencePiece("bpe", 99, joint=True, byte_fallback=False)
     thai = dataclasses.replace(
         corpus,
         target="th",
         tokenize=dataclasses.replace(corpus.tokenize, name="segmenter"),
-        vocabulary=pieces,
+        vocabulary=Units(sentencepiece=sentencepiece),
         clean=(),
         filter=(),
     )
-    assert machine.text_libraries(thai) == ["pythainlp", "sacremoses", "sentencepiece"]
+
+    assert text_libraries(thai) == ["pythainlp", "sacremoses", "sentencepiece"]

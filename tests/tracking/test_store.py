@@ -1,4 +1,4 @@
-"""Failures of MLflow are one line; bugs keep their traceback."""
+"""A failure of MLflow is an error of one line without secrets; a bug keeps its traceback."""
 
 import shutil
 import sqlite3
@@ -11,120 +11,168 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.tracking import store
 
 
-@pytest.mark.parametrize(
-    ("make", "problem"),
-    [
-        (lambda path: path.write_bytes(b"no database" * 500), "file is not a database"),
-        (lambda path: path.mkdir(), "unable to open database file"),
-        (lambda path: path.symlink_to("missing/mlflow.db"), "unable to open database file"),
-    ],
-)
-def test_a_database_that_cannot_be_read_is_named_at_once(tmp_path, monkeypatch, make, problem):
-    """MLflow would try again for minutes."""
-    make(tmp_path / "mlflow.db")
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return an empty project, whose database is mlflow.db; it is the working folder."""
+    for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda *_, **__: pytest.fail("tried"))
+    return tmp_path
+
+
+@pytest.fixture
+def without_mlflow_client(monkeypatch):
+    """Fail the test if MLflow's client is used, which would try again for minutes."""
+    monkeypatch.setattr(
+        "mlflow.tracking.MlflowClient", lambda *_, **__: pytest.fail("MLflow was called")
+    )
+
+
+def open_error():
+    """Open the store, which must fail; return the message."""
     with pytest.raises(UserError) as error, store.name_store_in_errors():
         store.open_client()
-    assert str(error.value) == f"MLflow at sqlite:///{tmp_path / 'mlflow.db'}: {problem}"
+    return str(error.value)
 
 
-def test_a_bug_is_no_failure_of_mlflow():
+@pytest.mark.usefixtures("without_mlflow_client")
+def test_a_file_that_is_no_database_is_reported_at_once(project):
+    path = project / "mlflow.db"
+    path.write_bytes(b"no database" * 500)
+
+    assert open_error() == f"MLflow at sqlite:///{path}: file is not a database"
+
+
+@pytest.mark.usefixtures("without_mlflow_client")
+def test_a_folder_in_place_of_the_database_is_reported_at_once(project):
+    path = project / "mlflow.db"
+    path.mkdir()
+
+    assert open_error() == f"MLflow at sqlite:///{path}: unable to open database file"
+
+
+@pytest.mark.usefixtures("without_mlflow_client")
+def test_a_link_to_a_missing_folder_is_reported_at_once(project):
+    path = project / "mlflow.db"
+    path.symlink_to("missing/mlflow.db")
+
+    assert open_error() == f"MLflow at sqlite:///{path}: unable to open database file"
+
+
+def test_a_bug_is_not_reported_as_a_failure_of_mlflow():
     with pytest.raises(KeyError), store.name_store_in_errors():
         raise KeyError("metrics")
 
 
-def test_a_database_without_its_driver_names_the_package(monkeypatch):
-    """It is not among the packages that setup installs."""
+def test_a_database_whose_driver_is_missing_is_reported_with_the_package_to_install(monkeypatch):
+    """PostgreSQL's driver is not among the packages that setup installs."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:hu/sh@localhost/db")
-    needed = "needs the Python module psycopg2: pip install psycopg2-binary"
-    with pytest.raises(UserError) as error, store.name_store_in_errors():
-        store.open_client()
-    assert str(error.value) == f"MLflow at postgresql://***@localhost/db: {needed}"
+
+    assert open_error() == (
+        "MLflow at postgresql://***@localhost/db: needs the Python module psycopg2: "
+        "pip install psycopg2-binary"
+    )
 
 
-@pytest.mark.parametrize("revision", ["f00dfeedf00d", "0c779009ac13"], ids=["newer", "older"])
-def test_a_database_of_another_mlflow_says_of_which(tmp_path, mldatabase, monkeypatch, revision):
-    """One revision is no MLflow's yet, the other is of 2022."""
-    from mlflow.tracking import MlflowClient  # which takes two seconds
+@pytest.mark.parametrize(
+    "revision",
+    [
+        pytest.param("f00dfeedf00d", id="newer than any MLflow"),
+        pytest.param("0c779009ac13", id="of 2022"),
+    ],
+)
+def test_a_database_of_another_mlflow_is_reported_with_its_schema(
+    project, mldatabase, monkeypatch, revision
+):
+    from mlflow.tracking import MlflowClient  # Importing it takes two seconds.
 
-    first = shutil.copyfile(mldatabase, tmp_path / "first.db")
-    MlflowClient(f"sqlite:///{first}").create_experiment("kept")
-    # under another name, since within a process MLflow checks a database once
-    path = shutil.copyfile(first, tmp_path / "mlflow.db")
+    with_experiment = shutil.copyfile(mldatabase, project / "first.db")
+    MlflowClient(f"sqlite:///{with_experiment}").create_experiment("kept")
+    # A copy under another name, since within a process MLflow checks a database only once.
+    path = shutil.copyfile(with_experiment, project / "mlflow.db")
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE alembic_version SET version_num = ?", [revision])
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as error, store.name_store_in_errors():
-        store.open_client()
-    said = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
-    assert str(error.value).startswith(said)
-    assert str(error.value).endswith(", which bleuprint sync fills")
+
+    message = open_error()
+
+    start = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
+    assert message.startswith(start)
+    assert message.endswith(", which bleuprint sync fills")
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "http://me:hu/sh@localhost:5000",
-        "http://me:hu?sh@localhost:5000",
-        "http://hu/sh:hush@localhost:5000",
-        "postgresql://me:hu@x/sh@localhost/db",
+        pytest.param("http://me:hu/sh@localhost:5000", id="slash"),
+        pytest.param("http://me:hu?sh@localhost:5000", id="question mark"),
+        pytest.param("http://hu/sh:hush@localhost:5000", id="slash in the user name"),
+        pytest.param("postgresql://me:hu@x/sh@localhost/db", id="at sign and slash"),
     ],
 )
-def test_a_password_that_would_be_taken_for_a_host_is_refused(monkeypatch, address):
-    """The error of a library would name its part as the host that is not found."""
+@pytest.mark.usefixtures("without_mlflow_client")
+def test_a_password_that_contains_a_separator_of_urls_is_refused(monkeypatch, address):
+    """A library would take a part of it for the host, and print the part as not found."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda *_, **__: pytest.fail("tried"))
+
     with pytest.raises(UserError, match=r"write / as %2F, \? as %3F, # as %23, @ as %40") as error:
         store.open_client()
+
     assert "hu" not in str(error.value)
 
 
-def test_an_address_that_is_none_is_refused(monkeypatch):
+def test_an_invalid_tracking_uri_is_refused(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://[localhost:5000")
+
     with pytest.raises(UserError, match="MLFLOW_TRACKING_URI is not a valid URL: Invalid IPv6 URL"):
         store.open_client()
 
 
-def test_a_secret_is_masked_before_a_long_message_is_cut():
-    """Cut within a password, the address would no longer be known as one."""
-    for length in range(100, 200):
-        text = store.summarize_error(ValueError(f"{'x' * length} http://me:hushhushhush@host"))
-        assert "hush" not in text and len(text) <= 200
+@pytest.mark.parametrize("length_before", range(100, 200))
+def test_a_password_is_masked_before_a_long_message_is_shortened(length_before):
+    """If it were cut within the password, the rest could not be recognized as an address."""
+    error = ValueError(f"{'x' * length_before} http://me:hushhushhush@host")
+
+    summary = store.summarize_error(error)
+
+    assert "hush" not in summary
+    assert len(summary) <= 200
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "http://hush@localhost:9",
-        "http://me:hush@localhost:9/?token=hush",
-        "databricks://hush@",
-        "unknown://me:hush@localhost",
-        "postgres://me:hush@localhost",
+        pytest.param("http://hush@localhost:9", id="user"),
+        pytest.param("http://me:hush@localhost:9/?token=hush", id="password and token"),
+        pytest.param("databricks://hush@", id="Databricks"),
+        pytest.param("unknown://me:hush@localhost", id="unknown kind of store"),
+        pytest.param("postgres://me:hush@localhost", id="old name of PostgreSQL"),
     ],
 )
-def test_what_mlflow_says_of_an_address_has_no_secret(monkeypatch, address):
+def test_mlflows_messages_about_an_address_are_shown_without_its_secrets(monkeypatch, address):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+
     with pytest.raises(UserError) as error, store.name_store_in_errors():
         store.open_client().get_experiment_by_name("trial")
+
     assert "***@" in str(error.value)
     assert "hush" not in str(error.value)
 
 
-def test_a_deleted_experiment_names_the_command_that_restores_it(tmp_path, mldatabase, monkeypatch):
-    path = shutil.copyfile(mldatabase, tmp_path / "mlflow.db")
+def test_the_message_about_a_deleted_experiment_ends_with_a_command_that_restores_it(
+    project, mldatabase, monkeypatch
+):
+    path = shutil.copyfile(mldatabase, project / "mlflow.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
-    monkeypatch.chdir(tmp_path)
     client = store.open_client()
-    number = store.experiment_id(client, "gone")
-    client.delete_experiment(number)
+    experiment_id = store.experiment_id(client, "gone")
+    client.delete_experiment(experiment_id)
+
     with pytest.raises(UserError) as error, store.name_store_in_errors():
         store.experiment_id(client, "gone")
-    said, _, command = str(error.value).partition("; to log there again: ")
-    assert said == f"MLflow at sqlite:///{path}: experiment gone was deleted"
+
+    problem, _, command = str(error.value).partition("; to log there again: ")
+    assert problem == f"MLflow at sqlite:///{path}: experiment gone was deleted"
     subprocess.run(command.split(), check=True, capture_output=True)
-    assert store.experiment_id(client, "gone") == number
+    assert store.experiment_id(client, "gone") == experiment_id

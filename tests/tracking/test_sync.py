@@ -1,4 +1,8 @@
-"""Syncing makes MLflow match the stages' outputs; a second sync changes nothing."""
+"""A sync makes MLflow contain the outputs of the stages; a second sync changes nothing.
+
+The project of most tests, `root`, has the systems tiny and small on the corpus news-en-de, with the
+seeds 1 and 2 (see conftest.py).
+"""
 
 import dataclasses
 import re
@@ -13,8 +17,9 @@ from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.metric import untested_value
-from bleuprint.tracking import runs as module
+from bleuprint.tracking import runs as runs_module
 from bleuprint.tracking.run_content import describe_results
+from bleuprint.tracking.runs import OUTPUTS, RunDescription
 from bleuprint.tracking.sync import sync
 from bleuprint.tracking.tracker import Tracker
 from measuring import value_of
@@ -22,243 +27,332 @@ from mlservers import history, runs_in
 from root import ROOT
 from systems import with_systems
 
-COMET = "comet/news-en-de/first"
-SECONDS, LOSSES = 3725.0, [(100 * n, 8.0 - n) for n in range(1, 6)]  # as result_trees has them
+RUN = Run("tiny", "news-en-de", 1)
+# The training of each run in `root`: its duration, and its loss after each 100 updates.
+TRAIN_SECONDS = 3725.0
+TRAIN_LOSSES = [(100, 7.0), (200, 6.0), (300, 5.0), (400, 4.0), (500, 3.0)]
 
 
-def store(root):
+def store_uri(root):
+    """Return the address of a project's database."""
     return f"sqlite:///{root / 'mlflow.db'}"
 
 
-def dump(root):
+def dump_database(root):
+    """Return the content of a project's database as SQL statements."""
     with sqlite3.connect(root / "mlflow.db") as database:
         return list(database.iterdump())
 
 
-def named(root, experiment="trial_run"):
-    """All runs by name."""
-    client, runs = runs_in(store(root), experiment)
-    assert len(runs) == len({run.info.run_name for run in runs})
-    return client, {run.info.run_name: run for run in runs}
+def runs_by_name(root):
+    """Return a client of a project's database, and its runs by name."""
+    client, runs = runs_in(store_uri(root), "trial_run")
+    named_runs = {run.info.run_name: run for run in runs}
+    assert len(named_runs) == len(runs)
+    return client, named_runs
 
 
-def decoded_otherwise(run, beam, score):
-    """Give the results of a run the translations and scores of another beam; its settings."""
+def run_outcomes(settings):
+    """Sync, and return the lines of the output that are about runs."""
+    return [line for line in sync(settings) if line.startswith("run ")]
+
+
+def bleu_of_results(run):
+    """Return the BLEU score in the results of a run."""
+    scores = read_json(run.results_folder / "scores.json")["first"]
+    return float(value_of(scores, "bleu"))
+
+
+def set_bleu_of_results(run, bleu):
+    """Replace the BLEU score of all sentences in the results of a run."""
     path = run.results_folder / "scores.json"
-    content = read_json(path)
-    all_lines = (each for each in content["first"]["metrics"] if not each["group"])
-    (measured,) = (each for each in all_lines if each["metric"] == "bleu")
-    measured["value"] = score
-    write_json(path, content)
+    scores = read_json(path)
+    for score in scores["first"]["metrics"]:
+        if score["metric"] == "bleu" and not score["group"]:
+            score["value"] = bleu
+    write_json(path, scores)
+
+
+def change_search(run, beam, bleu):
+    """Give the results of a run the translations and scores of another beam size.
+
+    Returns:
+        The settings with this beam size for its system.
+    """
+    set_bleu_of_results(run, bleu)
     path = run.results_folder / "translation.json"
     record = read_json(path)
     record["decode"]["beam"] = beam
     write_json(path, record)
     settings = load_settings()
     system = settings.system_settings(run.system)
-    other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
-    return with_systems(settings, {run.system: other})
+    decode = dataclasses.replace(system.decode, beam=beam)
+    return with_systems(settings, {run.system: dataclasses.replace(system, decode=decode)})
 
 
-def bleu(run):
-    return float(value_of(read_json(run.results_folder / "scores.json")["first"], "bleu") or 0)
-
-
-def changed(settings):
-    """The lines of runs."""
-    return [line for line in sync(settings) if line.startswith("run ")]
-
-
-def test_a_sync_makes_all_and_a_second_one_changes_nothing(root):
+def test_the_first_sync_logs_all_runs_and_the_second_changes_nothing(root):
     settings = load_settings()
-    assert len(list(sync(settings))) == 4
-    before = dump(root)
-    assert list(sync(settings)) == []
-    assert dump(root) == before
 
-    client, runs = named(root)
-    assert set(runs) == {f"{s} news-en-de {n}" for s in ("tiny", "small") for n in (1, 2)}
-    one = runs["tiny news-en-de 2"]
-    points = client.get_metric_history(one.info.run_id, "train/loss")
-    times = sorted(point.timestamp - one.info.start_time for point in points)
-    assert times == [SECONDS * 200 * n for n in range(1, 6)]  # evenly over the duration
-    assert history(client, one, "train/loss") == LOSSES
-    assert history(client, one, "valid/bleu") == [(250, 20.0), (500, 30.0)]
-    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Run("tiny", "news-en-de", 2))
-    assert {
-        "chrf2/news-en-de/first",
-        "ter/news-en-de/first",
-        "total/seconds",
-    } <= one.data.metrics.keys()
-    assert one.data.metrics["loss/news-en-de/first"] == 1.25
-    params, tiny = one.data.params, settings.system_settings("tiny")
-    assert {key: params[key] for key in ("system", "corpus", "seed")} == {
-        **{"system": "tiny", "corpus": "news-en-de", "seed": "2"}
+    assert len(list(sync(settings))) == 4
+    assert set(runs_by_name(root)[1]) == {
+        "tiny news-en-de 1",
+        "tiny news-en-de 2",
+        "small news-en-de 1",
+        "small news-en-de 2",
     }
+    database = dump_database(root)
+
+    assert list(sync(settings)) == []
+    assert dump_database(root) == database
+
+
+def test_a_logged_run_contains_curves_scores_settings_and_its_machine(root):
+    settings = load_settings()
+    tiny = settings.system_settings("tiny")
+
+    list(sync(settings))
+
+    client, runs = runs_by_name(root)
+    run = runs["tiny news-en-de 2"]
+    # The points of curves are spread evenly over the duration.
+    assert history(client, run, "train/loss") == TRAIN_LOSSES
+    assert history(client, run, "valid/bleu") == [(250, 20.0), (500, 30.0)]
+    points = client.get_metric_history(run.info.run_id, "train/loss")
+    milliseconds = sorted(point.timestamp - run.info.start_time for point in points)
+    assert milliseconds == [TRAIN_SECONDS * 1000 * fifth / 5 for fifth in range(1, 6)]
+    # Scores of the test set.
+    metrics = run.data.metrics
+    assert metrics["bleu/news-en-de/first"] == bleu_of_results(Run("tiny", "news-en-de", 2))
+    assert metrics["loss/news-en-de/first"] == 1.25
+    for metric in ("chrf2/news-en-de/first", "ter/news-en-de/first", "total/seconds"):
+        assert metric in metrics
+    # Settings.
+    params = run.data.params
+    assert params["system"] == "tiny"
+    assert params["corpus"] == "news-en-de"
+    assert params["seed"] == "2"
     assert params["model.d_model"] == str(tiny.model.d_model)
-    assert (params["train.max_updates"], params["average.last"]) == ("10", str(tiny.average.last))
+    assert params["train.max_updates"] == "10"
+    assert params["average.last"] == str(tiny.average.last)
     assert params["decode.beam"] == str(tiny.decode.beam)
     assert params["corpus.vocabulary.bpe.num_merges"] == "100"
     assert params["corpus.filter.length_ratio.max"] == "3.0"
-    assert not [key for key in params if "license" in key or "path" in key or "sha256" in key]
-    tags = one.data.tags
-    assert tags["device"] == "Test CPU"
-    assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
+    for name in params:
+        assert not re.search("license|path|sha256", name)
+    # The machine and the commit.
+    assert run.data.tags["device"] == "Test CPU"
+    assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef"
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
-    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
-    tracker = Tracker(describe_results(Results.open(settings, run)))
+    """As if the server had gone away during the training."""
+    settings = load_settings()
+    tracker = Tracker(describe_results(Results.open(settings, RUN)))
     tracker.log(100, {"train/loss": 7.0})
-    tracker.close("KILLED")  # the server went away
-    _, runs = named(root)
-    (part,) = runs.values()
-    said = list(sync(settings))
-    assert "run tiny news-en-de 1: completed" in said
-    assert "run tiny news-en-de 2: made" in said
-    client, runs = named(root)
+    tracker.close("KILLED")
+    (partial_run,) = runs_by_name(root)[1].values()
+
+    outcomes = list(sync(settings))
+
+    assert "run tiny news-en-de 1: completed" in outcomes
+    assert "run tiny news-en-de 2: made" in outcomes
+    client, runs = runs_by_name(root)
     run = runs["tiny news-en-de 1"]
-    assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
-    assert run.info.end_time - run.info.start_time == SECONDS * 1000
-    assert history(client, run, "train/loss") == LOSSES
+    assert run.info.run_id == partial_run.info.run_id
+    assert run.info.status == "FINISHED"
+    assert run.info.end_time - run.info.start_time == TRAIN_SECONDS * 1000
+    assert history(client, run, "train/loss") == TRAIN_LOSSES
     assert history(client, run, "valid/loss") == [(250, 3.0), (500, 1.25)]
-    before = dump(root)
+    database = dump_database(root)
     assert list(sync(settings)) == []
-    assert dump(root) == before
+    assert dump_database(root) == database
 
 
-def test_comet_is_logged_if_it_is_of_the_translations(root):
+def write_comet_score(hypotheses_sha256):
+    """Write the COMET score 81.25 of RUN.
+
+    Args:
+        hypotheses_sha256: The hash of the translations that were scored.
+    """
+    scores = read_json(RUN.results_folder / "scores.json")["first"]
+    comet_scores = scores | {
+        "scored_with": "0" * 64,
+        "metrics": [untested_value("comet", 81.25, 1)],
+        "hypotheses": hypotheses_sha256,
+    }
+    write_json(RUN.results_folder / "comet.json", {"first": comet_scores})
+
+
+def sync_comet_metrics(root):
+    """Sync with a COMET model in the settings, and return the metrics of RUN that are COMET's."""
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
     settings = dataclasses.replace(load_settings(), comet={"model": model})
-    run = Run("tiny", "news-en-de", 1)
-    scores = read_json(run.results_folder / "scores.json")["first"]
-    comet = {**scores, "scored_with": "0" * 64, "metrics": [untested_value("comet", 81.25, 1)]}
-    for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
-        write_json(
-            run.results_folder / "comet.json", {"first": {**comet, "hypotheses": hypotheses}}
-        )
-        list(sync(settings))
-        metrics = named(root)[1]["tiny news-en-de 1"].data.metrics
-        assert {name: value for name, value in metrics.items() if "comet" in name} == logged
+    list(sync(settings))
+    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    return {name: value for name, value in metrics.items() if "comet" in name}
+
+
+def test_the_comet_score_of_other_translations_is_not_logged(root):
+    write_comet_score(hypotheses_sha256="of others")
+
+    assert sync_comet_metrics(root) == {}
+
+
+def test_the_comet_score_of_a_run_is_logged(root):
+    scores = read_json(RUN.results_folder / "scores.json")["first"]
+    write_comet_score(hypotheses_sha256=scores["hypotheses"])
+
+    assert sync_comet_metrics(root) == {"comet/news-en-de/first": 81.25}
 
 
 def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_factory, monkeypatch):
-    """MLflow changes no parameter; its curves are those of the training."""
+    """MLflow cannot change a parameter, so another beam size needs another run.
+
+    The copy is one that `dvc exp run --temp` makes. It uses the database of the project.
+    """
     list(sync(load_settings()))
-    _, before = named(root)
-    copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
+    _, runs_before = runs_by_name(root)
+    copy = tmp_path_factory.mktemp("exps") / "copy"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db"))
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
-    settings = decoded_otherwise(Run("tiny", "news-en-de", 1), beam=6, score=71.0)
-    assert changed(settings) == ["run tiny news-en-de 1: made"]
-    _, after = runs_in(store(root), "trial_run")
-    kept = {run.info.run_id: run.data.to_dictionary() for run in after}
-    for run in before.values():
-        assert kept.pop(run.info.run_id) == run.data.to_dictionary()
-    (added,) = kept.values()
-    assert (
-        added["metrics"]["bleu/news-en-de/first"] == 71.0 and added["params"]["decode.beam"] == "6"
-    )
-    assert "train/loss" in added["metrics"]
-    assert changed(settings) == []  # seed 2 has no translations of this search
+
+    settings = change_search(RUN, beam=6, bleu=71.0)
+    outcomes = run_outcomes(settings)
+
+    assert outcomes == ["run tiny news-en-de 1: made"]
+    _, runs_after = runs_in(store_uri(root), "trial_run")
+    data_by_id = {run.info.run_id: run.data.to_dictionary() for run in runs_after}
+    for run in runs_before.values():
+        assert data_by_id.pop(run.info.run_id) == run.data.to_dictionary()
+    (new_data,) = data_by_id.values()
+    assert new_data["metrics"]["bleu/news-en-de/first"] == 71.0
+    assert new_data["params"]["decode.beam"] == "6"
+    assert "train/loss" in new_data["metrics"]
+    # Seed 2 has no translations with this beam size.
+    assert run_outcomes(settings) == []
     monkeypatch.chdir(root)
     assert list(sync(load_settings())) == []
 
 
-def test_a_run_that_lacks_parameters_gets_them(root, monkeypatch):
-    """As one whose server went away after it was created."""
+def test_a_run_without_parameters_gets_them(root, monkeypatch):
+    """As if the server had gone away just after the run was created."""
     settings = load_settings()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "describe_run", lambda *_: False)
+        patch.setattr(runs_module, "describe_run", lambda *_: False)
         list(sync(settings))
-    client, runs = named(root)
-    assert {len(run.data.params) for run in runs.values()} == {0}
+    client, runs = runs_by_name(root)
     for run in runs.values():
-        client.delete_tag(run.info.run_id, module.OUTPUTS)  # which is set when all is logged
-    assert len(changed(settings)) == 4
-    assert min(len(run.data.params) for run in named(root)[1].values()) > 60
-    assert changed(settings) == []
+        assert run.data.params == {}
+        # This tag says that all was logged.
+        client.delete_tag(run.info.run_id, OUTPUTS)
+
+    outcomes = run_outcomes(settings)
+
+    assert len(outcomes) == 4
+    for run in runs_by_name(root)[1].values():
+        assert len(run.data.params) > 60
+    assert run_outcomes(settings) == []
 
 
 @pytest.mark.usefixtures("root")
-def test_names_of_parameters_have_the_characters_that_mlflow_takes():
-    results = Results.open(load_settings(), Run("tiny", "news-en-de", 1))
+def test_parameters_of_a_run_have_names_that_mlflow_accepts():
+    results = Results.open(load_settings(), RUN)
     corpus = results.settings.corpus("news-en-de")
-    texts = {"a": dataclasses.replace(next(iter(corpus.files.train.values())), pairs=7)}
+    training_text = next(iter(corpus.files.train.values()))
+    texts = {"a": dataclasses.replace(training_text, pairs=7)}
     files = dataclasses.replace(corpus.files, train=texts)
     corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
     settings = dataclasses.replace(results.settings, corpora=corpora)
-    params = module.RunDescription.for_run(settings, results.run, "f", 1_234_567).params
+
+    params = RunDescription.for_run(settings, results.run, "f", 1_234_567).params
+
     assert params["corpus.files.train.a.pairs"] == "7"
-    assert (params["corpus"], params["parameters"], params["system"]) == (
-        "news-en-de",
-        "1234567",
-        "tiny",
-    )
-    assert {key for key in params if not _VALID.fullmatch(key)} == set()
+    assert params["corpus"] == "news-en-de"
+    assert params["parameters"] == "1234567"  # of the model
+    assert params["system"] == "tiny"
+    for name in params:
+        assert re.fullmatch(r"[\w.\- /]{1,250}", name)
 
 
-def test_directions_and_what_made_a_text_are_parameters():
-    def params(recipe, system, corpus):
-        run, settings = Run(system, corpus, 1), load_settings(ROOT / "recipes" / f"{recipe}.yaml")
-        return module.RunDescription.for_run(settings, run, "f", 1).params
+def params_of_recipe(recipe, system, corpus):
+    """Return the parameters that MLflow shows for a run of a recipe."""
+    settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
+    return RunDescription.for_run(settings, Run(system, corpus, 1), "f", 1).params
 
-    of_many = params("multilingual-multi30k", "small", "multilingual")
-    assert of_many["corpus.directions.de-en"] == "trained"
-    assert of_many["corpus.directions.fr-de"] == "zero-shot"
-    made = {
-        key.rpartition(".")[2]: value
-        for key, value in params("back-translation-phrasebook", "tiny", "top-10").items()
-        if ".top-10-back-translation.made_by." in key
+
+def test_parameters_say_which_directions_are_trained():
+    params = params_of_recipe("multilingual-multi30k", "small", "multilingual")
+
+    assert params["corpus.directions.de-en"] == "trained"
+    assert params["corpus.directions.fr-de"] == "zero-shot"
+
+
+def test_parameters_say_how_a_synthetic_text_was_translated():
+    params = params_of_recipe("back-translation-phrasebook", "tiny", "top-10")
+
+    translation_params = {}
+    for name, value in params.items():
+        if ".top-10-back-translation.made_by." in name:
+            translation_params[name.rpartition(".")[2]] = value
+    assert translation_params == {
+        "system": "tiny",
+        "corpus": "tenth-reversed",
+        "how": "drawn from the 10 most probable tokens",
     }
-    how = "drawn from the 10 most probable tokens"
-    assert made == {"system": "tiny", "corpus": "tenth-reversed", "how": how}
-
-
-_VALID = re.compile(r"[\w.\- /]{1,250}")
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("file_name", "reason"),
     [
         ("scores.json", "test.first.de: has changed since .* was scored"),
         ("translation.json", "translation.json: the model of another training"),
     ],
 )
-def test_scores_of_other_files_are_left_out_and_named(root, changed, said):
-    mine, other = Run("tiny", "news-en-de", 1), Run("small", "news-en-de", 1)
-    shutil.copy(other.results_folder / changed, mine.results_folder / changed)
-    lines = [line for line in sync(load_settings()) if "left out" in line]
-    assert len(lines) == 1
-    assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
-    _, runs = named(root)
-    assert "bleu/news-en-de/first" not in runs["tiny news-en-de 1"].data.metrics
-    assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
+def test_scores_that_do_not_belong_to_a_run_are_not_logged_but_reported(root, file_name, reason):
+    """A file in the results of the run is replaced by the file of another run."""
+    other_run = Run("small", "news-en-de", 1)
+    shutil.copy(other_run.results_folder / file_name, RUN.results_folder / file_name)
+
+    (report,) = [line for line in sync(load_settings()) if "left out" in line]
+
+    assert re.match(f"{RUN}: its scores are left out: .*{reason}", report)
+    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    assert "bleu/news-en-de/first" not in metrics
+    assert "valid/bleu" in metrics
 
 
-def test_runs_without_results_of_these_settings_are_named(root):
+def test_runs_without_results_of_these_settings_are_reported(root):
+    """One run has no results, and another one those of a training with other settings."""
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
-    path = Run("tiny", "news-en-de", 1).results_folder / "training.json"
+    path = RUN.results_folder / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
-    said = list(sync(load_settings()))
-    lines = [line for line in said if "Or download it: dvc pull" in line]
-    assert [line.split(":")[0] for line in lines] == [
+
+    reports = [line for line in sync(load_settings()) if "Or download it: dvc pull" in line]
+
+    assert [report.split(":")[0] for report in reports] == [
         "system tiny, corpus news-en-de, seed 1",
         "system small, corpus news-en-de, seed 2",
     ]
-    _, runs = named(root)
-    assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
-    assert list(sync(load_settings())) == lines
+    assert set(runs_by_name(root)[1]) == {"tiny news-en-de 2", "small news-en-de 1"}
+    assert list(sync(load_settings())) == reports
 
 
-def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
+def test_a_tag_says_why_patience_ended_a_training(root):
     path = Run("small", "news-en-de", 1).results_folder / "training.json"
-    early_end = {"update": 30, "most_updates": 700, "metric": "bleu", "validations": 3}
-    early_end |= {"best": 0.003, "best_update": 15}
+    early_end = {
+        "update": 30,
+        "most_updates": 700,
+        "metric": "bleu",
+        "validations": 3,
+        "best": 0.003,
+        "best_update": 15,
+    }
     write_json(path, {**read_json(path), "early_end": early_end})
+
     list(sync(load_settings()))
-    _, runs = named(root)
+
+    _, runs = runs_by_name(root)
     assert runs["small news-en-de 1"].data.tags["early_end"] == (
         "ended at update 30 of 700: bleu has not improved in 3 validations "
         "(best 0.003 at update 15)"
@@ -266,51 +360,61 @@ def test_a_training_that_patience_ended_has_a_tag_that_says_why(root):
     assert "early_end" not in runs["tiny news-en-de 1"].data.tags
 
 
-def test_new_scores_take_the_place_of_old_ones(root):
-    """Also lower ones: MLflow's search would keep the newest, not the best."""
-    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
+def test_a_new_score_replaces_the_old_one_whether_higher_or_lower(root):
+    settings = load_settings()
     list(sync(settings))
-    path = run.results_folder / "scores.json"
-    content = read_json(path)
+
     for score in (90.0, 10.0):
-        for measured in content["first"]["metrics"]:
-            if measured["metric"] == "bleu" and not measured["group"]:
-                measured["value"] = score
-        write_json(path, content)
-        assert changed(settings) == ["run tiny news-en-de 1: completed"]
-        _, runs = named(root)
-        assert runs["tiny news-en-de 1"].data.metrics["bleu/news-en-de/first"] == score
+        set_bleu_of_results(RUN, score)
+
+        assert run_outcomes(settings) == ["run tiny news-en-de 1: completed"]
+        run = runs_by_name(root)[1]["tiny news-en-de 1"]
+        assert run.data.metrics["bleu/news-en-de/first"] == score
 
 
 @pytest.mark.usefixtures("root")
-def test_translations_of_another_search_are_not_those_of_the_settings():
-    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
-    assert Results(settings, run).checked_scores()[1] == ""
+def test_scores_of_translations_by_these_settings_are_used():
+    scores, reason = Results(load_settings(), RUN).checked_scores()
+
+    assert scores
+    assert reason == ""
+
+
+@pytest.mark.usefixtures("root")
+def test_scores_of_translations_by_another_search_are_not_used():
+    settings = load_settings()
     tiny = settings.system_settings("tiny")
-    wider = dataclasses.replace(tiny, decode=dataclasses.replace(tiny.decode, beam=7))
-    scores, why = Results(with_systems(settings, {"tiny": wider}), run).checked_scores()
+    decode = dataclasses.replace(tiny.decode, beam=7)
+    changed_settings = with_systems(settings, {"tiny": dataclasses.replace(tiny, decode=decode)})
+
+    scores, reason = Results(changed_settings, RUN).checked_scores()
+
     assert scores == {}
-    used = tiny.decode.beam
-    expected = f"translated with decode.beam {used}, but params.yaml has 7; run: dvc repro"
-    assert expected in why
+    used_beam = tiny.decode.beam
+    message = f"translated with decode.beam {used_beam}, but params.yaml has 7; run: dvc repro"
+    assert message in reason
 
 
 @pytest.mark.usefixtures("root")
-def test_translations_by_another_average_are_not_those_of_the_settings():
-    settings, run = load_settings(), Run("tiny", "news-en-de", 1)
-    path = run.results_folder / "translation.json"
+def test_scores_of_translations_by_another_average_are_not_used():
+    settings = load_settings()
+    path = RUN.results_folder / "translation.json"
     record = read_json(path)
     record["averaged"]["settings"] = {"last": 9}
     write_json(path, record)
-    scores, why = Results(settings, run).checked_scores()
+
+    scores, reason = Results(settings, RUN).checked_scores()
+
     assert scores == {}
-    given = settings.system_settings("tiny").average.chosen
-    assert f"translated with average {{'last': 9}}, but params.yaml has {given}; run: " in why
+    average = settings.system_settings("tiny").average.chosen
+    assert f"translated with average {{'last': 9}}, but params.yaml has {average}; run: " in reason
 
 
-def test_scores_are_shown_where_results_alone_were_pulled(root):
-    """Without the texts of the corpus, which would be compared."""
+def test_scores_are_logged_without_the_texts_of_the_corpus(root):
+    """A user may have downloaded only the results. With the texts, they would be compared."""
     shutil.rmtree(root / "data" / "split")
+
     list(sync(load_settings()))
-    _, runs = named(root)
-    assert "bleu/news-en-de/first" in runs["tiny news-en-de 1"].data.metrics
+
+    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    assert "bleu/news-en-de/first" in metrics
