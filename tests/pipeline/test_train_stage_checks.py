@@ -30,21 +30,62 @@ from trainings import (
     write_params,
 )
 
-OTHER = f"process 1 of 2 on {socket.gethostname()}"
+# How messages name the second of two processes that train together.
+SECOND_PROCESS = f"process 1 of 2 on {socket.gethostname()}"
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
-    """The toy project. Not to be changed."""
+    """Return the folder of the toy project. Not to be changed."""
     root = project(tmp_path_factory.mktemp("untrained"))
     with left_unchanged(root):
         yield root
 
 
-def check_with_an_empty_set(root, empty):
-    """Check a training on a corpus of three sets, of which one has no sentences."""
+@pytest.fixture
+def two_copies(untrained, tmp_path):
+    """Return the folders of two copies of the toy project, as on two hosts."""
+    first = fresh(untrained, tmp_path / "here")
+    second = fresh(untrained, tmp_path / "there")
+    return first, second
+
+
+def error_lines(output):
+    """Return the lines with our errors in the output of a process."""
+    return [line for line in output.splitlines() if line.startswith("bleuprint: error: ")]
+
+
+def fail_together(roots, monkeypatch):
+    """Start two processes that are to train together, which must both fail.
+
+    Args:
+        roots: The folder in which each process works.
+        monkeypatch: Sets the variables by which the processes find each other.
+
+    Returns:
+        What each process printed.
+    """
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", str(free_port()))
+    processes = []
+    for rank, root in enumerate(roots):
+        monkeypatch.setenv("RANK", str(rank))
+        processes.append(start(root))
+    outputs = [process.communicate(timeout=240)[0] for process in processes]
+    assert all(process.returncode != 0 for process in processes)
+    return outputs
+
+
+def check_with_an_empty_set(root, empty_set):
+    """Check a training on a corpus of three sets, of which one has no sentences.
+
+    Args:
+        root: The folder in which the corpus is prepared.
+        empty_set: The name of the empty set: train, valid or test.x.
+    """
     sets = {"train": toy_pairs(60, 1), "valid": toy_pairs(5, 2), "test.x": toy_pairs(5, 3)}
-    sets[empty] = []
+    sets[empty_set] = []
     prepared = prepare(root, sets, units=merges(9))
     job = Job(
         run=Run("micro", "toy", 1),
@@ -56,234 +97,285 @@ def check_with_an_empty_set(root, empty):
     check_training(job, Fingerprints.from_job(job), ALONE)
 
 
-@pytest.mark.parametrize("name", ["train", "valid"])
-def test_a_set_without_sentences_is_refused_by_its_name(tmp_path, name):
-    with pytest.raises(UserError) as raised:
-        check_with_an_empty_set(tmp_path, name)
-    assert str(raised.value) == f"corpus toy: {name}.de has no sentences"
+@pytest.mark.parametrize("set_name", ["train", "valid"])
+def test_a_training_or_validation_set_without_sentences_is_refused_by_its_name(tmp_path, set_name):
+    with pytest.raises(UserError) as error:
+        check_with_an_empty_set(tmp_path, set_name)
+
+    assert str(error.value) == f"corpus toy: {set_name}.de has no sentences"
 
 
-def test_a_test_set_without_sentences_hinders_no_training(tmp_path):
+def test_a_training_does_not_need_sentences_in_a_test_set(tmp_path):
     check_with_an_empty_set(tmp_path, "test.x")
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_damaged_corpus_is_one_clear_line(untrained, tmp_path, processes):
-    root = fresh(untrained, tmp_path)
-    array = root / "data" / "binary" / "toy" / "train.de.ids.npy"
-    content = bytearray(array.read_bytes())
+def flip_a_bit_of_the_training_text(root):
+    """Damage the token ids of the training text, near the end of the file."""
+    array_file = root / "data" / "binary" / "toy" / "train.de.ids.npy"
+    content = bytearray(array_file.read_bytes())
     content[-2] ^= 1
-    array.write_bytes(content)
-    said = train(root, processes, status=1)
-    (line,) = (line for line in said.split("\n") if line.startswith("bleuprint: error: "))
+    array_file.write_bytes(content)
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_damaged_corpus_is_reported_in_one_line(untrained, tmp_path, processes):
+    root = fresh(untrained, tmp_path)
+    flip_a_bit_of_the_training_text(root)
+
+    output = train(root, processes, status=1)
+
+    (line,) = error_lines(output)
     assert "train.de.ids.npy is damaged" in line
-    assert processes > 1 or said == f"{line}\n"
-    assert "[rank" not in said  # a traceback of ours; what torchrun says is its own
+    # With two processes, torchrun adds lines, which do not begin with [rank like our tracebacks.
+    assert processes > 1 or output == f"{line}\n"
+    assert "[rank" not in output
     assert not (root / "work").exists()
 
 
-def test_a_mistake_in_one_hosts_settings_is_not_waited_for(untrained, tmp_path, monkeypatch):
-    """Two hosts with copies of their own: before the five minutes of a start are over."""
-    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    settings = roots[1] / "params.yaml"
-    settings.write_text(settings.read_text().replace("micro:", "other:"))
-    write_resolved(roots[1])
-    said = together(roots, monkeypatch)
-    line = f"error: {OTHER}: params.yaml: no systems entry 'micro'; there are: other\n"
-    assert all(line in each for each in said)
+def test_a_mistake_in_the_settings_of_one_host_is_reported_by_both_processes(
+    two_copies, monkeypatch
+):
+    """The first process does not wait for the second one until the five minutes of a start end."""
+    first, second = two_copies
+    params_file = second / "params.yaml"
+    params_file.write_text(params_file.read_text().replace("micro:", "other:"))
+    write_resolved(second)
+
+    outputs = fail_together([first, second], monkeypatch)
+
+    problem = "params.yaml: no systems entry 'micro'; there are: other"
+    for output in outputs:
+        assert f"error: {SECOND_PROCESS}: {problem}\n" in output
+
+
+def assert_reported_by_both(outputs, message, roots):
+    """Check that both processes report an error of the second one, and have not begun to train."""
+    for output in outputs:
+        assert f"bleuprint: error: {SECOND_PROCESS}: {message}" in output
+    for root in roots:
+        assert not list(root.glob("work/trainings/*/checkpoint-*"))
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        (
-            "data/binary/toy/train.de.ids.npy",
-            " is damaged: its SHA-256 is not the one in corpus.json; ",
-        ),
-        (
-            "data/binary/toy/valid.en.ends.npy",
-            " is damaged: its SHA-256 is not the one in corpus.json; ",
-        ),
-        (
-            "data/binary/toy/train.en.ids.npy",
-            ": no such file, although corpus.json lists it; run: make reproduce\n",
-        ),
-    ],
+    "name", ["data/binary/toy/train.de.ids.npy", "data/binary/toy/valid.en.ends.npy"]
 )
-def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(
-    untrained, tmp_path, monkeypatch, name, what
-):
-    """The header of the copy is that of the other host: only the bytes tell."""
-    roots = [fresh(untrained, tmp_path / host) for host in ("here", "there")]
-    array = roots[1] / name
-    if "damaged" in what:
-        content = array.read_bytes()
-        array.write_bytes(content[:128] + content[128:][::-1])  # the header stays
-        assert array.read_bytes() != content
-    else:
-        array.unlink()
-    for each in together(roots, monkeypatch):
-        assert f"bleuprint: error: {OTHER}: {name}{what}" in each
-    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
+def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(two_copies, monkeypatch, name):
+    array_file = two_copies[1] / name
+    content = array_file.read_bytes()
+    # The first 128 bytes, the header, stay: only the numbers differ.
+    damaged_content = content[:128] + content[128:][::-1]
+    assert damaged_content != content
+    array_file.write_bytes(damaged_content)
+
+    outputs = fail_together(two_copies, monkeypatch)
+
+    message = f"{name} is damaged: its SHA-256 is not the one in corpus.json; "
+    assert_reported_by_both(outputs, message, two_copies)
+
+
+def test_a_host_whose_copy_of_the_corpus_lacks_a_file_is_refused(two_copies, monkeypatch):
+    name = "data/binary/toy/train.en.ids.npy"
+    (two_copies[1] / name).unlink()
+
+    outputs = fail_together(two_copies, monkeypatch)
+
+    message = f"{name}: no such file, although corpus.json lists it; run: make reproduce\n"
+    assert_reported_by_both(outputs, message, two_copies)
 
 
 def test_a_host_with_another_corpus_is_refused_by_the_name_of_a_file(tmp_path, monkeypatch):
-    """Both corpora are sound; of the training text the target differs in one word."""
+    """Both corpora are valid; the target of the first training pair differs."""
     pairs = toy_pairs(200, 1)
-    others = [(pairs[0][0], pairs[0][1][::-1]), *pairs[1:]]
-    roots = [project(tmp_path / "here", pairs=pairs), project(tmp_path / "there", pairs=others)]
-    said = together(roots, monkeypatch)
-    names = [re.search(r"same data as process 0 \((\S+) differs\)", each) for each in said]
-    assert all(found and found[1].startswith("data/binary/toy/") for found in names), said
-    assert all(found and not found[1].endswith("corpus.json") for found in names), said
+    source, target = pairs[0]
+    reversed_target = target[::-1]
+    other_pairs = [(source, reversed_target), *pairs[1:]]
+    first = project(tmp_path / "here", pairs=pairs)
+    second = project(tmp_path / "there", pairs=other_pairs)
+
+    outputs = fail_together([first, second], monkeypatch)
+
+    for output in outputs:
+        match = re.search(r"same data as process 0 \((\S+) differs\)", output)
+        assert match, outputs
+        assert match[1].startswith("data/binary/toy/")
+        # It lists the hashes of the other files, so it differs whatever the reason is.
+        assert not match[1].endswith("corpus.json")
 
 
-def test_a_host_with_other_references_is_refused_by_the_name_of_their_file(
-    untrained, tmp_path, monkeypatch
-):
-    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    references = roots[1] / "data/split/toy/valid.en"
-    references.write_text(references.read_text().replace("A", "E"))
+def test_a_host_with_other_references_is_refused_by_the_name_of_their_file(two_copies, monkeypatch):
+    references_file = two_copies[1] / "data/split/toy/valid.en"
+    references_file.write_text(references_file.read_text().replace("A", "E"))
+
+    outputs = fail_together(two_copies, monkeypatch)
+
     line = (
-        f"bleuprint: error: {OTHER} does not have the same data as process 0 "
+        f"bleuprint: error: {SECOND_PROCESS} does not have the same data as process 0 "
         "(data/split/toy/valid.en differs): processes train together from one folder, or from "
         "identical copies\n"
     )
-    assert all(line in each for each in together(roots, monkeypatch))
+    assert all(line in output for output in outputs)
 
 
-def kill_at_checkpoint(root, **how):
-    """Start a training and kill it at its first checkpoint."""
-    process = start(root, **how)
+def kill_at_checkpoint(root, **options):
+    """Start a training and kill it at its first checkpoint.
+
+    Args:
+        root: The project's folder.
+        options: How to start it; see `start`.
+    """
+    process = start(root, **options)
     wait_for_checkpoint(root, 0)
     process.kill()
     process.communicate(timeout=60)
 
 
-def test_processes_that_share_no_folder_are_refused(untrained, tmp_path, monkeypatch):
-    """Two hosts, of which one has a checkpoint that the other does not see."""
-    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    kill_at_checkpoint(roots[0])
-    said = together(roots, monkeypatch)
-    (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
+def test_processes_of_which_only_one_sees_the_checkpoint_are_refused(two_copies, monkeypatch):
+    """Two hosts share no folder: the second one does not see the checkpoint of the first one."""
+    kill_at_checkpoint(two_copies[0])
+
+    _, second_output = fail_together(two_copies, monkeypatch)
+
+    (line,) = error_lines(second_output)
     assert re.search(r"checkpoint-\d+ is missing on .*, but rank 0 continues from it", line)
 
 
-def test_processes_with_checkpoints_that_differ_are_refused(untrained, tmp_path, monkeypatch):
-    """Two copies that were trained apart: each has a checkpoint of its own at the same update."""
-    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    for number, root in enumerate(roots):
-        write_params(
-            root, max_updates=1000, keep_last=100, keep_best=0, keep_interval=0
-        )  # all are kept
-        kill_at_checkpoint(root, processes=number + 1, cold=True)  # other sums, rounded otherwise
-        _, *later = checkpoints(root)
-        for checkpoint in later:
+def test_processes_with_different_checkpoints_of_the_same_update_are_refused(
+    two_copies, monkeypatch
+):
+    """Two copies were trained apart, by one and by two processes, whose sums are rounded otherwise.
+
+    Of each copy, only the first checkpoint is kept.
+    """
+    checkpoint_names = []
+    for processes, root in enumerate(two_copies, start=1):
+        write_params(root, max_updates=1000, keep_last=100, keep_best=0, keep_interval=0)
+        kill_at_checkpoint(root, processes=processes, cold=True)
+        first_checkpoint, *later_checkpoints = checkpoints(root)
+        for checkpoint in later_checkpoints:
             shutil.rmtree(checkpoint)
-    assert len({checkpoints(root)[0].name for root in roots}) == 1
-    said = together(roots, monkeypatch)
-    lines = [line for line in "".join(said).splitlines() if line.startswith("bleuprint: error: ")]
-    assert any("is not the same on all of the 2 processes" in line for line in lines), said
+        checkpoint_names.append(first_checkpoint.name)
+    assert checkpoint_names[0] == checkpoint_names[1]
+
+    outputs = fail_together(two_copies, monkeypatch)
+
+    lines = error_lines(outputs[0]) + error_lines(outputs[1])
+    assert any("is not the same on all of the 2 processes" in line for line in lines), outputs
 
 
-def test_processes_without_a_batch_are_reported_once(untrained, tmp_path):
+def test_updates_with_fewer_batches_than_processes_are_reported_once(untrained, tmp_path):
+    """An update of 40 tokens is one batch of 40 tokens, so the second process has none."""
     root = fresh(untrained, tmp_path)
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
-    said = train(root, 2)
+
+    output = train(root, processes=2)
+
     message = (
         r"updates of 40 tokens have fewer batches of train\.max_tokens \(40\) than there are "
         r"processes \(2\), so some processes are idle: 22 would give each a batch"
     )
-    assert len(re.findall(message, said)) == said.count("idle") == 1
+    assert len(re.findall(message, output)) == 1
+    assert output.count("idle") == 1
 
 
-def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_work(tmp_path):
+def test_a_corpus_smaller_than_one_update_is_refused_with_a_number_of_tokens_that_works(tmp_path):
     root = project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
-    said = train(root, status=1)
+
+    output = train(root, status=1)
+
     match = re.search(
         r"error: corpus toy: train has \d+ target tokens, less than one update of micro: lower "
         r"train\.tokens_per_update \(500\) and train\.max_tokens \(400\) to (\d+), for example",
-        said,
+        output,
     )
-    assert match, said
-    value = int(match[1])
-    write_params(root, tokens_per_update=value, max_tokens=value, max_updates=5)
+    assert match, output
+    proposed_tokens = int(match[1])
+    write_params(root, tokens_per_update=proposed_tokens, max_tokens=proposed_tokens, max_updates=5)
     train(root)
 
 
-def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(tmp_path):
-    pairs = [(f"ba {'be ' * number}", "BA") for number in range(1, 45)]
+def test_a_corpus_with_fewer_pairs_than_an_update_of_sentences_is_refused(tmp_path):
+    pairs = [(f"ba {'be ' * number}", "BA") for number in range(1, 45)]  # 44 pairs
     root = project(tmp_path, pairs=pairs, tokens_per_update=None, sentences_per_update=45)
-    said = train(root, status=1)
-    assert said == (
+
+    output = train(root, status=1)
+
+    assert output == (
         "bleuprint: error: corpus toy: train has 44 pairs, less than one update of micro: lower "
         "train.sentences_per_update (45) to 4, for example\n"
     )
 
 
-def test_epochs_with_too_few_checkpoints_to_average_are_refused(tmp_path):
+def test_a_training_of_epochs_with_too_few_checkpoints_to_average_is_refused(tmp_path):
+    """One epoch is shorter than the 1,000 updates between two checkpoints."""
     root = project(tmp_path, max_updates=None, max_epochs=1, save_interval=1000)
-    params = root / "params.yaml"
-    text = params.read_text().replace("last: 1\n", "last: 3\n")
-    params.write_text(text)
+    params_file = root / "params.yaml"
+    params_file.write_text(params_file.read_text().replace("last: 1\n", "last: 3\n"))
     write_resolved(root)
-    said = train(root, status=1)
-    assert re.search(r"max_epochs 1 are at most \d+ updates, too few: average\.last 3: ", said)
+
+    output = train(root, status=1)
+
+    assert re.search(r"max_epochs 1 are at most \d+ updates, too few: average\.last 3: ", output)
 
 
-def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path):
-    schedule = LrSchedule(constant=Constant(1e30))
+def test_a_diverging_training_is_reported_in_a_line_that_names_the_learning_rate(tmp_path):
     root = project(
-        tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_interval=10, max_updates=1
+        tmp_path,
+        lr_schedule=LrSchedule(constant=Constant(1e30)),
+        clip_norm=0.0,
+        validate_interval=10,
+        max_updates=1,
     )
-    said = train(root, status=1)
-    assert re.search(
-        r"error: the validation loss after update 1 is (nan|inf): lower the learning "
-        r"rate \(train\.lr_schedule\)",
-        said,
-    )
-    assert "Traceback" not in said
+
+    output = train(root, status=1)
+
+    message = r"the validation loss after update 1 is (nan|inf): lower the learning rate "
+    assert re.search(rf"error: {message}\(train\.lr_schedule\)", output)
+    assert "Traceback" not in output
 
 
-def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path):
-    long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
-    said = train(project(tmp_path, test=long), status=1)
-    assert "line 1 of test.x.de has 601 tokens with EOS" in said
+def test_a_test_source_longer_than_the_model_allows_is_refused_before_the_training(tmp_path):
+    long_source = "ba " * 300  # 600 tokens: `b` and `a`
+    root = project(tmp_path, test=[(long_source, "BA"), ("ba", "BA " * 300)])
+
+    output = train(root, status=1)
+
+    assert "line 1 of test.x.de has 601 tokens with EOS" in output
     assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
-    only_reference = project(tmp_path / "other", test=long[1:], max_updates=5)
-    train(only_reference)
 
 
-def test_a_sentence_beyond_a_batch_is_refused_before_the_training(tmp_path):
+def test_a_test_reference_may_be_longer_than_the_model_allows(tmp_path):
+    """The model reads only the sources of a test set."""
+    long_reference = "BA " * 300
+
+    train(project(tmp_path, test=[("ba", long_reference)], max_updates=5))
+
+
+def test_a_sentence_longer_than_a_batch_is_refused_before_the_training(tmp_path):
     pairs = [*toy_pairs(60, 1), ("ba " * 40, "BA " * 40)]
-    said = train(project(tmp_path, pairs=pairs, max_tokens=30), status=1)
-    line = r"line \d+ of train.de has \d+ tokens with EOS, and train.max_tokens of micro is 30: "
-    assert re.search(line, said)
+
+    output = train(project(tmp_path, pairs=pairs, max_tokens=30), status=1)
+
+    problem = r"has \d+ tokens with EOS, and train.max_tokens of micro is 30: "
+    assert re.search(rf"line \d+ of train.de {problem}", output)
 
 
-def test_a_corpus_of_less_than_a_sentence_of_the_other_side_is_trained_by_sentences(tmp_path):
-    pairs = [("ba ba ba", "BA")]
-    said = train(project(tmp_path, pairs=pairs, tokens_per_update=90, max_tokens=70), status=1)
-    assert "less than one update of micro: set sentences_per_update: 1" in said
+def test_a_corpus_of_one_pair_is_advised_to_count_updates_in_sentences(tmp_path):
+    """The target has fewer tokens than the source, so no number of target tokens would work."""
+    root = project(tmp_path, pairs=[("ba ba ba", "BA")], tokens_per_update=90, max_tokens=70)
+
+    output = train(root, status=1)
+
+    assert "less than one update of micro: set sentences_per_update: 1" in output
 
 
-def test_processes_that_differ_are_refused(untrained, tmp_path, monkeypatch):
-    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
-    write_params(roots[1], label_smoothing=0.5)
-    said = together(roots, monkeypatch)
-    line = f"bleuprint: error: {OTHER} does not have the same settings as process 0: processes"
-    assert all(line in each for each in said)
-    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
+def test_processes_with_different_settings_are_refused(two_copies, monkeypatch):
+    first, second = two_copies
+    write_params(second, label_smoothing=0.5)
 
+    outputs = fail_together([first, second], monkeypatch)
 
-def together(roots, monkeypatch):
-    """The errors of processes that cannot train together, each in a folder of its own."""
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    processes = []
-    for rank, root in enumerate(roots):
-        for name, value in {**group, "RANK": str(rank)}.items():
-            monkeypatch.setenv(name, value)
-        processes.append(start(root))
-    said = [process.communicate(timeout=240)[0] for process in processes]
-    assert all(process.returncode != 0 for process in processes)
-    return said
+    problem = "does not have the same settings as process 0: processes"
+    for output in outputs:
+        assert f"bleuprint: error: {SECOND_PROCESS} {problem}" in output
+    for root in two_copies:
+        assert not list(root.glob("work/trainings/*/checkpoint-*"))
