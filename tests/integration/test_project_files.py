@@ -15,146 +15,246 @@ from ruamel.yaml import YAML
 from root import ROOT
 
 HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
-CONTAINER = (ROOT / "tools" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
-WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
-STEPS = re.findall(r"^RUN (.*)", CONTAINER, re.MULTILINE)
+CONTAINERFILE = (ROOT / "tools" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+CONTAINER_STEPS = re.findall(r"^RUN (.*)", CONTAINERFILE, re.MULTILINE)
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+WORKFLOW_FILE = ROOT / ".github" / "workflows" / "ci.yml"
+WORKFLOW = YAML(typ="safe").load(WORKFLOW_FILE)
 
 
-def test_hooks_are_the_checks_of_make_lint():
-    lint = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint: setup\n")[2]
-    programs = {line.split()[0] for line in lint.partition("\n\n")[0].splitlines()}
-    hooks = {shlex.split(hook["entry"])[0].removeprefix(".venv/bin/") for hook in HOOKS}
-    # Snakemake's linter takes too long for each commit
-    assert hooks - {"bleuprint"} == programs - {"snakemake"}
+def recipe_of(target):
+    """Return the lines of the Makefile that run for a target."""
+    _, _, rest = MAKEFILE.partition(f"\n{target}: setup\n")
+    return rest.partition("\n\n")[0]
+
+
+def job_commands(job):
+    """Return the shell commands of a job of the workflow, in order."""
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def step_that_uses(job, action):
+    """Return the step of a job in the workflow that uses an action of GitHub."""
+    (step,) = [step for step in WORKFLOW["jobs"][job]["steps"] if action in step.get("uses", "")]
+    return step
+
+
+def jobs_that_use(action):
+    """Return the names of the jobs in the workflow that use an action of GitHub."""
+    names = []
+    for name, job in WORKFLOW["jobs"].items():
+        if any(action in step.get("uses", "") for step in job["steps"]):
+            names.append(name)
+    return names
+
+
+def test_commits_are_checked_by_the_programs_of_make_lint():
+    lint_programs = {line.split()[0] for line in recipe_of("lint").splitlines()}
+
+    hook_programs = set()
+    for hook in HOOKS:
+        program, *_ = shlex.split(hook["entry"])
+        hook_programs.add(program.removeprefix(".venv/bin/"))
+
+    # Snakemake's linter takes too long for each commit, and `bleuprint check` is only a hook.
+    assert hook_programs - {"bleuprint"} == lint_programs - {"snakemake"}
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
-def test_options_of_hooks_exist(hook):
-    """pre-commit would stop each commit at one that does not."""
-    program, *options = shlex.split(hook["entry"])
+def test_a_hook_calls_its_program_with_options_that_exist(hook):
+    """With an unknown option, pre-commit would stop each commit."""
+    program, *arguments = shlex.split(hook["entry"])
     assert program.startswith(".venv/bin/")
     # The programs of the environment that runs the tests, since .venv may be another checkout's.
-    installed = Path(sys.executable).with_name(Path(program).name)
-    subcommands = [option for option in options if not option.startswith("-")]
-    command = [str(installed), *subcommands, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    installed_program = Path(sys.executable).with_name(Path(program).name)
+    options = [argument for argument in arguments if argument.startswith("-")]
+    subcommands = [argument for argument in arguments if not argument.startswith("-")]
+
+    help_command = [str(installed_program), *subcommands, "--help"]
+    done = subprocess.run(help_command, capture_output=True, text=True)
+
     assert done.returncode == 0, done.stderr
     for option in options:
-        assert option in subcommands or option in done.stdout
+        assert option in done.stdout
 
 
-def test_the_image_has_what_the_readme_asks_for():
+def test_the_container_has_a_python_that_the_readme_allows():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     oldest = re.search(r"Python (\d+)\.(\d+) or newer, git and make", readme)
-    python = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINER, re.MULTILINE)
+
+    python = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINERFILE, re.MULTILINE)
+
     assert [int(part) for part in python.groups()] >= [int(part) for part in oldest.groups()]
-    (packages,) = (step for step in STEPS if "apt-get install" in step)
+
+
+def test_the_container_installs_what_make_setup_needs_and_runs_it():
+    (packages,) = [step for step in CONTAINER_STEPS if "apt-get install" in step]
+
     assert {"git", "make", "g++"} <= set(packages.split())
-    assert STEPS[-1] == "make setup"
+    assert CONTAINER_STEPS[-1] == "make setup"
 
 
 def test_make_test_fast_leaves_out_what_make_test_leaves_out():
     """-m on the command line replaces the -m of pyproject.toml, so the Makefile repeats it."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     options = shlex.split(settings["tool"]["pytest"]["ini_options"]["addopts"])
-    by_default = options[options.index("-m") + 1]
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (fast,) = re.findall("^FAST = (.*)", makefile, re.MULTILINE)
-    assert fast == f"not processes and {by_default}"
+    marks_of_make_test = options[options.index("-m") + 1]
+
+    (marks_of_make_test_fast,) = re.findall("^FAST = (.*)", MAKEFILE, re.MULTILINE)
+
+    assert marks_of_make_test_fast == f"not processes and {marks_of_make_test}"
 
 
-def test_targets_of_make_that_a_page_names_exist():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set()
+def test_the_documentation_names_only_targets_that_the_makefile_has():
+    named_targets = set()
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         code = "\n".join(re.findall(r"^```.*?^```|`[^`\n]+`", text, re.MULTILINE | re.DOTALL))
-        # At the start of a command; a message may have the word elsewhere.
-        named.update(re.findall(r"(?:^|`|[$;&] )make ([a-z][a-z-]*)", code, re.MULTILINE))
-    assert {"setup", "reproduce", "recipe"} < named
-    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    assert named - targets == set()
+        # Only at the start of a command, since a message in an example may contain "make".
+        named_targets.update(re.findall(r"(?:^|`|[$;&] )make ([a-z][a-z-]*)", code, re.MULTILINE))
+    assert {"setup", "reproduce", "recipe"} < named_targets
+
+    targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE))
+
+    assert named_targets - targets == set()
 
 
-def test_the_workflow_catalogue_is_told_that_there_is_a_report():
-    catalogue = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")
-    deployment = catalogue["usage"]["software-stack-deployment"]
+def test_snakemakes_catalog_of_workflows_is_told_of_the_report_and_of_conda():
+    catalog_entry = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")
+
+    deployment = catalog_entry["usage"]["software-stack-deployment"]
     assert deployment["report"] is True
     assert deployment["conda"] is True
 
 
-def test_what_is_built_here_is_not_copied_into_the_image():
-    ignored = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
-    by_git = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
-    at_the_top = (path.strip("/") for path in by_git if path.startswith("/"))
-    folders = {path for path in at_the_top if "*" not in path and not Path(path).suffix}
-    assert {"data", "work", ".venv"} <= folders
-    assert folders - ignored == {"mlruns"}  # of other tools
+def test_folders_that_git_ignores_are_not_copied_into_the_container():
+    ignored_by_docker = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
+
+    folders_ignored_by_git = set()
+    for pattern in (ROOT / ".gitignore").read_text(encoding="utf-8").split():
+        is_at_the_top = pattern.startswith("/")
+        name = pattern.strip("/")
+        if is_at_the_top and "*" not in name and not Path(name).suffix:
+            folders_ignored_by_git.add(name)
+
+    assert {"data", "work", ".venv"} <= folders_ignored_by_git
+    # Not this project but MLflow writes mlruns/.
+    assert folders_ignored_by_git - ignored_by_docker == {"mlruns"}
 
 
-@pytest.mark.parametrize(("python", "kept"), [("/moved/python", False), ("/bin/sh", True)])
-def test_a_venv_that_was_moved_is_made_again(tmp_path, python, kept):
+def copy_make_files(folder):
+    """Copy the files that `make` reads for .venv to a folder."""
     for name in ("Makefile", "constraints.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv" / "bin" / "bleuprint").write_text(f"#!{python}\n")
-    (tmp_path / ".venv" / ".ready").touch()
+        shutil.copy(ROOT / name, folder)
+
+
+@pytest.mark.parametrize(
+    ("python", "is_kept"),
+    [
+        pytest.param("/moved/python", False, id="Python that does not exist"),
+        pytest.param("/bin/sh", True, id="program that exists"),
+    ],
+)
+def test_make_removes_a_venv_whose_python_does_not_exist(tmp_path, python, is_kept):
+    """The scripts of a .venv name their Python, which does not exist after a move."""
+    copy_make_files(tmp_path)
+    venv = tmp_path / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "bleuprint").write_text(f"#!{python}\n")
+    (venv / ".ready").touch()
+
     subprocess.run(["make", "-C", str(tmp_path), "help"], check=True)
-    assert (tmp_path / ".venv").exists()
+    assert venv.exists()
+
+    # `true` as Python makes no new .venv, so that only the removal is seen.
     subprocess.run(["make", "-C", str(tmp_path), ".venv/.ready", "PYTHON=true"], check=False)
-    assert (tmp_path / ".venv" / "bin").exists() == kept
+    assert (venv / "bin").exists() == is_kept
 
 
 @pytest.mark.slow
-def test_the_steps_of_the_image_make_a_command(tmp_path):
-    """Without the Debian packages; what CI runs first in its own checkout."""
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(tmp_path / "clone")], check=True)
-    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-    pip = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "UV_"))}
-    subprocess.run(
-        ["bash", "-c", STEPS[-1]], cwd=tmp_path / "clone", check=True, env=environment | pip
-    )
-    done = subprocess.run(
-        [tmp_path / "clone/.venv/bin/bleuprint", "--version"], capture_output=True, text=True
-    )
+def test_make_setup_in_a_clone_installs_the_command(tmp_path):
+    """The last step of the container, without its Debian packages. CI runs this first."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    environment = {}
+    for name, value in os.environ.items():
+        if name in ("PATH", "HOME") or name.startswith(("PIP_", "UV_")):
+            environment[name] = value
+
+    subprocess.run(["bash", "-c", CONTAINER_STEPS[-1]], cwd=clone, check=True, env=environment)
+
+    command = [clone / ".venv/bin/bleuprint", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert re.fullmatch(r"bleuprint \d+\.\d+\.\d+\n", done.stdout)
 
 
-def test_the_workflow_is_one_of_github():
-    command = ["-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
-    done = subprocess.run([sys.executable, *command, WORKFLOW], capture_output=True, text=True)
+def test_the_workflow_follows_the_schema_of_github():
+    command = [sys.executable, "-m", "check_jsonschema"]
+    options = ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW_FILE)]
+
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
+
     assert done.returncode == 0, done.stdout
 
 
-def test_the_workflow_runs_what_there_is_and_publishes_what_make_docs_builds():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    workflow = YAML(typ="safe").load(WORKFLOW)
-    assert workflow["permissions"] == {"contents": "read"}
-    jobs, commands, actions = workflow["jobs"], [], {}
-    for name, job in jobs.items():
-        assert 0 < job["timeout-minutes"] <= 90
-        commands += [step["run"] for step in job["steps"] if "run" in step]
-        actions |= {step["uses"]: (name, step) for step in job["steps"] if "uses" in step}
-    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in actions)
+def test_the_workflow_runs_the_tests_and_builds_the_site():
+    commands = []
+    for job in WORKFLOW["jobs"].values():
+        commands.extend(job_commands(job))
+
     assert {".ci/run", "make docs"} < set(commands)
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     for target in re.findall(r"\bmake ([\w-]+)", "\n".join(commands)):
-        assert f"\n{target}:" in makefile
-    ((build, upload),) = (a for name, a in actions.items() if "upload-pages-artifact" in name)
-    assert f" . {upload['with']['path']}\n" in makefile.partition("\ndocs: setup\n")[2]
-    ((publish, _),) = (each for name, each in actions.items() if "deploy-pages" in name)
-    assert jobs[publish]["needs"] == build
+        assert f"\n{target}:" in MAKEFILE
+
+
+def test_the_workflow_uses_only_released_actions_of_github():
+    actions = set()
+    for job in WORKFLOW["jobs"].values():
+        actions.update(step["uses"] for step in job["steps"] if "uses" in step)
+
+    assert actions
+    for action in actions:
+        assert re.fullmatch(r"actions/[\w-]+@v\d+", action)
+
+
+def test_a_job_of_the_workflow_may_only_read_and_ends_after_90_minutes():
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    for job in WORKFLOW["jobs"].values():
+        assert 0 < job["timeout-minutes"] <= 90
+
+
+def test_the_workflow_publishes_the_folder_that_make_docs_writes():
+    (build,) = jobs_that_use("upload-pages-artifact")
+
+    folder = step_that_uses(build, "upload-pages-artifact")["with"]["path"]
+
+    assert f" . {folder}\n" in recipe_of("docs")
+
+
+def test_the_workflow_tests_then_builds_then_publishes_the_site():
+    (build,) = jobs_that_use("upload-pages-artifact")
+    (publish,) = jobs_that_use("deploy-pages")
+
+    jobs = WORKFLOW["jobs"]
     assert jobs[build]["needs"] == "test"
+    assert jobs[publish]["needs"] == build
     assert jobs[publish]["permissions"] == {"pages": "write", "id-token": "write"}
-    # A pull request publishes nothing and so builds no site; another branch runs nothing.
-    for job in (build, publish):
-        assert jobs[job]["if"] == "github.event_name == 'push'"
-    assert workflow["on"]["push"] == {"branches": ["main"]}
+
+
+@pytest.mark.parametrize("action", ["upload-pages-artifact", "deploy-pages"])
+def test_the_site_is_built_and_published_only_for_pushes_to_main(action):
+    """A pull request publishes nothing and so builds no site; other branches run nothing."""
+    (job,) = jobs_that_use(action)
+
+    assert WORKFLOW["jobs"][job]["if"] == "github.event_name == 'push'"
+    assert WORKFLOW["on"]["push"] == {"branches": ["main"]}
 
 
 def test_the_weekly_run_and_pushes_do_not_wait_for_each_other():
     """GitHub cancels the waiting run of a concurrency group when a third run begins."""
-    group = YAML(typ="safe").load(WORKFLOW)["concurrency"]["group"]
+    group = WORKFLOW["concurrency"]["group"]
+
     assert "${{ github.event_name }}" in group
     assert "${{ github.ref }}" in group
 
@@ -162,97 +262,123 @@ def test_the_weekly_run_and_pushes_do_not_wait_for_each_other():
 @pytest.mark.parametrize("job", ["test", "newest-packages"])
 def test_the_workflow_gives_its_tests_the_whole_history_and_privileges(job):
     """Without them, tests would be skipped in CI for reasons that are allowed elsewhere."""
-    described = YAML(typ="safe").load(WORKFLOW)["jobs"][job]
-    assert "--privileged" in described["container"]["options"].split()
-    (checkout,) = (
-        step for step in described["steps"] if "actions/checkout@" in step.get("uses", "")
-    )
+    container_options = WORKFLOW["jobs"][job]["container"]["options"]
+    checkout = step_that_uses(job, "actions/checkout@")
+
+    assert "--privileged" in container_options.split()
+    # 0 means all commits.
     assert checkout["with"] == {"fetch-depth": 0}
 
 
-def test_git_changes_no_line_ends():
-    """Nothing in git has CR LF, and what git takes for binary is said to be."""
+def test_git_stores_line_feeds_and_changes_no_line_ends():
+    """.gitattributes says which files are text, and which are binary (-text)."""
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-files", "--eol"], check=True, capture_output=True, text=True
     )
     lines = listed.stdout.splitlines()
     assert lines
+
     for line in lines:
-        in_git, _, attributes = line.partition("\t")[0].split(maxsplit=2)
-        assert (in_git, attributes.strip()) in {
-            ("i/lf", "attr/text=auto eol=lf"),
-            ("i/none", "attr/text=auto eol=lf"),
-            ("i/-text", "attr/-text"),
-        }, line
+        fields, _, _ = line.partition("\t")
+        line_ends_in_git, _, attributes = fields.split(maxsplit=2)
+        expected_attributes = {
+            "i/lf": "attr/text=auto eol=lf",
+            "i/none": "attr/text=auto eol=lf",  # text without a line end
+            "i/-text": "attr/-text",
+        }
+        assert line_ends_in_git in expected_attributes, line
+        assert attributes.strip() == expected_attributes[line_ends_in_git], line
 
 
-def test_set_up_says_what_it_does_and_ends_silently(tmp_path):
-    """By programs that stand in for uv, which installs, and for sleep, to save time."""
-    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    # Before the second pause from now, the loop has written the line that follows the first.
-    wait_for_a_line = (
-        'pauses=$(wc -l < "$log"); for _ in $(seq 6000); do\n'
-        '[ "$(wc -l < "$log")" -ge $((pauses + 2)) ] && break; /bin/sleep 0.01; done\n'
-    )
-    programs = {
-        "uv": 'mkdir -p .venv/bin; cp "$(dirname "$0")/python" .venv/bin\n'
-        '[ "$1" = venv ] && exit\n'
-        f'log="$(dirname "$0")/pauses"; touch "$log"; {wait_for_a_line}'
-        f"head -c 150M /dev/zero > .venv/torch; {wait_for_a_line}",
-        "sleep": 'echo >> "$(dirname "$0")/pauses"; exec /bin/sleep 0.01',
-        "python": '[ "$2" = compileall ] || echo note: no C++ functions were built',
-    }
+# A shell loop of the stand-in for uv. Makefile reports progress between pauses; the loop waits
+# until two more pauses have begun: before the second of them, the report of the first is written.
+WAIT_FOR_A_PROGRESS_REPORT = """\
+pauses=$(wc -l < "$log")
+for _ in $(seq 6000); do
+  [ "$(wc -l < "$log")" -ge $((pauses + 2)) ] && break
+  /bin/sleep 0.01
+done
+"""
+# Programs that stand in for uv, which would install packages, for Python, and for sleep.
+SETUP_PROGRAMS = {
+    "uv": f"""\
+mkdir -p .venv/bin
+cp "$(dirname "$0")/python" .venv/bin
+[ "$1" = venv ] && exit
+log="$(dirname "$0")/pauses"
+touch "$log"
+{WAIT_FOR_A_PROGRESS_REPORT}
+head -c 150M /dev/zero > .venv/torch
+{WAIT_FOR_A_PROGRESS_REPORT}
+""",
+    "sleep": """\
+echo >> "$(dirname "$0")/pauses"
+exec /bin/sleep 0.01
+""",
+    "python": """\
+[ "$2" = compileall ] || echo note: no C++ functions were built
+""",
+}
+
+
+def test_make_setup_reports_its_progress_and_no_errors(tmp_path):
+    """First it downloads packages; then it unpacks them, here a file of 150 MB."""
+    copy_make_files(tmp_path)
     (tmp_path / "bin").mkdir()
-    for name, text in programs.items():
-        (file := tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-        file.chmod(0o755)
+    for name, text in SETUP_PROGRAMS.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{text}")
+        program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+
     done = subprocess.run(
         ["make", ".venv/.ready"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
+
     assert (done.returncode, done.stderr) == (0, "")
-    for line in (
-        r"\d+ s, downloading packages, of which",
-        r"1\d\d MB of some 3,000 unpacked after",
-    ):
-        assert re.search(rf"(?m)^\.venv: {line} ", done.stdout)
+    assert re.search(r"(?m)^\.venv: \d+ s, downloading packages, of which ", done.stdout)
+    assert re.search(r"(?m)^\.venv: 1\d\d MB of some 3,000 unpacked after ", done.stdout)
     assert done.stdout.endswith("\nnote: no C++ functions were built\n")
 
 
-def test_the_last_step_of_set_up_runs():
+def test_the_last_step_of_make_setup_runs():
     """Nothing else of the project runs this step in its own environment."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (module,) = re.findall(r"\.venv/bin/python -m (bleuprint\S*)\n", makefile)
+    (module,) = re.findall(r"\.venv/bin/python -m (bleuprint\S*)\n", MAKEFILE)
 
     done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_recipe_that_is_not_there_names_the_nearest():
+def test_make_recipe_suggests_the_nearest_name_for_an_unknown_recipe():
     done = subprocess.run(
         ["make", "--no-print-directory", "recipe", "NAME=toysentence"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 2 and done.stdout.endswith("\ndid you mean toy-sentence?\n")
+
+    assert done.returncode == 2
+    assert done.stdout.endswith("\ndid you mean toy-sentence?\n")
 
 
-def test_each_python_is_tested_in_the_workflow_and_named_for_pypi():
+def test_the_package_declares_the_versions_of_python_that_the_workflow_tests():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    test = YAML(typ="safe").load(WORKFLOW)["jobs"]["test"]
-    pythons = test["strategy"]["matrix"]["python"]
-    named = [each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each]
-    assert named == pythons
-    assert project["requires-python"] == f">={pythons[0]}"
+    declared_versions = []
+    for classifier in project["classifiers"]:
+        if "Python :: 3." in classifier:
+            declared_versions.append(classifier.rpartition(" ")[2])
+
+    tested_versions = WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"]
+
+    assert declared_versions == tested_versions
+    assert project["requires-python"] == f">={tested_versions[0]}"
 
 
-def test_the_newest_packages_are_tried_once_a_week():
-    workflow = YAML(typ="safe").load(WORKFLOW)
-    assert len(workflow["on"]["schedule"]) == 1
-    newest = workflow["jobs"]["newest-packages"]
-    assert newest["if"] == "github.event_name == 'schedule'"
-    commands = [step["run"] for step in newest["steps"] if "run" in step]
-    assert commands[-2:] == ["truncate --size 0 constraints.txt", ".ci/run"]
+def test_the_newest_packages_are_tested_only_on_a_schedule():
+    """constraints.txt pins the packages; emptied, it allows the newest ones."""
+    job = WORKFLOW["jobs"]["newest-packages"]
+
+    assert len(WORKFLOW["on"]["schedule"]) == 1
+    assert job["if"] == "github.event_name == 'schedule'"
+    assert job_commands(job)[-2:] == ["truncate --size 0 constraints.txt", ".ci/run"]

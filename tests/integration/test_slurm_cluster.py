@@ -8,7 +8,8 @@ from slurmprojects import SITE, SNAKEMAKE
 
 pytestmark = pytest.mark.cluster
 
-FAILS_ONCE = """\
+# Python code that fails where it runs first, and succeeds afterwards.
+FAIL_ONCE = """\
 from pathlib import Path
 
 if not Path("work/failed").exists():
@@ -17,25 +18,51 @@ if not Path("work/failed").exists():
 """
 
 
-def test_the_whole_graph_with_a_job_that_fails_once(cluster, slurm_project, by_dvc):
-    project = slurm_project
+def make_filter_stage_fail_once(project):
+    """Change stages/filter.py so that its first job fails."""
     (project.root / "work").mkdir()
-    stage = project.read("stages/filter.py")
-    docstring, end, code = stage.partition('\n"""\n')
-    project.write("stages/filter.py", f"{docstring}{end}{FAILS_ONCE}\n{code}")
-    output = project.run(*SNAKEMAKE, *SITE, timeout=600)
-    assert "recorded in DVC: 22 of 22 stages" in output
+    docstring, quotes, code = project.read("stages/filter.py").partition('\n"""\n')
+    project.write("stages/filter.py", f"{docstring}{quotes}{FAIL_ONCE}\n{code}")
+
+
+def read_resources_by_rule(cluster):
+    """Return the resources that SLURM's last job of each rule requested, by rule.
+
+    The resources of a job are its fields TresPerJob (GPUs), CPUs/Task and MinMemoryNode in
+    `scontrol show job`.
+    """
+    resources_by_rule = {}
+    for job in sorted(cluster.jobs(), key=lambda job: int(job.number)):
+        rule = job.comment.removeprefix("rule_").partition("_wildcards")[0]
+        fields = {}
+        for field in cluster.run("scontrol", "show", "job", job.number).split():
+            name, _, value = field.partition("=")
+            fields[name] = value
+        resources_by_rule[rule] = {
+            "gpu": fields.get("TresPerJob"),
+            "cpus": fields["CPUs/Task"],
+            "memory": fields["MinMemoryNode"],
+        }
+    return resources_by_rule
+
+
+def test_all_stages_run_as_jobs_with_the_resources_of_the_profile(cluster, slurm_project, by_dvc):
+    """A job that fails is submitted again, with twice the memory.
+
+    One test, since all jobs together take minutes.
+    """
+    make_filter_stage_fail_once(slurm_project)
+
+    output = slurm_project.run(*SNAKEMAKE, *SITE, timeout=600)
+
     assert len(re.findall(r"Error in rule filter\b", output)) == 1
-    assert project.changed() == set()
-    assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
-    asked = {}
-    for number, _, _, comment in sorted(cluster.jobs(), key=lambda job: int(job[0])):
-        shown = cluster.run("scontrol", "show", "job", number)
-        job = dict(field.partition("=")[::2] for field in shown.split())
-        kind = comment.removeprefix("rule_").partition("_wildcards")[0]
-        asked[kind] = job.get("TresPerJob"), job["CPUs/Task"], job["MinMemoryNode"]
-    gpus = {kind for kind, (gpu, _, _) in asked.items() if gpu == "gres:gpu:1"}
-    assert gpus == {"train", "translate"}
-    assert asked["train"][1:] == ("8", "32000M")
-    assert asked["score"] == (None, "1", "4000M")
-    assert asked["filter"] == (None, "8", "16000M")  # of the second try
+    assert "recorded in DVC: 22 of 22 stages" in output
+    assert slurm_project.changed() == set()
+    results = slurm_project.read("reports/results.json")
+    assert results == by_dvc.read("reports/results.json")
+    resources = read_resources_by_rule(cluster)
+    assert {rule for rule in resources if resources[rule]["gpu"]} == {"train", "translate"}
+    assert resources["train"] == {"gpu": "gres:gpu:1", "cpus": "8", "memory": "32000M"}
+    assert resources["score"] == {"gpu": None, "cpus": "1", "memory": "4000M"}
+    memory_of_second_try = "16000M"
+    assert resources["filter"] == {"gpu": None, "cpus": "8", "memory": memory_of_second_try}

@@ -2,6 +2,7 @@
 
 import re
 import signal
+from typing import NamedTuple
 
 import pytest
 
@@ -9,64 +10,110 @@ import micro
 from slurmprojects import SITE, SNAKEMAKE, wait
 
 pytestmark = pytest.mark.cluster
-CHECKPOINTS = "work/trainings/tiny.own.1.*/checkpoint-*"
+
+
+class RunningTraining(NamedTuple):
+    """A training that runs on the cluster.
+
+    Attributes:
+        job: The number of its job.
+        node: The name of its node.
+        update: The update of its last checkpoint.
+    """
+
+    job: str
+    node: str
+    update: int
 
 
 def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_project, tmp_path):
-    project = slurm_project
-    wide = project.read("params.yaml").partition("  wide:\n")[0]
-    project.write("params.yaml", wide)
-    project.edit("params.yaml", "updates: 60\n", "updates: 2500\n")
-    project.edit("params.yaml", "validate_interval: 60\n", "validate_interval: 500\n")
-    undisturbed = project.copy(tmp_path / "copy")
+    """The results equal those of a training that nothing disturbs.
+
+    One test, since each step continues the training of the step before, and a training takes
+    minutes.
+    """
+    prepare_long_training(slurm_project)
+    undisturbed = slurm_project.copy(tmp_path / "copy")
     undisturbed.repro()
-    project.snakemake("data/binary/own", "data/corpus_stats/own", "data/test_stats/own")
+    slurm_project.snakemake("data/binary/own", "data/corpus_stats/own", "data/test_stats/own")
 
-    snakemake, node = project.start(*SNAKEMAKE, *SITE), ""
+    snakemake = slurm_project.start(*SNAKEMAKE, *SITE)
+    node_to_restart = None
     try:
-        # SIGTERM, as at preemption or when the time is over
-        job, _, before = training(cluster, project, after=0)
-        cluster.run("scancel", "--signal=TERM", job)  # as the profile's --signal does
-        log = project.root / f".snakemake/slurm_logs/rule_train/tiny_own_1/{job}.log"
-        wait(lambda: "stopped by SIGTERM: saved at update" in log.read_text(), log.read_text)
-        saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
-        assert saved >= before
+        # SLURM ends a job by SIGTERM, at preemption or when its time is over.
+        first = wait_for_training(cluster, slurm_project, after=0)
+        cluster.run("scancel", "--signal=TERM", first.job)
+        saved_update = wait_until_saved(slurm_project, first.job)
+        assert saved_update >= first.update
 
-        # the next job continues; its node fails, and SLURM restarts it on another
-        job, node, before = training(cluster, project, after=saved)
-        cluster.kill_node(node)
-        again, other, before = training(cluster, project, after=before)
-        assert again == job
-        assert other != node
+        # The next job continues. Its node fails, and SLURM restarts the job on another node.
+        second = wait_for_training(cluster, slurm_project, after=saved_update)
+        node_to_restart = second.node
+        cluster.kill_node(second.node)
+        third = wait_for_training(cluster, slurm_project, after=second.update)
+        assert third.job == second.job
+        assert third.node != second.node
 
-        # Ctrl-C takes back its jobs
+        # Ctrl-C ends Snakemake, which cancels its jobs.
         micro.kill(snakemake, signal.SIGINT)
         snakemake.communicate(timeout=120)
         assert snakemake.returncode
-        wait(lambda: state(cluster, job) != "RUNNING", lambda: cluster.jobs())
+        wait(lambda: state_of(cluster, third.job) != "RUNNING", lambda: cluster.jobs())
     finally:
         micro.kill(snakemake)
-        if node:
-            cluster.start_node(node)
-    output = project.run(*SNAKEMAKE, *SITE, timeout=600)
-    assert "continuing from update" in project.read("work/snakemake/logs/train@tiny-own-1.log")
+        if node_to_restart:
+            cluster.start_node(node_to_restart)
+
+    # The next Snakemake continues the training, and finishes the project.
+    output = slurm_project.run(*SNAKEMAKE, *SITE, timeout=600)
+    log = slurm_project.read("work/snakemake/logs/train@tiny-own-1.log")
+    assert "continuing from update" in log
     assert "recorded in DVC" in output
-    assert project.changed() == set()
-    assert project.read("reports/results.json") == undisturbed.read("reports/results.json")
+    assert slurm_project.changed() == set()
+    results = slurm_project.read("reports/results.json")
+    assert results == undisturbed.read("reports/results.json")
 
 
-def training(cluster, project, after):
-    """Wait until a job has trained beyond update `after`; its number, node and last checkpoint."""
-
-    def now():
-        updates = [int(path.name.partition("-")[2]) for path in project.root.glob(CHECKPOINTS)]
-        running = [job for job in cluster.jobs() if job[1] == "RUNNING" and "rule_train" in job[3]]
-        if not running or max(updates, default=0) <= after:
-            return None
-        return running[0][0], running[0][2], max(updates)
-
-    return wait(now, lambda: cluster.jobs())
+def prepare_long_training(project):
+    """Leave one system in the settings of a micro project, and let it train for a minute."""
+    params, _, _ = project.read("params.yaml").partition("  wide:\n")
+    project.write("params.yaml", params)
+    project.edit("params.yaml", "updates: 60\n", "updates: 2500\n")
+    project.edit("params.yaml", "validate_interval: 60\n", "validate_interval: 500\n")
 
 
-def state(cluster, job):
-    return next((one[1] for one in cluster.jobs() if one[0] == job), None)
+def wait_for_training(cluster, project, after):
+    """Wait until a job runs that has trained beyond an update, and return its training.
+
+    Args:
+        cluster: The cluster.
+        project: The project, with one training.
+        after: The update that its last checkpoint must be beyond.
+    """
+
+    def training_beyond():
+        updates = [0]
+        for checkpoint in project.root.glob("work/trainings/tiny.own.1.*/checkpoint-*"):
+            updates.append(int(checkpoint.name.removeprefix("checkpoint-")))
+        last_update = max(updates)
+        for job in cluster.jobs():
+            if job.state == "RUNNING" and "rule_train" in job.comment and last_update > after:
+                return RunningTraining(job.number, job.node, last_update)
+        return None
+
+    return wait(training_beyond, lambda: cluster.jobs())
+
+
+def wait_until_saved(project, job):
+    """Wait until a job that got SIGTERM has saved a checkpoint, and return its update."""
+    log = project.root / f".snakemake/slurm_logs/rule_train/tiny_own_1/{job}.log"
+    wait(lambda: "stopped by SIGTERM: saved at update" in log.read_text(), log.read_text)
+    return int(re.search(r"saved at update (\d+)", log.read_text())[1])
+
+
+def state_of(cluster, number):
+    """Return SLURM's word for the state of a job; None if SLURM does not know the job."""
+    for job in cluster.jobs():
+        if job.number == number:
+            return job.state
+    return None

@@ -23,7 +23,8 @@ from trainings import (
 )
 
 pytestmark = pytest.mark.cluster
-CELL = Path("micro", "toy", "1")
+RUN_FOLDER = Path("micro", "toy", "1")
+STOPPED_EXIT_STATUS = 75  # EX_TEMPFAIL: Snakemake's profile submits the job again.
 
 
 @pytest.fixture(scope="module")
@@ -34,69 +35,106 @@ def trained(tmp_path_factory):
     return root
 
 
-def submit(cluster, root, before=""):
-    """Submit a job of two nodes whose script starts the stage once; its number."""
-    given = {**environment(), **without_mlflow(root), **cluster.environment}
-    # the names of virtual nodes cannot be resolved
-    given = {**given, "MASTER_ADDR": "127.0.0.1"}
-    del given["BLEUPRINT_PROCESSES"]
-    stage = f"{before} {sys.executable} {STAGES / 'train.py'} micro toy 1"
-    options = ("--nodes=2", "--gpus-per-node=1", "--mem=1000", "--output=job.log")
-    command = ["sbatch", "--parsable", *options, f"--wrap=exec {stage}"]
-    return subprocess.check_output(command, cwd=root, env=given, text=True).strip()
+def submit_training(cluster, root, launcher=""):
+    """Submit a job of two nodes that starts the train stage once, and return its number.
+
+    Args:
+        cluster: The cluster.
+        root: The folder of a toy project.
+        launcher: A command that starts the stage within the job; "" if the job's script is the
+            stage itself.
+    """
+    variables = {**environment(), **without_mlflow(root), **cluster.environment}
+    # The names of virtual nodes cannot be resolved.
+    variables["MASTER_ADDR"] = "127.0.0.1"
+    # The stage counts the job's nodes itself.
+    del variables["BLEUPRINT_PROCESSES"]
+    stage = f"{launcher} {sys.executable} {STAGES / 'train.py'} micro toy 1"
+    command = [
+        "sbatch",
+        "--parsable",
+        "--nodes=2",
+        "--gpus-per-node=1",
+        "--mem=1000",
+        "--output=job.log",
+        f"--wrap=exec {stage}",
+    ]
+    return subprocess.check_output(command, cwd=root, env=variables, text=True).strip()
 
 
-def end(cluster, number):
-    """Wait for the end of a job; its exit status."""
+def wait_for_end(cluster, number):
+    """Wait for the end of a job, and return its exit status."""
     deadline = time.monotonic() + 300
     while True:
         job = cluster.run("scontrol", "show", "job", number)
         if not re.search(r"JobState=(PENDING|CONFIGURING|RUNNING|COMPLETING)", job):
-            found = re.search(r"ExitCode=(\d+):", job)
-            assert found, job
-            return int(found[1])
+            exit_code = re.search(r"ExitCode=(\d+):", job)
+            assert exit_code, job
+            return int(exit_code[1])
         assert time.monotonic() < deadline, job
         time.sleep(0.2)
 
 
-# as a job's script does, and as Snakemake's executor does within the job
-@pytest.mark.parametrize("before", ["", "srun -n1 --cpu-bind=q"])
-def test_all_nodes_train_and_make_the_losses_of_one_process(trained, tmp_path, cluster, before):
-    job = submit(cluster, fresh(trained, tmp_path), before)
-    assert end(cluster, job) == 0, (tmp_path / "job.log").read_text()
-    timing = json.loads(next((tmp_path / "timings" / CELL).glob("train-*")).read_text())
-    assert timing["processes"] == 2
-    assert losses(tmp_path) == pytest.approx(losses(trained), rel=1e-4)
+def training_losses(root):
+    """Return the losses in the training curve of a toy project."""
+    curves = json.loads((root / "results" / RUN_FOLDER / "curves.json").read_text())
+    return [point["loss"] for point in curves["training"]]
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        pytest.param("", id="the job's script starts the stage"),
+        pytest.param("srun -n1 --cpu-bind=q", id="Snakemake's executor starts it in the job"),
+    ],
+)
+def test_a_stage_started_once_trains_on_both_nodes_with_the_losses_of_one_process(
+    trained, tmp_path, cluster, launcher
+):
+    job = submit_training(cluster, fresh(trained, tmp_path), launcher)
+
+    exit_status = wait_for_end(cluster, job)
+
+    assert exit_status == 0, (tmp_path / "job.log").read_text()
+    (*_, timing_file) = sorted((tmp_path / "timings" / RUN_FOLDER).glob("train-*"))
+    assert json.loads(timing_file.read_text())["processes"] == 2
+    assert training_losses(tmp_path) == pytest.approx(training_losses(trained), rel=1e-4)
 
 
 @pytest.mark.parametrize("receiver", ["steps", "script"])
-def test_sigterm_saves(trained, tmp_path, cluster, receiver):
-    write_params(fresh(trained, tmp_path), max_updates=100_000)
-    job = submit(cluster, tmp_path)
+def test_sigterm_to_the_steps_or_the_script_of_a_job_saves_a_checkpoint(
+    trained, tmp_path, cluster, receiver
+):
+    """SLURM signals the processes on all nodes (the job's steps), or only the job's script."""
+    many_updates = 100_000  # more than the test waits for
+    write_params(fresh(trained, tmp_path), max_updates=many_updates)
+    job = submit_training(cluster, tmp_path)
     wait_for_checkpoint(tmp_path, 0)
+
     if receiver == "steps":
         cluster.run("scancel", "--signal=TERM", job)
     else:
-        os.kill(script_of(job), signal.SIGTERM)
-    assert end(cluster, job) == 75, (tmp_path / "job.log").read_text()
-    assert "stopped by SIGTERM: saved at update" in (tmp_path / "job.log").read_text()
+        os.kill(script_process(job), signal.SIGTERM)
+
+    log = tmp_path / "job.log"
+    assert wait_for_end(cluster, job) == STOPPED_EXIT_STATUS, log.read_text()
+    assert "stopped by SIGTERM: saved at update" in log.read_text()
 
 
-def script_of(number):
-    """The process of a job's script, which runs the stage by exec."""
+def script_process(number):
+    """Return the process of a job's script, which the stage replaces by `exec`.
+
+    The processes of the job's steps have the variable SLURM_STEP_ID, which the script lacks.
+    """
     for folder in Path("/proc").iterdir():
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")
             command = (folder / "cmdline").read_bytes()
         except (OSError, ValueError):
             continue
-        step = any(name.startswith(b"SLURM_STEP_ID") for name in variables)
-        ours = f"SLURM_JOB_ID={number}".encode() in variables and not step
-        if ours and b"train.py" in command and b"srun" not in command:
+        is_of_job = f"SLURM_JOB_ID={number}".encode() in variables
+        is_of_step = any(variable.startswith(b"SLURM_STEP_ID") for variable in variables)
+        is_stage = b"train.py" in command and b"srun" not in command
+        if is_of_job and is_stage and not is_of_step:
             return int(folder.name)
     raise AssertionError(f"job {number} has no script")
-
-
-def losses(root):
-    curves = json.loads((root / "results" / CELL / "curves.json").read_text())
-    return [point["loss"] for point in curves["training"]]

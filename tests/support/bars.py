@@ -1,4 +1,4 @@
-"""What progress bars count."""
+"""Records the progress bars that code shows, and what they count."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,13 @@ from bleuprint.runtime.progress import Progress
 
 @dataclass
 class Bar:
-    """A bar that was shown: its title, the total that it announced, and what was counted."""
+    """A progress bar that was shown.
+
+    Attributes:
+        title: Its title.
+        total: The total that it announced; None if it is not known.
+        done: How much was counted.
+    """
 
     title: str
     total: int | None
@@ -15,13 +21,14 @@ class Bar:
 
 
 def recorded(monkeypatch):
-    """The list of all bars from here on, which fills as they are shown."""
+    """Return a list of the bars that are shown from now on; it grows with each new bar."""
     bars = []
-    show, advance = Progress.__init__, Progress.advance
+    show = Progress.__init__
+    advance = Progress.advance
 
-    def recorded_show(self, what, total, unit, start=0, silent=False):
-        show(self, what, total, unit, start, silent)
-        self.recorded = Bar(what, total, start)
+    def recorded_show(self, title, total, unit, start=0, silent=False):
+        show(self, title, total, unit, start, silent)
+        self.recorded = Bar(title, total, start)
         bars.append(self.recorded)
 
     def recorded_advance(self, count=1, note=""):

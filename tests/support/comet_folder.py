@@ -1,4 +1,4 @@
-"""Folders of COMET models: of files without content, or tiny with random weights.
+"""Folders of COMET models: stand-ins without a model, or tiny models with random weights.
 
 As a script, run by the Python of COMET's environment, it writes a tiny model by the real package to
 the folder that it is given; with `scores FOLDER SOURCES TRANSLATIONS REFERENCES` it prints the
@@ -16,7 +16,7 @@ FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json", "encod
 
 
 def write_empty(folder):
-    """Write a folder that looks like a model's, and return it."""
+    """Write a folder with the file names of a model, and return it."""
     for name in FILES:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"{name}\n")
@@ -98,7 +98,7 @@ def scores(folder, *texts):
     )
     model.eval()
     sides = [path.read_bytes().decode().removesuffix("\n").split("\n") for path in texts]
-    found = []
+    line_scores = []
     with torch.no_grad():
         for lines in zip(*sides, strict=True):
             embeddings = []
@@ -108,8 +108,8 @@ def scores(folder, *texts):
                     tokens["input_ids"], tokens["attention_mask"]
                 )
                 embeddings.append(embedding)
-            found.append(model.estimate(*embeddings).score.item())
-    return found
+            line_scores.append(model.estimate(*embeddings).score.item())
+    return line_scores
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import re
 import runpy
 import sys
 
-# What takes the place of a value of JSON or YAML: other types, and numbers at their limits.
+# Values that take the place of one in JSON or YAML: other types, and numbers at their limits.
 VALUES = (
     None,
     True,
@@ -64,11 +64,11 @@ def damaged(content, name, draw):
         by_format = None
     is_binary = not content.isascii() and b"\0" in content
     if by_format is None or is_binary:
-        kinds = [_damage_bytes]
+        damages = [_damage_bytes]
     else:
         # Most damage of bytes is seen at once, since the format is broken.
-        kinds = [_damage_bytes, by_format, by_format, by_format]
-    return draw.choice(kinds)(content, draw)
+        damages = [_damage_bytes, by_format, by_format, by_format]
+    return draw.choice(damages)(content, draw)
 
 
 def seeded(*parts):
@@ -118,6 +118,7 @@ def _paths(value, path=()):
 
 
 def _value_at(document, path):
+    """Return the value of a document to which keys and positions lead."""
     value = document
     for key in path:
         value = value[key]
@@ -175,17 +176,17 @@ def _replace_word(content, draw):
 
 
 def run_command(arguments):
-    """Run `bleuprint ARGUMENTS` in this process, as cli.main does; raises what it raises."""
+    """Run `bleuprint ARGUMENTS` in this process, as cli.main does, and raise its errors."""
     from bleuprint.cli.main import command_parser
 
     parser, _ = command_parser()
     sys.argv = ["bleuprint", *arguments]
-    given = parser.parse_args(arguments)
-    given.command(given)
+    parsed = parser.parse_args(arguments)
+    parsed.command(parsed)
 
 
 def run_stage(script, *arguments):
-    """Run stages/SCRIPT.py in this process, with what it does when it has succeeded."""
+    """Run stages/SCRIPT.py in this process, and the calls that follow its success."""
     from bleuprint.runtime import errors
 
     sys.argv = [f"stages/{script}.py", *arguments]

@@ -85,16 +85,16 @@ def whole(rows: int, columns: int) -> Band:
     return Band(np.zeros(rows, np.int64), np.full(rows, columns))
 
 
-def f1(truth: Iterable[Sequence[Bead]], found: Iterable[Sequence[Bead]]) -> float:
+def f1(truth: Iterable[Sequence[Bead]], alignments: Iterable[Sequence[Bead]]) -> float:
     """Return the harmonic mean of precision and recall of whole beads, from 0 to 1.
 
     Args:
         truth: The true beads of each document.
-        found: The beads that an alignment found in each document.
+        alignments: The beads of an alignment of each document.
     """
     true_beads = _numbered(truth)
-    found_beads = _numbered(found)
-    return 2 * len(true_beads & found_beads) / (len(true_beads) + len(found_beads))
+    aligned_beads = _numbered(alignments)
+    return 2 * len(true_beads & aligned_beads) / (len(true_beads) + len(aligned_beads))
 
 
 def _numbered(documents: Iterable[Sequence[Bead]]) -> set[tuple[int, Bead]]:

@@ -70,11 +70,12 @@ def cut(host):
 def processes(host):
     """Return the command lines of a host's processes by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)
-    found = {}
+    commands = {}
     for pid in map(int, listed.stdout.split()):
+        # A process may have ended since it was listed.
         with suppress(FileNotFoundError):
-            found[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    return found
+            commands[pid] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    return commands
 
 
 def kill_all(host):

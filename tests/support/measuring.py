@@ -15,10 +15,11 @@ Lines = Sequence[str]
 
 
 class _Corpus:
-    """What metrics need to know of a corpus. Tokens are separated by spaces."""
+    """The settings of a corpus that metrics read. Tokens are separated by spaces."""
 
     def __init__(self, target):
-        self.source, self.target = "en", target
+        self.source = "en"
+        self.target = target
         self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)
 
 
@@ -40,29 +41,32 @@ def texts_of(hypotheses, references, language="en", documents=None, corpus=None)
 
 def measure(key, texts):
     """Return the entry of a metric over all lines, as results contain it."""
-    found = METRICS[key]
-    statistics = found.count(texts)
+    metric = METRICS[key]
+    statistics = metric.count(texts)
     assert statistics is not None
-    return evaluate_metric(found, statistics, found.signature(texts))
+    return evaluate_metric(metric, statistics, metric.signature(texts))
 
 
 def of_documents(key, texts):
     """Return the entry of a metric over whole documents."""
     statistics = METRICS[key].count(texts)
     assert statistics is not None
-    (found,) = by_document(METRICS[key], statistics, texts)
-    return found
+    (entry,) = by_document(METRICS[key], statistics, texts)
+    return entry
 
 
 def bleu(hypotheses, references, language):
+    """Return the entry of BLEU, whose tokenizer depends on the target language."""
     return measure("bleu", texts_of(hypotheses, references, language))
 
 
 def chrf(hypotheses, references):
+    """Return the entry of chrF2."""
     return measure("chrf2", texts_of(hypotheses, references))
 
 
 def ter(hypotheses, references):
+    """Return the entry of TER."""
     return measure("ter", texts_of(hypotheses, references))
 
 
@@ -78,15 +82,15 @@ def paired_tests(systems, references, language):
         The tests by system, except the first one, and by metric.
     """
     first_name, *other_names = systems
-    found: dict[str, dict[str, PairedTest]] = {name: {} for name in other_names}
+    tests: dict[str, dict[str, PairedTest]] = {name: {} for name in other_names}
     for key in SACREBLEU:
-        score = METRICS[key]
+        metric = METRICS[key]
         statistics = {}
         for name, hypotheses in systems.items():
-            statistics[name] = score.count(texts_of(hypotheses, references, language))
+            statistics[name] = metric.count(texts_of(hypotheses, references, language))
         for name in other_names:
-            found[name][key] = paired_test(score, statistics[first_name], statistics[name])
-    return found
+            tests[name][key] = paired_test(metric, statistics[first_name], statistics[name])
+    return tests
 
 
 def value_of(scores, metric):

@@ -24,9 +24,15 @@ _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTIO
 
 
 class MlServer:
-    """`mlflow server` on a free port, with its database and artifacts in a folder."""
+    """`mlflow server` on a free port, with its database and artifacts in a folder.
+
+    Attributes:
+        port: The port.
+        uri: The address.
+    """
 
     def __init__(self, folder):
+        """Choose a port. The server starts with `start`."""
         self.port = free_port()
         self.uri = f"http://127.0.0.1:{self.port}"
         self._folder = folder
@@ -74,19 +80,19 @@ class MlServer:
 
 def runs_in(uri, experiment):
     """Return a client of a store, and the runs of an experiment in it."""
-    from mlflow.tracking import MlflowClient  # which takes two seconds
+    from mlflow.tracking import MlflowClient  # Loading it takes two seconds.
 
     client = MlflowClient(uri, registry_uri=uri)
-    found = client.get_experiment_by_name(experiment)
-    if found is None:
+    record = client.get_experiment_by_name(experiment)
+    if record is None:
         return client, []
-    return client, list(client.search_runs([found.experiment_id]))
+    return client, list(client.search_runs([record.experiment_id]))
 
 
 def history(client, run, metric):
     """Return the update and value of all points of a metric, sorted, with repetitions."""
-    found = client.get_metric_history(run.info.run_id, metric)
-    return sorted((point.step, point.value) for point in found)
+    points = client.get_metric_history(run.info.run_id, metric)
+    return sorted((point.step, point.value) for point in points)
 
 
 # Two sizes of BPE, two learning rates, three label smoothings.

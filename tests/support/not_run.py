@@ -14,7 +14,7 @@ COMMANDS = {
     "gpu": "python benchmarks/gpu.py tests",
 }
 OTHERS = "others"
-# The numbers by kind, of this process; with pytest-xdist its workers have them and send them here.
+# The numbers of tests by kind. With pytest-xdist, the workers count and send them to this process.
 _NOT_RUN = pytest.StashKey[Counter]()
 _SENT = "not_run"
 
@@ -30,7 +30,7 @@ def pytest_deselected(items):
 
 
 def kind_of(item):
-    """The mark by which a test belongs to a command of its own; OTHERS if to `make test`."""
+    """Return the mark by which a command of COMMANDS runs a test; OTHERS if `make test` does."""
     for kind in COMMANDS:
         if item.get_closest_marker(kind):
             return kind
@@ -44,21 +44,26 @@ def pytest_sessionfinish(session):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Take a worker's numbers; each has collected all tests, so that any worker's are the run's."""
+    """Take a worker's numbers. All workers collect all tests, so that their numbers are equal."""
     output = getattr(node, "workeroutput", {})
     node.config.stash[_NOT_RUN] |= Counter(output.get(_SENT, {}))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter, config):
-    yield  # the reasons of the skips come first
+    yield  # The reasons of skipped tests are printed first.
     line = summary(config.stash[_NOT_RUN], len(terminalreporter.getreports("skipped")))
     if line:
         terminalreporter.write_line(line)
 
 
 def summary(not_run, skipped):
-    """The line for these numbers of tests by kind, and this number of skipped tests; or nothing."""
+    """Return the line that says which tests were not run; "" if all were.
+
+    Args:
+        not_run: The numbers of tests that were not selected, by kind.
+        skipped: The number of skipped tests.
+    """
     parts = []
     for kind, command in {**COMMANDS, OTHERS: "make test"}.items():
         if not_run[kind]:

@@ -28,21 +28,21 @@ def pytest_itemcollected(item):
 
 @functools.cache
 def starts_processes(module):
-    """Whether a module of tests, or one of tests/support that it uses, starts processes."""
+    """Return whether a module of tests, or one of tests/support that it uses, starts processes."""
     for name in _modules_used_by(module):
         package, _, _ = name.partition(".")
         if package in _STARTERS:
             return True
-        used = sys.modules[name]
-        path = getattr(used, "__file__", None)
+        used_module = sys.modules[name]
+        path = getattr(used_module, "__file__", None)
         is_support = path is not None and Path(path).parent == _SUPPORT
-        if is_support and used is not module and starts_processes(used):
+        if is_support and used_module is not module and starts_processes(used_module):
             return True
     return False
 
 
 def _modules_used_by(module):
-    """The names of the modules that a module has imported, or has imported something from."""
+    """Return the names of the modules that a module has imported, or has imported from."""
     names = set()
     for value in vars(module).values():
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")

@@ -14,51 +14,84 @@ from contextlib import suppress
 import warm
 from bleuprint.runtime import reexec
 
-# The lines by which `progress.working` and `progress.Progress` show that work goes on.
+# A line by which runtime/progress.py shows that work goes on.
 _PROGRESS = r"(?m)^(?!bleuprint: ).*(?:: \d+ s|, \S+ a second(?:, .*)?)\n"
 
 
 def without_progress(output):
-    """What a command prints, as text or bytes, without the progress that a slow machine shows."""
+    """Remove lines of progress, which a slow machine shows, from a command's output.
+
+    Args:
+        output: The output, as text or bytes.
+    """
     pattern = _PROGRESS if isinstance(output, str) else _PROGRESS.encode()
     return re.sub(pattern, output[:0], output)
 
 
 def run(command, cwd, env=None, input=b""):
-    """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments.
+    """Run Python in a process that has loaded the package.
 
-    Lines of progress are left out of what it returns.
+    Args:
+        command: `sys.executable` with FILE, -m MODULE or -c CODE, and arguments.
+        cwd: The working folder.
+        env: The environment; this process's if omitted.
+        input: The bytes of standard input.
+
+    Returns:
+        The finished process, without lines of progress on standard error.
     """
-    env = {"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **(os.environ if env is None else env)}
+    variables = os.environ if env is None else env
     done = subprocess.run(
-        loaded(command), cwd=cwd, env=env, input=input, capture_output=True, timeout=240
+        loaded(command),
+        cwd=cwd,
+        env={"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **variables},
+        input=input,
+        capture_output=True,
+        timeout=240,
     )
     done.stderr = without_progress(done.stderr)
     return done
 
 
 def run_text(command, cwd, env=None):
+    """Run Python as `run` does, with output as text."""
     done = run(command, cwd, env)
-    output = done.stdout.decode(), done.stderr.decode()
-    return subprocess.CompletedProcess(command, done.returncode, *output)
+    return subprocess.CompletedProcess(
+        args=command,
+        returncode=done.returncode,
+        stdout=done.stdout.decode(),
+        stderr=done.stderr.decode(),
+    )
 
 
 def on_terminal(command, cwd=None, env=None):
-    """What a command and those that it starts write to a terminal of 24 lines, 200 wide."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 200))
-    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-    with subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **streams):
-        os.close(theirs)
+    """Run a command on a terminal of 24 lines of 200 characters, and return what it shows.
+
+    What processes of the command write is included.
+    """
+    our_end, command_end = pty.openpty()
+    termios.tcsetwinsize(command_end, (24, 200))
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=command_end,
+        stdout=command_end,
+        stderr=command_end,
+        start_new_session=True,
+    )
+    with process:
+        os.close(command_end)
         text = b""
-        with suppress(OSError):  # of Linux, once all have closed it
-            while data := os.read(ours, 1 << 16):
+        # Linux raises an error once all processes have closed the terminal.
+        with suppress(OSError):
+            while data := os.read(our_end, 1 << 16):
                 text += data
-    os.close(ours)
+    os.close(our_end)
     return text.decode()
 
 
 def loaded(command):
-    """The command with the interpreter that has loaded the package."""
+    """Return a command of Python with the interpreter that has loaded the package."""
     assert command[0] == sys.executable
     return [f"{warm.folder('package')}/python", *command[1:]]

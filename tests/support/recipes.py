@@ -10,6 +10,8 @@ PATHS = {path.stem: path for path in sorted((ROOT / "recipes").glob("*.yaml"))}
 
 
 class Recipes(Mapping[str, Settings]):
+    """The settings of all recipes by name."""
+
     def __getitem__(self, name):
         return _load(name)
 
@@ -22,6 +24,7 @@ class Recipes(Mapping[str, Settings]):
 
 @cache
 def _load(name):
+    """Load the settings of a recipe."""
     return load_settings(PATHS[name])
 
 

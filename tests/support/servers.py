@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Seen:
-    """One request, and the number of bytes of the body sent for it."""
+    """A request that a host received.
+
+    Attributes:
+        path: The path of its address.
+        range: The header `Range`; None without one.
+        headers: All headers.
+        sent: How many bytes of a body were sent in response.
+    """
 
     path: str
     range: str | None
@@ -22,25 +29,41 @@ class Seen:
 
 @dataclass
 class Page:
+    """The content of an address.
+
+    Attributes:
+        body: The bytes.
+        headers: Headers of each response with it.
+        ranges: Whether the host sends a part of it if a request has the header `Range`.
+    """
+
     body: bytes
     headers: dict = field(default_factory=dict)
     ranges: bool = True
 
 
 class Host(http.server.ThreadingHTTPServer):
-    """Serves `pages`; `script` replaces the next responses for a path, one entry a request.
+    """A web server that serves pages, and other responses where a test asks for them.
 
-    An entry is a function of the handler and the page, such as those below.
+    Attributes:
+        pages: The pages by path.
+        script: By path, the next responses, which come before the page, one for each request. A
+            response is a function of the handler and the page, such as the ones below.
+        seen: The requests so far.
+        prefix: The address of the server.
     """
 
     def __init__(self):
+        """Listen on a free port of the loopback interface."""
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.pages, self.script, self.seen = {}, {}, []
+        self.pages = {}
+        self.script = {}
+        self.seen = []
         self.prefix = f"http://127.0.0.1:{self.server_address[1]}"
 
     def put(self, path, body, ranges=True, **headers):
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.pages[path] = Page(body, named, ranges)
+        """Serve a page at a path, and return its address; see Page."""
+        self.pages[path] = Page(body, _header_names(headers), ranges)
         return self.url(path)
 
     def respond_with(self, path, responses):
@@ -48,14 +71,24 @@ class Host(http.server.ThreadingHTTPServer):
         self.script[path] = list(responses)
 
     def url(self, path):
+        """Return the address of a path."""
         return f"{self.prefix}{path}"
 
     def asked(self, path):
+        """Return the requests for a path so far."""
         return [seen for seen in self.seen if seen.path == path]
 
 
+def _header_names(headers):
+    """Return headers under their names: Content-Type for the keyword Content_Type."""
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
+    """Answers a request to Host."""
+
     def do_GET(self):
+        """Send the next response of the script, or the page, or 404."""
         self.seen = Seen(self.path, self.headers["Range"], dict(self.headers))
         self.server.seen.append(self.seen)
         script = self.server.script.get(self.path)
@@ -68,16 +101,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             else:
                 serve(self, page)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the other side was killed
+            pass  # The client was killed.
 
     def head(self, status, headers):
+        """Send a status and headers."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, str(value))
         self.end_headers()
 
     def body(self, data):
-        self.seen.sent += len(data)  # before: a client that has all of it may look at once
+        """Send bytes of the body, and count them."""
+        # Counted first: once the client has all bytes, the test may read the number at once.
+        self.seen.sent += len(data)
         self.wfile.write(data)
 
     def log_message(self, *_):
@@ -85,41 +121,53 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def serve(handler, page, limit=None):
-    """Serve the page, or the Range requested; at most `limit` bytes, then close."""
-    wanted = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
-    begin = int(wanted[1]) if wanted and page.ranges else 0
-    whole = len(page.body)
-    if begin and begin >= whole:
-        handler.head(416, {"Content-Range": f"bytes */{whole}", "Content-Length": 0})
+    """Serve a page, or the range of it that a request asks for.
+
+    Args:
+        handler: The handler of the request.
+        page: The page.
+        limit: How many bytes to send before the connection is closed; None sends all.
+    """
+    requested_range = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
+    start = int(requested_range[1]) if requested_range and page.ranges else 0
+    size = len(page.body)
+    if start and start >= size:
+        handler.head(416, {"Content-Range": f"bytes */{size}", "Content-Length": 0})
         return
-    headers = {"Content-Length": whole - begin, **page.headers}
-    if begin:
-        headers["Content-Range"] = f"bytes {begin}-{whole - 1}/{whole}"
-    handler.head(206 if begin else 200, headers)
-    handler.body(page.body[begin:][:limit])
+    headers = {"Content-Length": size - start, **page.headers}
+    if start:
+        headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
+    handler.head(206 if start else 200, headers)
+    handler.body(page.body[start:][:limit])
 
 
 def cut(count):
-    """Serve the first `count` bytes, then close the connection."""
+    """Return a response of the first `count` bytes, after which the connection is closed."""
     return lambda handler, page: serve(handler, page, count)
 
 
 def hang_up(handler, _):
+    """Close the connection without a response."""
     handler.connection.close()
 
 
 def status(code, body=b"", **headers):
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    """Return a response with an HTTP status, headers and a body."""
 
     def answer(handler, _):
-        handler.head(code, {"Content-Length": len(body), **named})
+        handler.head(code, {"Content-Length": len(body), **_header_names(headers)})
         handler.body(body)
 
     return answer
 
 
 def stall(count, over):
-    """Send `count` bytes and nothing more until `over`, an event, is set."""
+    """Return a response of `count` bytes, after which nothing comes until an event is set.
+
+    Args:
+        count: The number of bytes.
+        over: The event, a threading.Event.
+    """
 
     def answer(handler, page):
         serve(handler, page, count)
@@ -129,7 +177,12 @@ def stall(count, over):
 
 
 def in_chunks(*pieces, end=True):
-    """The body in chunks, without a length; without an `end` the connection just closes."""
+    """Return a response whose body comes in chunks, so that its length is not known before.
+
+    Args:
+        pieces: The chunks, as bytes.
+        end: Whether to send the mark of the end; otherwise the connection just closes.
+    """
 
     def answer(handler, _):
         handler.protocol_version = "HTTP/1.1"
@@ -144,15 +197,22 @@ def in_chunks(*pieces, end=True):
 
 
 def free_port():
-    """A port of the loopback on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """Return a port of the loopback interface on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        return int(free_socket.getsockname()[1])
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Forwards requests for any host to one host; refuses tunnels (CONNECT)."""
+    """A proxy that forwards requests for any host to one host, and refuses tunnels (CONNECT).
+
+    Attributes:
+        host: The host.
+        asked: The addresses of the requests so far.
+        url: The address of the proxy.
+    """
 
     def __init__(self, host):
+        """Listen on a free port of the loopback interface."""
         super().__init__(("127.0.0.1", 0), _Relay)
         self.host = host
         self.asked = []
@@ -160,7 +220,10 @@ class Proxy(http.server.ThreadingHTTPServer):
 
 
 class _Relay(http.server.BaseHTTPRequestHandler):
+    """Answers a request to Proxy."""
+
     def do_GET(self):
+        """Request the path from the host, and pass on its response."""
         self.server.asked.append(self.path)
         connection = http.client.HTTPConnection(*self.server.host.server_address)
         connection.request("GET", urlsplit(self.path).path, headers=dict(self.headers))
@@ -173,6 +236,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
         connection.close()
 
     def do_CONNECT(self):
+        """Refuse a tunnel."""
         self.server.asked.append(self.path)
         self.send_error(403)
 
@@ -182,6 +246,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def running(server):
+    """Run a server in a thread, and stop it at the end."""
     with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()

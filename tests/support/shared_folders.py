@@ -15,14 +15,20 @@ from filelock import FileLock
 
 
 class SharedFolders:
-    """Folders below `base`, each made once, by the process that asks for it first."""
+    """Folders below a folder, each made once, by the process that asks for it first."""
 
     def __init__(self, base):
+        """Share folders below `base`, which all processes name."""
         self._base = base
         self._states_when_made = {}
 
     def made(self, name, make):
-        """Return the folder with this name; `make` makes it if no process has."""
+        """Return the folder with a name.
+
+        Args:
+            name: The name.
+            make: A function that makes the folder at a path, called unless a process has done so.
+        """
         folder = self._base / f"shared-{name}"
         states_file = self._base / f"shared-{name}.json"
         with FileLock(self._base / f"shared-{name}.lock"):

@@ -11,14 +11,16 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from requirements import skip_without
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol")
 _PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
-# No accounting; a node that comes back is used again; nodes say they are as large as is claimed;
-# a job that lost its node is tried again once its credential has expired: after 20 s, not 120.
+# SLURM keeps no accounts, uses nodes again that come back, and believes how large nodes say they
+# are. A job that lost its node is restarted when its credential has expired: after 20 seconds,
+# where the default is 120.
 _CONFIGURATION = """\
 ClusterName=bleuprint
 SlurmctldHost={host}(127.0.0.1)
@@ -59,23 +61,50 @@ _NODE = (
 )
 
 
-class Cluster:
-    """A SLURM with `nodes` virtual nodes, each with 16 CPUs and a fake GPU.
+class Job(NamedTuple):
+    """A job in SLURM's memory.
 
-    A node is named after its port: what runs on it is found by its name, and another test's
-    cluster may be up on the same machine.
+    Attributes:
+        number: Its number.
+        state: SLURM's word for its state, such as RUNNING.
+        node: The name of its node; "" before it has one.
+        comment: The comment of who submitted it. Snakemake writes `rule_` and the rule's name.
+    """
+
+    number: str
+    state: str
+    node: str
+    comment: str
+
+
+class Cluster:
+    """A SLURM with virtual nodes, each with 16 CPUs and a fake GPU.
+
+    A node is named after its port, which no other node of this machine has, so that processes on
+    it are found by its name, even if the cluster of another test runs on the same machine.
+
+    Attributes:
+        root: The folder with the configuration, the logs and the state.
+        nodes: The names of the nodes.
     """
 
     def __init__(self, root: Path, nodes: int = 3) -> None:
-        controller, *ports = _free_ports(nodes + 1)
-        self.root, self.nodes = root, [f"n{port}" for port in ports]
+        """Write the configuration.
+
+        Args:
+            root: The folder for it.
+            nodes: The number of nodes.
+        """
+        controller_port, *ports = _free_ports(nodes + 1)
+        self.root = root
+        self.nodes = [f"n{port}" for port in ports]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         for folder in ("state", "spool", "bin"):
             (root / folder).mkdir(parents=True)
         (root / "slurm.conf").write_text(
             _CONFIGURATION.format(
                 host=socket.gethostname().partition(".")[0],
-                controller=controller,
+                controller=controller_port,
                 user=subprocess.check_output(["id", "-un"], text=True).strip(),
                 root=root,
                 nodes="\n".join(_NODE.format(port=port) for port in ports),
@@ -88,11 +117,11 @@ class Cluster:
         key = root / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
-        # the GPUs are fake: PyTorch would look for those that SLURM assigns
+        # The GPUs are fake, and PyTorch would look for the ones that SLURM assigns.
         _script(root / "bin" / "task-prolog", "echo unset CUDA_VISIBLE_DEVICES")
-        # the executor's job step drops SLURM_CONF before it calls srun
-        real = shutil.which("srun", path=_PATH)
-        _script(root / "bin" / "srun", f'SLURM_CONF={root}/slurm.conf exec {real} "$@"')
+        # Snakemake's executor removes SLURM_CONF in a job, and then calls srun.
+        srun = shutil.which("srun", path=_PATH)
+        _script(root / "bin" / "srun", f'SLURM_CONF={root}/slurm.conf exec {srun} "$@"')
 
     @property
     def environment(self) -> dict[str, str]:
@@ -103,12 +132,12 @@ class Cluster:
         }
 
     def start(self) -> None:
-        """Start all daemons; fails if the nodes are not idle within half a minute."""
+        """Start all daemons; fails if the nodes are not idle within two minutes."""
         munge = f"{self.root}/munge"
         self._start(
             "munged",
             "--foreground",
-            "--force",  # the folder may be readable by others
+            "--force",  # Without it, munged refuses a folder that other users can read.
             f"--key-file={munge}.key",
             f"--socket={munge}.socket",
             f"--pid-file={munge}.pid",
@@ -127,18 +156,18 @@ class Cluster:
             self._start("slurmd", "-D", "-N", node, name=node)
 
     def kill_node(self, node: str) -> None:
-        """End a node as a power failure does: its slurmd, and all that its jobs have started."""
+        """End a node as a power failure does: its slurmd, and all processes of its jobs."""
         daemon = self._processes.pop(node)
-        found = [daemon.pid, *_jobs_on(node)]
-        # at once: none may report the other's end
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in found:
+        pids = [daemon.pid, *_processes_on(node)]
+        # All are stopped before the first is killed, since another could report its end.
+        for kill_signal in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
                 with suppress(ProcessLookupError):
-                    os.kill(pid, number)
+                    os.kill(pid, kill_signal)
         daemon.wait()
 
     def stop(self) -> None:
-        """End all daemons, and what jobs may have left."""
+        """End all daemons, and processes that jobs may have left."""
         for node in self.nodes:
             if node in self._processes:
                 self.kill_node(node)
@@ -148,19 +177,23 @@ class Cluster:
         self._processes.clear()
 
     def run(self, *command: str) -> str:
-        """The output of a SLURM command."""
+        """Run a SLURM command, and return its output."""
         environment = {**os.environ, **self.environment}
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=True
         ).stdout
 
-    def jobs(self) -> list[tuple[str, str, str, str]]:
-        """Number, state, node and rule of each job in SLURM's memory."""
-        listed = self.run("squeue", "--states=all", "-h", "-o", "%i|%T|%N|%k")
-        rows = [line.split("|") for line in listed.split("\n") if line]
-        return [(row[0], row[1], row[2], row[3]) for row in rows]
+    def jobs(self) -> list[Job]:
+        """Return the jobs in SLURM's memory, also those that have ended."""
+        table = self.run("squeue", "--states=all", "-h", "-o", "%i|%T|%N|%k")
+        jobs = []
+        for line in table.splitlines():
+            number, state, node, comment = line.split("|")[:4]
+            jobs.append(Job(number, state, node, comment))
+        return jobs
 
     def _start(self, program: str, *arguments: str, name: str | None = None) -> None:
+        """Start a daemon under a name, by default the program's."""
         path = shutil.which(program, path=_PATH)
         assert path is not None, program
         with (self.root / f"{name or program}.out").open("ab") as output:
@@ -174,43 +207,58 @@ class Cluster:
 
 
 def _script(path: Path, line: str) -> None:
+    """Write an executable shell script of one line."""
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
 
 
 def skip_unless_installed() -> None:
+    """Skip the test if a program of SLURM is missing."""
     skip_without(*PROGRAMS, path=_PATH)
 
 
 def _free_ports(count: int) -> list[int]:
+    """Return ports of this machine that nothing uses."""
+    # All sockets are open at the same time, so that no two have the same port.
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = []
+    for free_socket in sockets:
+        ports.append(int(free_socket.getsockname()[1]))
+        free_socket.close()
     return ports
 
 
-def _jobs_on(node: str) -> list[int]:
-    """What a node's jobs have started, and the daemon of each job's step, which is above them."""
-    found: dict[int, None] = {}
+def _processes_on(node: str) -> list[int]:
+    """Return the processes of a node's jobs, and the daemon of each job's step, their parent."""
+    variable = f"SLURMD_NODENAME={node}".encode()
+    pids = []
     for folder in Path("/proc").iterdir():
+        # A process may end while its files are read.
         with suppress(OSError):
             if not folder.name.isdecimal():
                 continue
-            if f"SLURMD_NODENAME={node}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                command = Path("/proc", parent, "cmdline").read_bytes()
-                if command.startswith(b"slurmstepd"):
-                    found[int(parent)] = None
-                found[int(folder.name)] = None
-    return list(found)
+            if variable not in (folder / "environ").read_bytes().split(b"\0"):
+                continue
+            # proc(5): after the name in parentheses come the state and the parent.
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            parent_command = Path("/proc", parent, "cmdline").read_bytes()
+            if parent_command.startswith(b"slurmstepd") and int(parent) not in pids:
+                pids.append(int(parent))
+            pids.append(int(folder.name))
+    return pids
 
 
-def _wait(condition, what: str) -> None:
+def _wait(condition, name: str) -> None:
+    """Wait until a condition is true; fails after two minutes.
+
+    Args:
+        condition: A function without arguments. A SLURM command in it may fail.
+        name: What is waited for, for the message.
+    """
     deadline = time.monotonic() + 120
     while True:
         with suppress(subprocess.CalledProcessError):
             if condition():
                 return
-        assert time.monotonic() < deadline, f"no {what} within two minutes"
+        assert time.monotonic() < deadline, f"no {name} within two minutes"
         time.sleep(0.2)

@@ -1,12 +1,18 @@
-"""Python processes that have loaded the libraries already, for commands that tests start.
+"""Python processes that have loaded libraries already, for commands that tests start.
 
-Loading torch, pandas and others takes longer than most of these commands. Here one server for all
-of pytest's workers has loaded them, and forks a process for each command. `folder()` is a folder
-for PATH, whose `python stages/...`, `dvc`, `snakemake` and `bleuprint` request it and pass on
-their arguments, environment, folder, streams, SIGINT and SIGTERM, and end as the command does; the
-package itself is loaded by the new process, from its PYTHONPATH. `python` in `folder("package")`
-runs any Python file or module in a process that has loaded the package of this checkout as well.
-The new process is in none of its caller's groups.
+Loading torch, pandas and others takes longer than most of these commands. A server, one for all
+workers of pytest, loads them once, and forks a process for each command.
+
+`folder()` returns a folder for PATH. Its programs `python`, `dvc`, `snakemake` and `bleuprint` are
+clients: they send their arguments, environment, working folder and streams to the server, pass on
+SIGINT and SIGTERM, and end as the command does. Only `python stages/...` and `python -m bleuprint`
+go to the server; any other `python` starts as usual. The forked process loads the package itself,
+from its PYTHONPATH.
+
+The program `python` in `folder("package")` runs any Python file or module in a process that has
+loaded the package of this checkout as well.
+
+The forked process belongs to none of its caller's process groups.
 """
 
 import array
@@ -29,34 +35,62 @@ from functools import cache
 from pathlib import Path
 
 LIBRARIES = (
-    *("torch", "numpy", "pandas", "scipy.stats", "safetensors.torch", "sacrebleu", "sacremoses"),
-    *("matplotlib.figure", "jinja2", "ruamel.yaml", "filelock", "psutil", "tqdm", "requests"),
-    *("sentencepiece", "py3langid", "subword_nmt", "matplotlib.backends.backend_svg"),
-    *("dvc.repo", "dvc.cli", "dvc.commands.repro", "dvc.commands.status", "dvc.schema"),
-    *("snakemake.cli", "snakemake.api", "snakemake.workflow"),
+    "torch",
+    "numpy",
+    "pandas",
+    "scipy.stats",
+    "safetensors.torch",
+    "sacrebleu",
+    "sacremoses",
+    "matplotlib.figure",
+    "jinja2",
+    "ruamel.yaml",
+    "filelock",
+    "psutil",
+    "tqdm",
+    "requests",
+    "sentencepiece",
+    "py3langid",
+    "subword_nmt",
+    "matplotlib.backends.backend_svg",
+    "dvc.repo",
+    "dvc.cli",
+    "dvc.commands.repro",
+    "dvc.commands.status",
+    "dvc.schema",
+    "snakemake.cli",
+    "snakemake.api",
+    "snakemake.workflow",
 )
+# Modules that import most of the package.
 PACKAGE = (
-    *("bleuprint.cli.scores", "bleuprint.cli.translate"),
-    *("bleuprint.pipeline.train_stage", "bleuprint.report.report"),
+    "bleuprint.cli.scores",
+    "bleuprint.cli.translate",
+    "bleuprint.pipeline.train_stage",
+    "bleuprint.report.report",
 )
-# Where the server of all workers is, in the environment of pytest's workers.
-_PLACE = "WARM_PROCESSES"
-# Of the interpreter alone: it starts in a hundredth of a second.
+# The environment variable by which pytest's workers know the server's folder.
+_FOLDER_VARIABLE = "WARM_PROCESSES"
+# A client. It needs only the standard library, and so starts in a hundredth of a second. The
+# server answers with a signal, or with 0 and the exit status.
 _CLIENT = """\
 #!{python} -IS
 import os, sys
-real, name, given = {python!r}, os.path.basename(sys.argv[0]), sys.argv[1:]
-stage = {all!r} or given[:2] == ["-m", "bleuprint"] or "".join(given[:1]).startswith("stages/")
-if name == "python" and not stage:
-    os.execv(real, [real, *given])
+python = {python!r}
+name = os.path.basename(sys.argv[0])
+arguments = sys.argv[1:]
+is_bleuprint = arguments[:2] == ["-m", "bleuprint"]
+is_stage = "".join(arguments[:1]).startswith("stages/")
+if name == "python" and not ({sends_all!r} or is_bleuprint or is_stage):
+    os.execv(python, [python, *arguments])
 import array, json, signal, socket
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
-command = given if name == "python" else [{scripts!r} + name, *given]
-text = json.dumps([{shim!r}, command, os.getcwd(), dict(os.environ)]).encode()
+command = arguments if name == "python" else [{scripts!r} + name, *arguments]
+request = json.dumps([{client_python!r}, command, os.getcwd(), dict(os.environ)]).encode()
 streams = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2])
-server.sendmsg([len(text).to_bytes(8, "big")], [streams])
-server.sendall(text)
+server.sendmsg([len(request).to_bytes(8, "big")], [streams])
+server.sendall(request)
 def forward(number, frame):
     try:
         server.send(bytes([number]))
@@ -64,64 +98,77 @@ def forward(number, frame):
         pass
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, forward)
-status = server.recv(2) or bytes([0, 255])
-if status[0]:
-    if status[0] != signal.SIGKILL:
-        signal.signal(status[0], signal.SIG_DFL)
-    os.kill(os.getpid(), status[0])
-os._exit(status[1])
+end_signal, exit_status = server.recv(2) or bytes([0, 255])
+if end_signal:
+    if end_signal != signal.SIGKILL:
+        signal.signal(end_signal, signal.SIG_DFL)
+    os.kill(os.getpid(), end_signal)
+os._exit(exit_status)
 """
 
 
 @cache
 def folder(loaded="libraries"):
-    """A folder with `python`, and for "libraries" the commands; "package": see above."""
-    place = Path(os.environ.get(_PLACE) or start())
+    """Return the folder of a kind of clients, once the server has started.
+
+    Args:
+        loaded: Which modules the server's processes have loaded: "libraries", or "package" for
+            those of the package as well.
+    """
+    server_folder = Path(os.environ.get(_FOLDER_VARIABLE) or start())
     for _ in range(6000):
-        if _address(place, loaded).exists():
-            return str(place / loaded)
+        if _address(server_folder, loaded).exists():
+            return str(server_folder / loaded)
         time.sleep(0.05)
     raise AssertionError("the server did not start within five minutes")
 
 
 def start():
-    """Start the server, which ends with this process; its folder."""
-    place = Path(tempfile.mkdtemp(prefix="warm-"))
-    for loaded, names in (
-        ("libraries", ("python", "dvc", "snakemake", "bleuprint")),
-        ("package", ("python",)),
-    ):
-        (place / loaded).mkdir()
-        for name in names:
-            shim = place / loaded / name
-            text = _CLIENT.format(
-                python=sys.executable,
-                shim=str(place / loaded / "python"),
-                address=str(_address(place, loaded)),
-                scripts=f"{Path(sys.executable).parent}{os.sep}",
-                all=loaded == "package",
-            )
-            shim.write_text(text)
-            shim.chmod(stat.S_IRWXU)
-    from bleuprint.runtime import reexec  # not in the server: projects have their own
+    """Start the server, which ends with this process, and return its folder."""
+    server_folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    for name in ("python", "dvc", "snakemake", "bleuprint"):
+        _write_client(server_folder, "libraries", name)
+    _write_client(server_folder, "package", "python")
+    # Imported here, since the server runs this file, too: its processes load their own package.
+    from bleuprint.runtime import reexec
 
-    # read as libraries are loaded: threads that wait leave the cores to other processes
+    # Libraries read the variables when they are loaded. Threads that wait passively leave the cores
+    # to other processes.
     env = {**os.environ, **reexec.VARIABLES, "OMP_WAIT_POLICY": "passive"}
-    command = [sys.executable, __file__, str(place)]
+    command = [sys.executable, __file__, str(server_folder)]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True)
     assert server.stdin
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    atexit.register(shutil.rmtree, server_folder, ignore_errors=True)
     atexit.register(server.stdin.close)
-    os.environ[_PLACE] = str(place)
-    return str(place)
+    os.environ[_FOLDER_VARIABLE] = str(server_folder)
+    return str(server_folder)
 
 
-def _address(place, loaded):
-    return place / f"{loaded}.socket"
+def _write_client(server_folder, loaded, name):
+    """Write the client for a program, such as dvc, of one of the kinds of `folder`."""
+    client = server_folder / loaded / name
+    client.parent.mkdir(exist_ok=True)
+    text = _CLIENT.format(
+        python=sys.executable,
+        client_python=str(server_folder / loaded / "python"),
+        address=str(_address(server_folder, loaded)),
+        scripts=f"{Path(sys.executable).parent}{os.sep}",
+        sends_all=loaded == "package",
+    )
+    client.write_text(text)
+    client.chmod(stat.S_IRWXU)
 
 
-def serve(place):
-    """Fork a process for each request, until standard input ends."""
+def _address(server_folder, loaded):
+    """Return the path of the server's socket for a kind of clients."""
+    return server_folder / f"{loaded}.socket"
+
+
+def serve(server_folder):
+    """Load modules, and fork a process for each request, until standard input ends.
+
+    The server is two processes: one with the libraries, and its child with the package as well.
+    """
     for name in LIBRARIES:
         importlib.import_module(name)
     loaded = "libraries"
@@ -129,9 +176,11 @@ def serve(place):
         loaded = "package"
         for name in PACKAGE:
             importlib.import_module(name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that no process stays a zombie
-    address = _address(place, loaded)
+    # With this, processes that end do not stay as zombies.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    address = _address(server_folder, loaded)
     listener = socket.socket(socket.AF_UNIX)
+    # The socket gets its name when it listens, since `folder` waits for the name.
     listener.bind(f"{address}.new")
     listener.listen(64)
     Path(f"{address}.new").rename(address)
@@ -151,11 +200,14 @@ def _supervise(request):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, ancillary, _, _ = request.recvmsg(8, socket.CMSG_SPACE(12))
     streams = array.array("i", ancillary[0][2])
-    length, text = int.from_bytes(size, "big"), b""
+    length = int.from_bytes(size, "big")
+    text = b""
     while len(text) < length:
         text += request.recv(length - len(text))
     python, command, cwd, environment = json.loads(text)
-    command = command[command[0] == "-u" :]  # torchrun's; lines are flushed as they end
+    if command[0] == "-u":
+        # torchrun asks for output without a buffer; here each line is flushed when it ends.
+        command = command[1:]
     child = os.fork()
     if child == 0:
         request.close()
@@ -169,11 +221,13 @@ def _supervise(request):
         except ConnectionResetError:
             number = b""
         if number:
-            os.kill(child, number[0])  # still there: nobody has waited for it
+            # The child's id is still its own, since nobody has waited for its end.
+            os.kill(child, number[0])
             continue
         os.kill(child, signal.SIGKILL)
+        # The processes that it has started.
         with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what it has started
+            os.killpg(child, signal.SIGKILL)
         break
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -183,14 +237,22 @@ def _supervise(request):
 
 
 def _become(command, cwd, environment, streams, python):
-    """In the new process: become what `python COMMAND` is."""
+    """Turn the forked process into what `python COMMAND` would be, and never return.
+
+    Args:
+        command: The arguments of Python.
+        cwd: The working folder.
+        environment: The environment.
+        streams: The descriptors of standard input, output and error.
+        python: The path that sys.executable gets: that of the client.
+    """
     os.setsid()
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
-    for number, given in enumerate(streams):
-        os.dup2(given, number)
-        os.close(given)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
         mode = "r" if number == 0 else "w"
         stream = open(number, mode, encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
         setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
@@ -200,7 +262,8 @@ def _become(command, cwd, environment, streams, python):
     import torch
 
     torch.set_num_threads(int(environment.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
-    sys.executable = python  # so that what it starts in turn is started so as well
+    # With this, processes that it starts by sys.executable are requested from the server, too.
+    sys.executable = python
     sys.orig_argv[:] = [python, *command]
     sys.path[:] = [entry for entry in sys.path if entry != str(Path(__file__).parent)]
     sys.path[:0] = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
@@ -221,7 +284,12 @@ def _become(command, cwd, environment, streams, python):
         code = ended.code
         if isinstance(code, str):
             print(code, file=sys.stderr)
-        status = code if isinstance(code, int) else 0 if code is None else 1
+        if code is None:
+            status = 0
+        elif isinstance(code, int):
+            status = code
+        else:
+            status = 1
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
@@ -229,6 +297,7 @@ def _become(command, cwd, environment, streams, python):
 
 
 def _flush_and_exit(status):
+    """End the process as Python does: wait for threads, call exit functions, flush, and exit."""
     import threading
 
     with suppress(Exception):
