@@ -154,6 +154,23 @@ def assert_is_subsequence(pairs, all_pairs):
         assert pair in remaining
 
 
+def assert_split_has_sources(prepared, set_name, pairs):
+    """Fail unless the stage split wrote the source sentences of a set as they were given."""
+    source_file = prepared.text("split").files(set_name)[0]
+    lines = [f"{source}\n" for source, _ in pairs]
+    assert source_file.read_bytes() == "".join(lines).encode()
+
+
+def assert_token_ids_are_decoded_to_tokens(prepared, set_name, token_pairs):
+    """Fail unless the binarized pairs of a set are its tokens, where no word is unknown."""
+    decoded_pairs = decode_pairs(prepared.binary, set_name)
+    binary_set = prepared.binary.sets[set_name]
+    assert len(decoded_pairs) == binary_set.pairs == len(token_pairs)
+    # A word such as "<s>" may be unknown, and is then decoded to another one.
+    if not binary_set.unknown:
+        assert decoded_pairs == token_pairs
+
+
 @pytest.mark.parametrize(
     ("tokenize", "units", "edits", "checks"),
     [
@@ -195,28 +212,22 @@ def assert_is_subsequence(pairs, all_pairs):
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_the_stages_drop_pairs_of_the_training_text_only_and_change_the_order_of_none(
+def test_only_training_pairs_are_dropped_and_all_others_stay_aligned_and_in_order(
     tmp_path_factory, tokenize, units, edits, checks, train, valid, test
 ):
+    """Hypothesis draws the sentences, with characters that other programs take for line ends."""
     # Without a training sentence there would be no vocabulary.
     train = [*train, ("Ein Anker liegt hier.", "An anchor is lying here.")]
+    root = tmp_path_factory.mktemp("any")
     sets = {"train": train, "valid": valid, "test.x": test}
 
-    root = tmp_path_factory.mktemp("any")
     prepared = prepare(root, sets, edits, checks, tokenize, units)
 
-    train_tokens = [tokenize_pair(pair, edits, tokenize) for pair in train]
-    assert_is_subsequence(prepared.text("tokens").pairs("train"), train_tokens)
-    for name in ("valid", "test.x"):
-        set_tokens = [tokenize_pair(pair, edits, tokenize) for pair in sets[name]]
-        assert list(prepared.text("tokens").pairs(name)) == set_tokens
-        # Up to the tokenizer, these sets are as they were given.
-        source_file = prepared.text("split").files(name)[0]
-        assert source_file.read_bytes() == "".join(f"{pair[0]}\n" for pair in sets[name]).encode()
-    for name in sets:
-        tokens = list(prepared.text("tokens").pairs(name))
-        decoded_pairs = decode_pairs(prepared.binary, name)
-        # Token ids keep all pairs. Where words are unknown, such as "<s>", decoding has others.
-        assert len(decoded_pairs) == prepared.binary.sets[name].pairs == len(tokens)
-        if not prepared.binary.sets[name].unknown:
-            assert decoded_pairs == tokens
+    token_pairs = list(prepared.text("tokens").pairs("train"))
+    assert_is_subsequence(token_pairs, [tokenize_pair(pair, edits, tokenize) for pair in train])
+    assert_token_ids_are_decoded_to_tokens(prepared, "train", token_pairs)
+    for set_name, pairs in (("valid", valid), ("test.x", test)):
+        token_pairs = list(prepared.text("tokens").pairs(set_name))
+        assert token_pairs == [tokenize_pair(pair, edits, tokenize) for pair in pairs]
+        assert_split_has_sources(prepared, set_name, pairs)
+        assert_token_ids_are_decoded_to_tokens(prepared, set_name, token_pairs)
