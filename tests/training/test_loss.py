@@ -1,7 +1,10 @@
 """The loss of a projection and cross-entropy: against torch's functions, and by hand."""
 
+import ctypes
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -195,3 +198,22 @@ def test_a_matrix_of_64_rows_is_not_extended():
     matrix = torch.ones(64, 3)
 
     assert torch.equal(aligned_rows(matrix), matrix)
+
+
+def test_the_target_distribution_stays_in_memory_while_cpp_reads_it(monkeypatch):
+    """Meanwhile, the thread that reads batches ahead allocates arrays of the same size."""
+    distribution = module._target_distribution(11, 0.1, "uniform")
+    read_distributions = []
+
+    def cross_entropy(_logits, _is_bfloat16, _labels, _rows, _columns, probabilities, _threads):
+        arrays_of_other_threads = [np.full(3, 9.0) for _ in range(100)]
+        address = ctypes.cast(probabilities, ctypes.POINTER(ctypes.c_double))
+        read_distributions.append(tuple(address[:3]))
+        return float(len(arrays_of_other_threads))
+
+    library = SimpleNamespace(cross_entropy=cross_entropy)
+    monkeypatch.setattr(module.native, "library", lambda: library)
+
+    module._native_loss(torch.randn(8, 11), torch.randint(1, 11, (8,)), distribution)
+
+    assert read_distributions == [tuple(distribution)]

@@ -113,7 +113,8 @@ def c_arguments(*values: Any) -> Iterator[Any]:
     """Convert Python values into the arguments of a C++ function.
 
     A whole number becomes a 64-bit integer. Of a NumPy array or a tensor, the address of its data
-    is passed, so that the function can also write into it. Bytes, and None for a null pointer, are
+    is passed, so that the function can also write into it. The caller has to keep the array or
+    tensor in a variable until the function has returned. Bytes, and None for a null pointer, are
     passed as they are.
     """
     for value in values:

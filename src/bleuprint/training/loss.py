@@ -331,13 +331,16 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
         return None
     assert logits.is_contiguous() and labels.is_contiguous()
     library.cross_entropy.restype = ctypes.c_double
+    # A name keeps the array in memory until C++ has returned: C++ gets only its address. Without
+    # one, the thread that reads batches ahead could overwrite the probabilities.
+    probabilities = np.array(distribution)
     arguments = native.c_arguments(
         logits,  # C++ overwrites them with their gradient.
         logits.dtype == torch.bfloat16,
         labels,
         len(labels),
         logits.size(1),  # The size of the vocabulary.
-        np.array(distribution),
+        probabilities,
         torch.get_num_threads(),
     )
     loss: float = library.cross_entropy(*arguments)
