@@ -114,29 +114,39 @@ def in_tokens(lines):
     return [line.replace(".", " .") for line in lines]
 
 
-@pytest.mark.parametrize(("metric", "index"), [("bleu", 0), ("chrf2", 1), ("ter", 2)])
-def test_an_external_system_has_the_scores_of_sacrebleus_command_line(root, metric, index):
-    settings = write_project(root, as_text(translations_in(root)))
-    expected_scores = sacrebleu(
-        root / REFERENCES, "-i", root / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter"
+@pytest.fixture(scope="module")
+def scored(texts, tmp_path_factory):
+    """Copy and score the translations of the external system in a copy of the project."""
+    root = shutil.copytree(texts, tmp_path_factory.mktemp("scored") / "copy")
+    copy_and_score(write_project(root, as_text(translations_in(root))), root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def sacrebleu_scores(scored):
+    """Score the file of translations by sacreBLEU's command line."""
+    bleu, chrf, ter = sacrebleu(
+        scored / REFERENCES, "-i", scored / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter"
     )
-
-    copy_and_score(settings, root)
-
-    value = value_of(scores_of(root), metric)
-    assert value == pytest.approx(expected_scores[index]["score"], abs=1e-5)
+    return {"bleu": bleu["score"], "chrf2": chrf["score"], "ter": ter["score"]}
 
 
-def test_an_external_system_is_scored_on_the_test_sets_of_its_files(root):
-    copy_and_score(write_project(root, as_text(translations_in(root))), root)
+@pytest.mark.parametrize("metric", ["bleu", "chrf2", "ter"])
+def test_an_external_system_has_the_scores_of_sacrebleus_command_line(
+    scored, sacrebleu_scores, metric
+):
+    value = value_of(scores_of(scored), metric)
 
-    assert list(read_json(root / SCORES)) == ["first"]
+    assert value == pytest.approx(sacrebleu_scores[metric], abs=1e-5)
 
 
-def test_an_external_system_has_all_scores_that_need_no_model(root):
-    copy_and_score(write_project(root, as_text(translations_in(root))), root)
+def test_an_external_system_is_scored_on_the_test_sets_of_its_files(scored):
+    assert list(read_json(scored / SCORES)) == ["first"]
 
-    scores = scores_of(root)
+
+def test_an_external_system_has_all_scores_that_need_no_model(scored):
+    scores = scores_of(scored)
+
     assert value_of(scores, "bleu") < 95
     assert value_of(scores, "any error") is not None
     assert value_of(scores, "loss") is None
