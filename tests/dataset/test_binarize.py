@@ -241,29 +241,37 @@ def test_an_empty_set_is_written_and_read(tmp_path):
     assert side.lengths.tolist() == []
 
 
-@pytest.mark.parametrize("name", ["train", "test.x"])
+@pytest.mark.parametrize("set_name", ["train", "test.x"])
 @pytest.mark.parametrize(
     ("english_lines", "message"),
     [
         pytest.param(
-            b"b\n\xff\n", r"{name}\.en:2: byte 1 of the line is 0xff", id="byte that is not UTF-8"
+            b"b\n\xff\n",
+            r"{set_name}\.en:2: byte 1 of the line is 0xff",
+            id="byte that is not UTF-8",
         ),
-        pytest.param(b"b\n", r"{name}\.de has 2 lines and .*{name}\.en has 1", id="missing line"),
+        pytest.param(
+            b"b\n", r"{set_name}\.de has 2 lines and .*{set_name}\.en has 1", id="missing line"
+        ),
     ],
 )
 def test_a_text_that_cannot_be_read_is_an_error_that_leaves_no_output(
-    tmp_path, name, english_lines, message
+    tmp_path, set_name, english_lines, message
 ):
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
-    step = binarizing_step(tmp_path, train=[("a", "b")] * 2, test_x=[("a", "b")] * 2)
-    (tmp_path / "tokens" / f"{name}.en").write_bytes(english_lines)
+    two_pairs = [("a", "b"), ("a", "b")]
+    # The argument `test_x` makes the test set `test.x`.
+    step = binarizing_step(tmp_path, train=two_pairs, test_x=two_pairs)
+    (tmp_path / "tokens" / f"{set_name}.en").write_bytes(english_lines)
 
-    with pytest.raises(UserError, match=message.format(name=name)):
+    with pytest.raises(UserError, match=message.format(set_name=set_name)):
         run(step)
 
     assert not step.output.exists()
     assert not step.filter_stats_path.exists()
-    assert not list(tmp_path.glob(".*"))
+    # Outputs that are being written have hidden names.
+    hidden_files = list(tmp_path.glob(".*"))
+    assert hidden_files == []
 
 
 def test_hidden_files_of_a_workflow_manager_are_not_copied(tmp_path):

@@ -228,11 +228,17 @@ def test_chrf2_has_its_own_differences_and_human_agreement(test_set, cells):
     assert list(rows_of(tables[test_set])["small"].values()) == cells
 
 
-def test_chrf2pp_has_no_human_agreement():
-    """No study has measured how people judge differences in chrF2++."""
+def test_a_difference_in_chrf2pp_does_not_show_how_often_people_would_agree():
+    """With BLEU, such a difference ends with a share of people, as a percentage.
+
+    No study has measured how people judge differences in chrF2++.
+    """
     tables = tables_by_test_set(score_frame(RECORDS), ["chrf2pp"], costs=())
 
-    assert rows_of(tables["talks-en-fr, only"])["small"] == {
+    row = rows_of(tables["talks-en-fr, only"])["small"]
+    # The difference has a mark of significance and its p-value, and nothing after them.
+    assert row["Δ chrF2++"] == "+10.0‡ p=0.049"
+    assert row == {
         "System": "small",
         "chrF2++": "61.3 [60.3, 62.3]",
         "Δ chrF2++": "+10.0‡ p=0.049",

@@ -96,10 +96,14 @@ def test_translations_of_other_texts_may_not_be_copied_to_mlflow(recipe, system,
         pytest.param('url: "phrasebook:noisy.de"', "path: inputs/a", id="the user's own file"),
     ],
 )
-def test_nothing_may_be_copied_if_one_file_is_not_of_the_phrasebook(
+def test_translations_of_a_corpus_with_a_file_from_elsewhere_may_not_be_copied_to_mlflow(
     tmp_path, monkeypatch, old, new
 ):
-    """params.yaml still says that the license is the project's own, but not of such a file."""
+    """Only translations of text with this project's own license may be copied.
+
+    The text of the phrasebook has it. Here one file of the corpus is replaced by a file with
+    another license: `copy:test.src` is the test set of another embedded corpus.
+    """
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     shutil.copy(ROOT / "recipes/phrasebook.yaml", tmp_path / "params.yaml")

@@ -309,8 +309,12 @@ def test_parameters_say_how_a_synthetic_text_was_translated():
         ("translation.json", "translation.json: the model of another training"),
     ],
 )
-def test_scores_that_do_not_belong_to_a_run_are_not_logged_but_reported(root, file_name, reason):
-    """A file in the results of the run is replaced by the file of another run."""
+def test_sync_leaves_out_scores_of_another_run_and_says_why(root, file_name, reason):
+    """A run's scores.json names the translations that were scored, by their hash.
+
+    Here scores.json, or the record of the translations, is replaced by the file of another run. So
+    the scores do not belong to the translations, or the translations not to the training.
+    """
     other_run = Run("small", "news-en-de", 1)
     shutil.copy(other_run.results_folder / file_name, RUN.results_folder / file_name)
 

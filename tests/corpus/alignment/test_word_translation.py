@@ -75,7 +75,7 @@ def assert_equals_nltk(ratios, linked, conditions, words, pairs):
 
 
 def test_probabilities_of_target_words_equal_those_of_nltk(translations):
-    """NLTK implements IBM Model 1, too."""
+    """The probability of a target word, given a source word, by IBM Model 1 in both programs."""
     source_vocabulary, target_vocabulary = translations.vocabularies
 
     assert_equals_nltk(
@@ -88,9 +88,11 @@ def test_probabilities_of_target_words_equal_those_of_nltk(translations):
 
 
 def test_probabilities_of_source_words_equal_those_of_nltk(translations):
-    """NLTK implements IBM Model 1, too."""
+    """The probability of a source word, given a target word, by IBM Model 1 in both programs."""
     source_vocabulary, target_vocabulary = translations.vocabularies
 
+    # The matrix of linked words has a row for each source word. The probabilities have a target
+    # word as their condition, so the matrix is transposed.
     assert_equals_nltk(
         ratios=translations.backward,
         linked=translations.backward.linked.T,
