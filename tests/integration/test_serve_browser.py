@@ -54,8 +54,7 @@ def choose_head(page, head):
 
 def expected_line(server, sentence):
     """Return what the server answers, in JSON, for one sentence: translations and attention."""
-    _, answer = server.translate(text=sentence, n_best=2, attention=True)
-    (line,) = answer["lines"]
+    (line,) = server.translate(text=sentence, n_best=2, attention=True)
     return line
 
 
