@@ -25,14 +25,19 @@ def entries(bibtex: str) -> Iterator[tuple[str, str]]:
 
 
 def _check_bibtex(bibtex: str) -> str:
-    """Return a text as it is if it consists of BibTeX entries; pydantic calls this to validate it.
+    """Check that a setting consists of BibTeX entries.
+
+    pydantic calls this function to validate the setting, and uses the text that it returns. The
+    text is returned unchanged.
 
     Raises:
-        ValueError: The text is empty, or contains something else. The message shows its beginning.
+        ValueError: The text is empty, or contains something besides BibTeX entries. The message
+            shows the beginning of what is wrong.
     """
-    other_text = _ENTRY.sub("", bibtex).strip()
-    if other_text or not bibtex.strip():
-        shown_text = other_text[:_SHOWN_CHARACTERS]
+    text_between_entries = _ENTRY.sub("", bibtex).strip()
+    is_empty = not bibtex.strip()
+    if is_empty or text_between_entries:
+        shown_text = text_between_entries[:_SHOWN_CHARACTERS]
         raise ValueError(
             f"{shown_text!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced braces"
         )

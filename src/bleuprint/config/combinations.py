@@ -32,8 +32,9 @@ def check_systems_of_corpus(
 def _why_untrainable(system: System, corpus_name: str, corpus: Corpus) -> str | None:
     """Return why a system cannot be trained on a corpus; None if it can.
 
-    Three settings of a system need a vocabulary of a certain kind: one for both languages, one of
-    BPE subwords, or one of whole words.
+    Three settings of a system work only with a certain vocabulary: `replace_unk` needs whole words,
+    `bpe_dropout` needs BPE subwords, and tying all embeddings needs one vocabulary for both
+    languages.
 
     Args:
         system: The settings of the system.
@@ -57,9 +58,10 @@ def _why_untrainable(system: System, corpus_name: str, corpus: Corpus) -> str | 
 
 
 def check_run_names(systems: Collection[str], corpora: Collection[str]) -> None:
-    """Raise ValueError if two runs have the same name in DVC, which joins names by hyphens.
+    """Raise ValueError if two runs would have the same name in DVC, which is SYSTEM-CORPUS.
 
-    The system `a` on the corpus `b-c` and the system `a-b` on the corpus `c` are both called a-b-c.
+    Names may contain hyphens, too. So the system `a` on the corpus `b-c` and the system `a-b` on
+    the corpus `c` would both be called `a-b-c`.
 
     Args:
         systems: The names of all systems.

@@ -71,7 +71,12 @@ class Split:
     temperature: Annotated[float, Ge(1)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if no training pairs remain, or validation is drawn in two ways."""
+        """Check the shares of the pairs that become the validation and the test set.
+
+        Raises:
+            ValueError: The shares leave no pairs for training; or `valid` and `every`, two ways to
+                choose the validation pairs, are both set.
+        """
         if self.valid + self.test >= 1:
             raise ValueError(
                 f"valid {self.valid} and test {self.test} leave no training pairs: their sum must "
@@ -189,10 +194,10 @@ class Corpus:
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None
 
     def __post_init__(self) -> None:
-        """Check settings that depend on each other: languages, licenses, files and drawn sets.
+        """Check settings that depend on each other, such as the languages and the tokenizer.
 
-        If the corpus has several translation directions, each direction is checked instead, as a
-        corpus with a source and a target language.
+        If the corpus has several translation directions, such as en-de and de-en, each of them is
+        checked like a corpus with one source and one target language.
 
         Raises:
             SettingError: A setting does not fit another one; the error names its keys.
@@ -201,7 +206,8 @@ class Corpus:
         if self.directions is not None:
             check_directions(self)
             return
-        # Only the training texts of several directions are mixed, by a temperature.
+        # The temperature decides how the training texts of several directions are mixed. This
+        # corpus has one direction.
         if self.split.temperature is not None:
             message = f"{self.split.temperature}: only for a corpus with directions; remove it"
             raise SettingError(["split", "temperature"], message)
@@ -211,9 +217,10 @@ class Corpus:
         self._check_missing_sets()
 
     def _check_languages(self) -> None:
-        """Raise ValueError if the languages are equal, or a tokenizer or rule does not know them.
+        """Raise ValueError if the languages are equal, or something does not support one of them.
 
-        A rule is a setting of `clean` or `filter`, such as language identification.
+        The tokenizer and the rules must support both languages. A rule is an entry of `clean` or
+        `filter`, such as language identification.
         """
         if self.source == self.target:
             raise ValueError(
@@ -245,10 +252,11 @@ class Corpus:
                 raise SettingError(keys, message)
 
     def _check_repeated_texts(self) -> None:
-        """Raise SettingError if deduplication would drop the copies of a repeated training text.
+        """Raise SettingError if deduplication would undo the setting `repeat` of a training text.
 
-        `repeat: 3` uses a training text three times, so that the model sees it more often. All of
-        its copies are duplicates.
+        `repeat: 3` puts three copies of a text into the training text, so that the model sees it
+        more often. Deduplication would take the second and third copy for duplicates, and drop
+        them.
         """
         repeat_by_text = {}
         for name, text in self.files.train.items():
@@ -263,16 +271,19 @@ class Corpus:
                 raise SettingError(["files", "train", name, "repeat"], message)
 
     def _check_missing_sets(self) -> None:
-        """Raise SettingError if the corpus has no validation or test set.
+        """Raise SettingError if the corpus has a training text, but no validation or test set.
 
-        Each is either in files, or drawn from the training text: a share of its pairs.
+        Both sets are needed. Each is either in files, or drawn from the training text.
         """
-        has_training_text = bool(self.files.train)
+        if not self.files.train:
+            return
         is_valid_drawn = bool(self.split.valid or self.split.every)
-        if has_training_text and not self.files.valid and not is_valid_drawn:
+        has_valid = bool(self.files.valid) or is_valid_drawn
+        if not has_valid:
             message = "0, but files has no validation text: set a share to draw, such as 0.05"
             raise SettingError(["split", "valid"], message)
-        if has_training_text and not self.files.tests and not self.split.test:
+        has_test = bool(self.files.tests) or bool(self.split.test)
+        if not has_test:
             message = "0, but files has no test text: set a share to draw, such as 0.05"
             raise SettingError(["split", "test"], message)
 
@@ -287,14 +298,14 @@ class Corpus:
         return languages_text(self)
 
     def effective_split(self) -> Split:
-        """Return the settings for drawing sets from the training text, without those in no use.
+        """Return the settings `split`, with each setting that has no effect set to its default.
 
-        A set that is in files is not drawn, so its settings have no effect; they are replaced by
-        their defaults. DVC compares the result: it then sees no change, and prepares nothing again,
-        when a setting in no use is edited.
+        For example, the share `valid` has no effect if the validation set is in files. DVC compares
+        the settings that this method returns with those of the last run. So it does not run stages
+        again if the user edits a setting that has no effect.
         """
         if self.directions:
-            # All are in use: the seed also samples the training texts of the directions.
+            # All settings have an effect: the seed also samples the directions' training texts.
             return self.split
         defaults = dict[str, Any]()
         if self.files.valid:
@@ -303,20 +314,24 @@ class Corpus:
         if self.files.tests:
             defaults["test"] = Split.test
         if self.files.valid and self.files.tests:
+            # No set is drawn at random.
             defaults["seed"] = Split.seed
         try:
             return replace(self.split, **defaults)
         except ValueError:
-            # A default share, added to the share of the set that is drawn, is 1 or more.
+            # `Split` refuses shares whose sum is 1 or more, for example if the user draws a test
+            # set of 0.96, and the default of `valid`, 0.05, is added.
             return self.split
 
     def language_pairs(self, name: str) -> dict[str, "Corpus"]:
         """Return the language pairs of the corpus by name, each as a corpus with two languages.
 
-        A corpus with several translation directions has several. Any other corpus is its only pair.
+        A corpus `many` with several translation directions has the pairs `many/en-de`,
+        `many/de-en` and so on. Any other corpus `news` has one pair, which is the corpus itself,
+        under its own name `news`.
 
         Args:
-            name: The name of the corpus, with which the names of the pairs begin: `many/en-de`.
+            name: The name of the corpus.
         """
         return language_pairs(self, name)
 
@@ -333,11 +348,13 @@ class Corpus:
         return chosen_pair(self, name, direction)
 
     def set_label(self, pair_name: str, set_name: str) -> str:
-        """Return what messages call a set of a language pair, such as `en-de train`.
+        """Return how messages name a set of a language pair.
+
+        The label is `en-de train` for the training set of the pair `many/en-de`, and `train` in a
+        corpus `news` with one language pair.
 
         Args:
-            pair_name: The language pair, such as `many/en-de`. If the corpus has one pair, its name
-                is that of the corpus, and the label is the name of the set alone.
+            pair_name: The name of the language pair: `many/en-de`, or `news`.
             set_name: The set: train, valid or test.NAME.
         """
         return PairName.parse(pair_name).set_label(set_name)
@@ -359,10 +376,10 @@ class Corpus:
         return origin_of_test(self, name, test)
 
     def source_words(self, line: str) -> list[str]:
-        """Return the words of a tokenized source sentence.
+        """Return the words of a tokenized source sentence, without a language tag.
 
-        A corpus with several directions puts a tag before them, such as `<2de>`: the language to
-        translate into. It is left out.
+        In a corpus with several directions, each source sentence begins with a tag, such as
+        `<2de>`, that names the language to translate into. The tag is not one of its words.
         """
         return source_words(self, line)
 

@@ -69,14 +69,16 @@ class File:
     size: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless there is either a URL or a path, and it can be used.
+        """Raise ValueError unless exactly one of `url` and `path` is set, and it can be used.
 
         A URL must not contain a password: params.yaml is committed, and everyone could read it.
         """
         for address in (self.url, *self.mirrors, self.path):
             if address and has_secret(address):
                 raise ValueError(f"a URL with a user name, password or key: {NETRC_ADVICE}")
-        if (self.url is None) == (self.path is None):
+        has_url = self.url is not None
+        has_path = self.path is not None
+        if has_url == has_path:  # Both are set, or none.
             raise ValueError("needs either url or path")
         if self.mirrors and self.url is None:
             raise ValueError("mirrors needs url")
@@ -96,25 +98,28 @@ class File:
     def _check_url(self, url: str) -> None:
         """Raise ValueError unless the URL of a file is valid.
 
-        It is an http, https or file URL; or the name of a text in this package, such as
+        It is an http, https or file URL; or the name of a text that this package contains, such as
         `phrasebook:train.en`.
         """
         prefix = url.partition(":")[0]
-        texts_with_prefix = [name for name in EMBEDDED if name.startswith(f"{prefix}:")]
-        if texts_with_prefix:
-            if url not in texts_with_prefix:
-                raise ValueError(f"url is {url!r}: write one of {', '.join(texts_with_prefix)}")
+        # The texts of this package whose names begin like the URL; most URLs begin differently.
+        embedded_texts = [name for name in EMBEDDED if name.startswith(f"{prefix}:")]
+        if embedded_texts:
+            if url not in embedded_texts:
+                raise ValueError(f"url is {url!r}: write one of {', '.join(embedded_texts)}")
             return
-        if _valid_scheme("url", url) == "file" and self.sha256 is None:
+        scheme = _valid_scheme("url", url)
+        if scheme == "file" and self.sha256 is None:
             raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
 
     @property
     def name(self) -> str:
-        """The file's name in messages, such as `https://example.org/news.tgz!news/train.en`.
+        """How messages name the file: `inputs/train.en`, or `https://example.org/news.tgz!train.en`.
 
-        A `!` stands before the name of a file in an archive.
+        In the second example, the `!` separates an archive from the name of a file in it.
         """
-        return "!".join((self.url or self.path or "", *self.archive_member))
+        address = self.url or self.path or ""
+        return "!".join((address, *self.archive_member))
 
 
 @dataclass(frozen=True)
@@ -180,26 +185,29 @@ class Text:
             raise ValueError(f"format {self.format} has both sides in one file: needs both")
 
     def _check_two_files(self) -> None:
-        """Raise ValueError unless the text has a source and a target file.
+        """Raise ValueError unless the text has the files of a format with one file per side.
 
-        In plain format, one of the two is enough: a system of the experiment translates the other
-        side.
+        It needs a source and a target file. In plain format, one of them is enough: a system of the
+        experiment then translates it, and the translation becomes the other side.
         """
-        has_wrong_files = self.both is not None or not self.files
-        lacks_a_side = self.synthetic_side is not None and self.format != "plain"
-        if has_wrong_files or lacks_a_side:
+        has_file_for_both = self.both is not None
+        has_no_file = not self.files
+        is_incomplete = self.synthetic_side is not None and self.format != "plain"
+        if has_file_for_both or has_no_file or is_incomplete:
             raise ValueError(
                 f"format {self.format} needs two files, source and target; for both sides in one "
                 f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
             )
 
     def _check_columns(self) -> None:
-        """Raise ValueError unless the columns of source and target are right.
+        """Raise ValueError unless `columns` names the source and the target column of a tsv file.
 
-        A tsv file needs two different columns, both named or both numbered. A file of another
-        format has no columns.
+        The two columns must differ, and be both named or both numbered. A text in another format
+        must not have the setting.
         """
-        if (self.format == "tsv") != (self.columns is not None):
+        needs_columns = self.format == "tsv"
+        has_columns = self.columns is not None
+        if needs_columns != has_columns:
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is None:
             return
@@ -211,9 +219,9 @@ class Text:
 
     @property
     def synthetic_side(self) -> Literal["source", "target"] | None:
-        """The side that no file contains, so that a system translates it; None if there is none."""
-        has_both_sides = self.both is not None or (self.source and self.target)
-        if has_both_sides:
+        """The side without a file, which a system translates; None if both sides are in files."""
+        is_in_files = self.both is not None or (self.source and self.target)
+        if is_in_files:
             return None
         return "target" if self.source else "source"
 
@@ -271,13 +279,15 @@ class Files:
     tests: dict[Name, Annotated[Parts, MinLen(1)]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a validation or test text has a setting for training texts only.
+        """Check the texts of validation and test sets, for which not all settings are allowed.
 
-        A validation or test text is used as a whole and once, and has both sides in files.
+        Raises:
+            ValueError: Such a text is shortened or repeated, or a system translates one of its
+                sides.
         """
         for name, text in self.texts().items():
             if name.startswith("train."):
-                continue
+                continue  # A training text may have all settings.
             for key in ("pairs", "repeat"):
                 value = getattr(text, key)
                 if value is not None:
@@ -287,14 +297,15 @@ class Files:
                     f"{name}: needs two files, source and target: add {text.synthetic_side} "
                     "(systems translate training texts only)"
                 )
-            # The sentences of documents are aligned, which leaves some of them out.
+            # Sentence alignment drops some sentences of a document; a test set must keep them all.
             if text.format == "documents":
                 raise ValueError(f"{name}: format documents is for training texts: use plain")
 
     def sets(self) -> dict[str, Parts]:
-        """Return the texts of each set: `train`, `valid`, and one set per test set, `test.NAME`.
+        """Return the texts of each set by name; the sets are `train`, `valid` and each `test.NAME`.
 
-        A set consists of one or more texts, called its parts; it is their concatenation.
+        A set consists of one or more texts, called its parts. The stage `download` concatenates
+        them.
         """
         tests = {f"test.{name}": parts for name, parts in self.tests.items()}
         return {"train": self.train, "valid": self.valid, **tests}
@@ -304,10 +315,12 @@ class Files:
         return [name for name, parts in self.sets().items() if parts]
 
     def parallel_sets(self) -> dict[str, Parts]:
-        """Return the texts of each set, without synthetic ones, which a system translates.
+        """Return the texts of each set whose source and target are both in files.
+
+        Synthetic texts, of which a system translates one side, are left out.
 
         Returns:
-            The texts by set, then by their name in the set. All of them have both sides in files.
+            The texts by set, such as `train`, then by their name in the set.
         """
         parallel_sets: dict[str, Parts] = {}
         for set_name, parts in self.sets().items():
@@ -360,18 +373,19 @@ def _texts_by_name(sets: Mapping[str, Parts]) -> dict[str, Text]:
 def settings_key(corpus: str, text: str) -> str:
     """Return the key under which params.yaml describes a text, for messages.
 
-    For the text `test.test2016.all` of the corpus multi30k, it is
-    `corpora.multi30k.files.tests.test2016.all`.
+    For the text `test.test2016.all` of the corpus `multi30k`, the key is
+    `corpora.multi30k.files.tests.test2016.all`. For the text `train.news` of `many/en-de`, one
+    language pair of the corpus `many`, it is `corpora.many.files.train.en-de-news`.
 
     Args:
-        corpus: The name of the corpus, such as `multi30k`. If it has several language pairs, also
-            the name of one of them: `many/en-de`, whose texts params.yaml calls en-de-NAME.
+        corpus: The name of a corpus or of one of its language pairs.
         text: A set (`train`, `valid` or `test.NAME`), a text of a set (`train.NAME`), or one side
             of a text (`train.NAME.source`).
     """
     pair_name = PairName.parse(corpus)
     set_name, *names = text.split(".")
     if names:
+        # The name in the whole corpus: `news` of the pair en-de is called `en-de-news` there.
         names[0] = pair_name.text_name(names[0])
     # params.yaml has all test sets under the key `tests`.
     set_key = "tests" if set_name == "test" else set_name

@@ -25,9 +25,11 @@ _LICENSE = "license_and_citation"
 def with_described_texts(entry: Any, root: Path) -> Any:
     """Add to a corpus of params.yaml the texts that a file in corpora/ describes.
 
-    A corpus with `from: NAME` takes its texts from corpora/NAME.yaml. Settings that the corpus has
-    itself change or complete those of the file. Each mapping knows the line of its values in the
-    file (`locations`), so that errors can name it.
+    A corpus with `from: NAME` takes its texts from corpora/NAME.yaml. The corpus's own settings are
+    merged into the settings of the file.
+
+    A LocatedMapping is a dict that also stores the line of each value in the YAML file
+    (`locations`), so that an error message can name the line.
 
     Args:
         entry: The corpus as params.yaml writes it: one language pair.
@@ -41,10 +43,12 @@ def with_described_texts(entry: Any, root: Path) -> Any:
     """
     if not isinstance(entry, LocatedMapping) or "from" not in entry:
         return entry  # If it is not a mapping, validation refuses it later.
-    description = _load_description(entry["from"], entry.locations["from"], root)
+    from_location = entry.locations["from"]
+    description = _load_description(entry["from"], from_location, root)
+    # The languages decide which files of each text are used.
     for side in ("source", "target"):
         if not isinstance(entry.get(side), str):
-            raise entry.locations["from"].error(f"needs a language, such as en, under {side}")
+            raise from_location.error(f"needs a language, such as en, under {side}")
     if entry["source"] == entry["target"]:
         raise entry.locations["target"].error(f"{entry['target']!r} is the source language, too")
     corpus = merge_mappings(description, entry.without("from"))
@@ -77,15 +81,18 @@ def _with_texts_by_side(corpus: LocatedMapping) -> LocatedMapping:
     """Return a corpus whose texts have a `source` and a `target` file instead of one per language.
 
     A file in corpora/ describes a text in many languages: `{en: FILE, de: FILE, fr: FILE}`. A
-    corpus uses two of them. It keeps only the licenses that its texts name.
+    corpus from German to English turns it into `{source: FILE, target: FILE}`, with the German and
+    the English file. It keeps only the licenses that its texts name.
 
     Args:
-        corpus: A language pair; its texts are described by language.
+        corpus: A corpus of one language pair; its texts are described by language.
     """
     licenses = corpus.get(_LICENSE)
     files = corpus.get("files")
-    if not isinstance(licenses, LocatedMapping) or not isinstance(files, LocatedMapping):
+    if not isinstance(licenses, LocatedMapping):
         return corpus  # Validation refuses it later.
+    if not isinstance(files, LocatedMapping):
+        return corpus
 
     def change_text(text: LocatedMapping, location: Location) -> LocatedMapping:
         """Return a text with a source and a target file, and with its license."""
@@ -102,15 +109,15 @@ def _text_by_side(
 ) -> LocatedMapping:
     """Return a text with a `source` and a `target` file instead of one file per language.
 
-    Files in languages that the corpus does not translate are left out. params.yaml may change a
-    file by writing settings under `source` or `target`; these are merged into it. Each value keeps
-    its line in the file (`locations`), so that errors can name it.
+    Files in languages that the corpus does not translate are dropped. params.yaml may write
+    settings under `source` or `target`, for example another URL; they are merged into the settings
+    of the file. Each value keeps its line in the YAML file (`locations`), for error messages.
 
     Args:
-        text: The text by language: `{en: FILE, de: FILE, fr: FILE}`. A text that already has files
-            by side is returned as it is.
+        text: The text by language: `{en: FILE, de: FILE, fr: FILE}`. A text that already has a
+            `source` and a `target` file is returned unchanged.
         location: Where the text is described, for messages.
-        corpus: The corpus, whose languages are under `source` and `target`.
+        corpus: The corpus, which names its two languages under `source` and `target`.
 
     Raises:
         UserError: The text has no file in a language of the corpus.
@@ -128,27 +135,31 @@ def _text_by_side(
                 f"{known_languages}"
             )
         file = text[language]
-        changes = text.get(side)
         file_location = text.locations[language]
         if side in text:
+            changes = text[side]
             file_location = text.locations[side]
-        if isinstance(file, LocatedMapping) and isinstance(changes, LocatedMapping):
-            file = merge_mappings(file, changes)
+            # Values of a wrong type are not merged; validation refuses them later.
+            if isinstance(file, LocatedMapping) and isinstance(changes, LocatedMapping):
+                file = merge_mappings(file, changes)
         by_side = by_side.with_value(side, file, file_location)
     return by_side
 
 
 def _with_license(text: LocatedMapping, licenses: LocatedMapping) -> LocatedMapping:
-    """Return a text with the name of its license, which it need not name if there is only one.
+    """Return a text that names its license.
+
+    If a corpus has only one license, its texts need not name it; the name is added here.
 
     Args:
         text: The text.
         licenses: All licenses of the corpus by name.
     """
-    if len(licenses) != 1 or _LICENSE in text:
+    names_license = _LICENSE in text
+    if names_license or len(licenses) != 1:
         return text
-    (only_license,) = licenses
-    return text.with_value(_LICENSE, only_license, licenses.locations[only_license])
+    (only_name,) = licenses
+    return text.with_value(_LICENSE, only_name, licenses.locations[only_name])
 
 
 def _change_texts(
@@ -165,6 +176,7 @@ def _change_texts(
         The same sets with the changed texts.
     """
     changed_sets: dict[str, Any] = {}
+    # Sets that are missing in params.yaml stay missing.
     for set_name in ("train", "valid"):
         if set_name in files:
             changed_sets[set_name] = _change_set(files[set_name], change_text)
@@ -182,11 +194,11 @@ def _change_set(
 ) -> Any:
     """Apply a function to each text of one set.
 
-    A value that should be a mapping, but is not, stays as it is; validation refuses it later. Each
-    text keeps its line in the file (`locations`), so that errors can name it.
+    Each text keeps its line in the YAML file (`locations`), for error messages.
 
     Args:
-        texts: The texts by name.
+        texts: The texts by name. A value that should be a mapping, but is not, is returned
+            unchanged; validation refuses it later.
         change_text: Takes a text and where it is described, and returns the changed text.
     """
     if not isinstance(texts, LocatedMapping):

@@ -28,7 +28,7 @@ SOURCE = "src"
 TARGET = "tgt"
 DIRECTION = re.compile("([a-z]{2,3})-([a-z]{2,3})")
 # What messages call a set, by its key in `files`.
-_SETS = {"train": "training text", "valid": "validation set", "tests": "test set"}
+_SET_LABELS = {"train": "training text", "valid": "validation set", "tests": "test set"}
 _LICENSE = "license_and_citation"
 # The settings of a corpus that describe its texts; a direction may have them, too.
 _TEXT_KEYS = ("from", "files", _LICENSE)
@@ -83,9 +83,10 @@ C = TypeVar("C", bound=AnyCorpus)
 
 
 def tag(language: str) -> str:
-    """Return the word that stands before a source sentence to say the language to translate into.
+    """Return the tag of a target language, such as `<2de>` for German.
 
-    A model with several target languages reads it, such as `<2de>` for German.
+    A model with several target languages reads it as the first word of each source sentence, and so
+    learns into which language to translate.
     """
     return f"<2{language}>"
 
@@ -97,14 +98,14 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
     target language. Each direction inherits the texts of the corpus, and may change or add some.
     In the result, a text `news` of en-de is called `en-de-news`.
 
-    A LocatedMapping is a dict that knows the line of each of its values in the file (`locations`),
-    so that errors can name it.
+    A LocatedMapping is a dict that also stores the line of each value in the YAML file
+    (`locations`), for error messages.
 
     Args:
-        entry: The corpus as params.yaml writes it. Without `directions` it has one language pair,
-            and only its described texts are added.
-        with_described_texts: Adds to a corpus of one language pair the texts of a file in corpora/,
-            which the corpus names by `from`.
+        entry: The corpus as params.yaml writes it. If it has no `directions`, only the texts of
+            `with_described_texts` are added.
+        with_described_texts: A function that adds to a corpus of one language pair the texts of a
+            file in corpora/, which the corpus names by `from`.
 
     Raises:
         UserError: A direction lacks a training text, a validation set or a test set, or two
@@ -120,7 +121,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         if side in entry:
             raise entry.locations[side].error("remove it: the directions name the languages")
     # The loop adds the texts and the licenses of each direction to these mappings.
-    sets = {set_name: LocatedMapping({}, {}) for set_name in _SETS}
+    sets = {set_name: LocatedMapping({}, {}) for set_name in _SET_LABELS}
     licenses = LocatedMapping({}, {})
     directions_without_texts = {}
     for name, direction in directions.items():
@@ -141,7 +142,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         "files": LocatedMapping(sets, dict.fromkeys(sets, directions_location)),
         "directions": LocatedMapping(directions_without_texts, directions.locations),
     }
-    # A message about a setting that the corpus does not write itself names its directions.
+    # A message about one of these settings that params.yaml lacks names the line of `directions`.
     locations = dict.fromkeys(joined_settings, directions_location) | entry.locations
     other_settings = entry.without(*_TEXT_KEYS)
     return LocatedMapping({**other_settings, **joined_settings}, locations)
@@ -152,8 +153,8 @@ def _pair_of_direction(
 ) -> LocatedMapping:
     """Return one direction of a corpus as a corpus with a source and a target language.
 
-    It has the texts of the corpus, changed by the settings that the direction has itself. Each
-    mapping knows the line of its values in the file (`locations`), so that errors can name it.
+    Its texts are the texts of the corpus, changed by the direction's own settings. The mappings
+    also store the line of each value in the YAML file (`locations`), for error messages.
 
     Args:
         entry: The corpus as params.yaml writes it.
@@ -185,8 +186,8 @@ def _add_texts(
 ) -> None:
     """Add the texts of a direction to the sets of the whole corpus.
 
-    A text `news` of the direction en-de is called `en-de-news` there. Each text comes with its
-    line in the file (`locations`), so that errors can name it.
+    There, a text `news` of the direction en-de is called `en-de-news`. The line of each text in the
+    YAML file is added, too (`locations`), for error messages.
 
     Args:
         sets: The texts of the corpus in `train`, `valid` and `tests`; changed in place.
@@ -199,11 +200,12 @@ def _add_texts(
     Raises:
         UserError: The direction has no text for a set.
     """
-    used_sets = ["tests"] if is_zero_shot else list(_SETS)
+    used_sets = ["tests"] if is_zero_shot else list(_SET_LABELS)
     for set_name in used_sets:
+        # Anything that is not a mapping counts as an empty one.
         texts = as_mapping(as_mapping(files).get(set_name))
         if not texts:
-            raise location.error(f"has no {_SETS[set_name]}: needs files.{set_name}")
+            raise location.error(f"has no {_SET_LABELS[set_name]}: needs files.{set_name}")
         for text_name, text in texts.items():
             joined_name = f"{direction}-{text_name}"
             sets[set_name][joined_name] = text
@@ -213,10 +215,10 @@ def _add_texts(
 def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Location) -> None:
     """Add the licenses of a direction's texts to the licenses of the whole corpus.
 
-    Each license comes with its line in the file (`locations`), so that errors can name it.
+    The line of each license in the YAML file is added, too (`locations`), for error messages.
 
     Args:
-        licenses: The licenses by name, as far as earlier directions have them; changed in place.
+        licenses: The licenses of the earlier directions by name; changed in place.
         pair: The direction, as a corpus of one language pair.
         location: Where params.yaml has the direction, for messages.
 
@@ -238,15 +240,15 @@ def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Loca
 def languages_by_side(entry: Any) -> set[str]:
     """Return the languages that the vocabulary of a corpus has to cover.
 
-    It is used to check that one corpus can use the vocabulary of another.
+    If one corpus has all of these languages of another, the other can use its vocabulary.
 
     Args:
         entry: The corpus as params.yaml writes it.
 
     Returns:
-        The source and the target language, such as `{"en", "de"}`. For a corpus with several
-        directions, `from LANGUAGE` and `to LANGUAGE`: only for a language to translate into does
-        its vocabulary contain a tag, such as `<2de>`.
+        The source and the target language, such as `{"en", "de"}`; for the directions en-de and
+        en-fr, `{"from en", "to de", "to fr"}`. Only languages after `to` have a tag, such as
+        `<2de>`, in the vocabulary.
     """
     corpus = as_mapping(entry)
     directions = corpus.get("directions")
@@ -263,9 +265,9 @@ def languages_by_side(entry: Any) -> set[str]:
 def check_directions(corpus: AnyCorpus) -> None:
     """Check the settings of a corpus with several translation directions.
 
-    Each direction must be a valid corpus of one language pair. A zero-shot direction, on which the
-    model is not trained, must have languages that the model knows from other directions: its source
-    as a source, and its target as a target.
+    Each direction must be a valid corpus of one language pair. The model is not trained on a
+    zero-shot direction. So it must learn to read the source language of this direction, and to
+    write its target language, from other directions.
 
     Raises:
         SettingError: A direction has a language that the model does not know.
@@ -285,8 +287,8 @@ def check_directions(corpus: AnyCorpus) -> None:
             source, target = name.split("-")
             trained_sources.add(source)
             trained_targets.add(target)
-    # `language_pairs` makes a corpus of each direction, and a corpus checks its own settings. The
-    # name of the whole corpus, here empty, is not needed.
+    # Each pair is a new corpus, which checks its own settings when it is created. The empty name is
+    # the name of the whole corpus, which is not needed here.
     for pair_name, pair in language_pairs(corpus, "").items():
         direction_name = PairName.parse(pair_name).direction
         _check_trained(direction_name, "source", pair.source, trained_sources)
@@ -330,11 +332,13 @@ def language_pairs(corpus: C, name: str) -> dict[str, C]:
 def chosen_pair(corpus: C, name: str, direction: str | None) -> C:
     """Return the language pair that the user chooses on the command line, by --direction.
 
+    A corpus with several directions needs the option; a corpus with one language pair must not have
+    it.
+
     Args:
         corpus: The corpus on which the translating system was trained.
         name: The name of the corpus.
-        direction: The value of --direction, such as en-de; None if the user does not give it, which
-            is right for a corpus with one language pair.
+        direction: The value of --direction, such as en-de; None without the option.
 
     Raises:
         UserError: The corpus has no such direction, or it has several and the user gives none.
@@ -403,31 +407,28 @@ def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
 
 
 def source_words(corpus: AnyCorpus, line: str) -> list[str]:
-    """Return the words of a tokenized source sentence.
+    """Return the words of a tokenized source sentence, without a language tag.
 
-    In a corpus with several directions, the first word of a line, such as `<2de>`, only says the
-    language to translate into. It is left out.
+    In a corpus with several directions, a sentence begins with a tag, such as `<2de>`, that names
+    the language to translate into.
     """
     words = line.split()
     has_tag = corpus.directions is not None
-    if has_tag:
-        return words[1:]
-    return words
+    return words[1:] if has_tag else words
 
 
 def header_of_pairs(corpus: AnyCorpus) -> dict[str, Any] | None:
-    """Return what the header of a binarized corpus has to say about its translation directions.
+    """Return the entry about translation directions in the header of a binarized corpus.
 
-    Returns:
-        The target languages by tag, as `{"tags": {"<2de>": "de"}}`; None for a corpus of one
-        language pair, whose sentences have no tags.
+    It lists the target languages by tag, as `{"tags": {"<2de>": "de"}}`. For a corpus of one
+    language pair, whose sentences have no tags, it is None.
     """
     languages_by_tag = target_languages_by_tag(corpus)
     return {"tags": languages_by_tag} if languages_by_tag else None
 
 
 def params_of_pairs(corpus: AnyCorpus) -> dict[str, Any]:
-    """Return, for MLflow, on which of the directions of a corpus a model is trained.
+    """Return, for MLflow, on which directions of a corpus a model is trained.
 
     Returns:
         A mapping such as `{"directions": {"en-de": "trained", "de-fr": "zero-shot"}}`; empty for a
@@ -453,8 +454,8 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
 
     Args:
         corpus: The corpus with several directions.
-        direction: The direction, such as en-de. The corpus keeps only its texts, without the
-            direction in their names.
+        direction: The direction, such as en-de. Only its texts are kept, and `en-de-news` is called
+            `news` again.
     """
     source, target = direction.split("-")
     files = replace(
@@ -464,9 +465,10 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
         tests=_texts_of_direction(direction, corpus.files.tests),
     )
     tokenize = corpus.tokenize
-    if tokenize.name == "segmenter" and not has_segmenter(source) and not has_segmenter(target):
-        # The segmenter tokenizes such languages like Moses. Moses must be named here, because a
-        # corpus for whose languages there is no segmenter is refused.
+    has_any_segmenter = has_segmenter(source) or has_segmenter(target)
+    if tokenize.name == "segmenter" and not has_any_segmenter:
+        # A corpus refuses `segmenter` if neither of its languages has one. For such languages the
+        # segmenter uses the Moses tokenizer, so `moses` gives the same tokens.
         tokenize = replace(tokenize, name="moses")
     return replace(
         corpus,

@@ -24,9 +24,11 @@ class PairName:
     def text_name(self, name_in_pair: str) -> str:
         """Return the name that a text or test set of this pair has in the whole corpus.
 
+        The text `news` of the direction en-de is called `en-de-news`. In a corpus with one language
+        pair, the name stays `news`.
+
         Args:
-            name_in_pair: The name within the pair. `news` of the direction en-de becomes
-                `en-de-news`; in a corpus with one language pair, it stays `news`.
+            name_in_pair: The name within the pair, such as `news`.
         """
         if not self.direction:
             return name_in_pair
@@ -35,15 +37,16 @@ class PairName:
     def set_name(self, name_in_pair: str) -> str:
         """Return the set of the whole corpus that contains a set of this language pair.
 
-        `test.news` of the direction en-de is `test.en-de-news`. The training and the validation
-        text of all directions are in one set each, so `train` and `valid` keep their names.
+        The test set `test.news` of the direction en-de is the set `test.en-de-news` of the corpus.
+        `train` and `valid` keep their names, because all directions are trained and validated on
+        together.
 
         Args:
             name_in_pair: A set of the pair (`train`, `valid` or `test.NAME`), or a text of it, such
                 as `train.NAME`.
         """
         set_kind, dot, name = name_in_pair.partition(".")
-        if not dot:
+        if not dot:  # The whole training or validation set.
             return set_kind
         return f"{set_kind}.{self.text_name(name)}"
 
