@@ -7,12 +7,12 @@ from bleuprint.runtime.flatten import flatten_settings
 
 
 def dotted_settings(settings: Settings, name: str) -> dict[str, str]:
-    """Return all settings of a system as text, for people, by keys such as `decode.beam`.
+    """Return all settings of a system as text, under dotted keys, to show them to the user.
 
-    A system may have other settings on some corpora. A setting with the same value on all its
-    corpora comes first, once. A setting that differs follows for each corpus, under a key such
-    as `news.decode.beam`. If the system is trained only on some of the experiment's corpora,
-    the key `corpora` lists them.
+    A setting with the same value on all corpora of the system is returned once: `{"decode.beam":
+    "4"}`. A setting whose value differs is returned for each corpus: `{"news.decode.beam": "4",
+    "talks.decode.beam": "8"}`. If the system is trained only on some corpora of the experiment, the
+    key `corpora` lists them.
 
     Args:
         settings: The settings of the experiment.
@@ -21,6 +21,7 @@ def dotted_settings(settings: Settings, name: str) -> dict[str, str]:
     settings_by_corpus = {}
     for corpus, system in settings.settings_by_corpus(name).items():
         settings_by_corpus[corpus] = flatten_settings(system)
+    # The settings with the same value on all corpora come first.
     value_by_key = _equal_entries(list(settings_by_corpus.values()))
     shared_keys = set(value_by_key)
     if len(settings_by_corpus) < len(settings.corpora):
@@ -33,7 +34,7 @@ def dotted_settings(settings: Settings, name: str) -> dict[str, str]:
 
 
 def _equal_entries(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the entries that all of some mappings have, with the same value, in their order."""
+    """Return the entries that all mappings have in common: the same key with the same value."""
     first_mapping, *other_mappings = mappings
     equal_entries = {}
     for key, value in first_mapping.items():

@@ -23,7 +23,8 @@ def read_entries(
 ) -> tuple[LocatedMapping, list[UserError]]:
     """Read params.yaml, and fill in the settings that corpora and systems take from elsewhere.
 
-    For example, a system with `like: NAME` gets the settings of another system.
+    For example, a system with `like: NAME` gets the settings of the system NAME. The values of the
+    settings are not checked yet.
 
     Args:
         path: The path of params.yaml, or of a recipe.
@@ -34,8 +35,9 @@ def read_entries(
             value.
 
     Returns:
-        The content, with the settings of each system on each corpus in `runs`; and the errors. An
-        entry that could not be filled in is left out, and has an error.
+        The content, with the settings of each system on each corpus in `runs`; and the errors found
+        so far. A corpus or system that cannot be filled in is missing in the content, and has an
+        error.
 
     Raises:
         UserError: The file is not a mapping in YAML.
@@ -89,6 +91,7 @@ def _top_level_errors(
         if key not in known_keys:
             yield location.error(describe_unknown_key(key, known_keys))
         elif key in optional_mappings and value is None:
+            # DVC, which reads the file too, fails at a key without a value.
             yield location.error("is empty: remove the key, or add entries")
         elif key in LINKS and not isinstance(value, LocatedMapping):
             yield location.error(f"{value!r} is not a mapping of names")

@@ -19,11 +19,7 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, TextSide
 from bleuprint.config.entries import read_entries
-from bleuprint.config.external import (
-    ExternalSystem,
-    check_external,
-    separate_external_systems,
-)
+from bleuprint.config.external import ExternalSystem, check_external, separate_external_systems
 from bleuprint.config.old_keys import check_not_of_1_0
 from bleuprint.config.paths import RESOLVED, Run
 from bleuprint.config.published import Published, check_published
@@ -99,7 +95,8 @@ class Settings:
             SettingError: A setting does not fit another one; the error names its keys.
             ValueError: Two runs would have the same name.
         """
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+        are_seeds_unique = len(set(self.seeds)) == len(self.seeds)
+        if not self.seeds or not are_seeds_unique:
             raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
         for name, corpus in self.corpora.items():
             check_systems_of_corpus(name, corpus, self.trained_systems_on(name))
@@ -157,10 +154,10 @@ class Settings:
         return self.seeds if self.is_trained(system) else self.seeds[:1]
 
     def selected_tests(self, system: str, corpus: str) -> list[str] | None:
-        """Return the test sets of a corpus that an external system has translated.
+        """Return the test sets of a corpus for which an external system has translations.
 
         Returns:
-            The names of the test sets; None for a trained system, which translates all of them.
+            The names of the test sets; None for a trained system, which translates all test sets.
         """
         external_system = self.external_systems_on(corpus).get(system)
         if external_system is None:
@@ -168,10 +165,10 @@ class Settings:
         return list(external_system.translations)
 
     def copied_file(self, system: str, corpus: str, test: str) -> str | None:
-        """Return the path of the user's file with an external system's translations of a test set.
+        """Return the user's file with an external system's translations of a test set.
 
         Returns:
-            None for a trained system, whose translations are computed.
+            The path of the file; None for a trained system, whose translations are computed.
         """
         external_system = self.external_systems_on(corpus).get(system)
         if external_system is None:
@@ -189,8 +186,8 @@ class Settings:
         """Return the settings of a corpus or of a language pair.
 
         Args:
-            name: The name of a corpus, such as `many`; or, if it has several translation
-                directions, of one of them: `many/en-de`.
+            name: The name of a corpus, such as `many`; or the name of one of its language pairs, if
+                it has several translation directions, such as `many/en-de`.
 
         Raises:
             UserError: There is no such corpus.
@@ -209,10 +206,10 @@ class Settings:
         return pairs
 
     def other_language_pairs(self, name: str) -> dict[str, Corpus]:
-        """Return the language pairs that belong to the same corpus as a language pair.
+        """Return the other language pairs of the corpus that a language pair belongs to.
 
         Args:
-            name: The name of the language pair, such as `many/en-de`. It is not in the result.
+            name: The name of the language pair, such as `many/en-de`; others are `many/de-en`.
         """
         for corpus_name, corpus in self.corpora.items():
             pairs = corpus.language_pairs(corpus_name)
@@ -285,16 +282,17 @@ class Settings:
             kind: What the stage does: train, average, translate or score.
             system: The name of the system.
             corpus: The name of the corpus.
-            seed: The seed. An external system has only stages for the first seed of the experiment.
+            seed: The seed. It is ignored for an external system, whose stages have the first seed.
         """
         run = self.scored_run(Run(system, corpus, seed))
         return f"{kind}@{run.system}-{run.corpus}-{run.seed}"
 
     def scored_run(self, run: Run) -> Run:
-        """Return the run whose scores count for a run: a system on a corpus with a seed.
+        """Return the run under which the scores of a run are stored.
 
         A trained system is scored with each seed, so this is the run itself. The translations of an
-        external system do not depend on the seed: they are scored once, with the first seed.
+        external system do not depend on the seed. They are scored once, with the first seed, and
+        these scores count for all seeds.
         """
         if self.is_trained(run.system):
             return run
@@ -320,7 +318,7 @@ class Settings:
     def text_sides(self, corpus: str) -> Iterator[TextSide]:
         """Yield where the source and the target of each text of a corpus come from.
 
-        Each comes from a file, or is translated by a system of the experiment.
+        Each comes from a file, or a system of the experiment translates it from the other side.
 
         Args:
             corpus: The name of the corpus.
@@ -340,8 +338,8 @@ class Settings:
         """Return, for MLflow, how each training text of a corpus is used.
 
         Returns:
-            By text, how many of its pairs are used, such as `{"pairs": 10000, "repeat": 2}`. If a
-            system translates one side of the text, the key `made_by` describes the system.
+            For each text, which of its pairs are used and how often, such as `{"pairs": 10000,
+            "repeat": 2}`. If a system translates one side, the key `made_by` describes the system.
         """
         params = dict[str, dict[str, Any]]()
         for name, text in self.corpus(corpus).files.train.items():
@@ -351,9 +349,9 @@ class Settings:
         return params
 
     def text_methods(self, corpus: str) -> set[str]:
-        """Return which methods to cite for the synthetic texts of a corpus, by their BibTeX keys.
+        """Return the BibTeX keys of the publications to cite for a corpus's synthetic texts.
 
-        A method is, for example, back-translation. The entries are in the file methods.bib.
+        They describe methods such as back-translation. The entries are in the file methods.bib.
         """
         methods = set[str]()
         for origin in self._origins(corpus).values():
@@ -365,14 +363,14 @@ class Settings:
         return [origin.settings for origin in self._origins(corpus).values()]
 
     def _origins(self, corpus: str) -> dict[str, Origin]:
-        """Return by which system, and how, each synthetic text of a corpus is translated.
+        """Return how each synthetic text of a corpus is translated, and by which system.
 
         Args:
             corpus: The name of the corpus.
 
         Returns:
-            The origins by the names of the texts. A text whose source and target are both in files
-            is not synthetic, and is missing.
+            The origins by the names of the texts. Texts whose source and target are both in files
+            have no origin.
         """
         origins = {}
         for name, text in self.corpus(corpus).files.synthetic_texts().items():
@@ -398,17 +396,18 @@ class Settings:
             seed: The seed.
         """
         if system not in self.system_names_on(corpus):
-            # This always raises an error, which says what is missing: the system or the corpus.
+            # `system_on` always raises an error here. It says which name is unknown.
             self.system_on(system, corpus)
         self.check_seed(seed)
 
     def resolved(self) -> dict[str, Any]:
         """Return all settings, defaults included, as JSON values for reports/resolved.json.
 
-        DVC compares them to decide what to run again, so an unused setting is at its default.
+        DVC runs a stage again if a setting changes in this file. So that a setting without effect
+        does not cause this, it is replaced by its default.
         """
         document: dict[str, Any] = to_json_value(self)
-        del document["external"]  # External systems are among the runs.
+        del document["external"]  # `runs` also contains the external systems.
         document["runs"] = runs_to_json(self.all_systems, self.corpora, self.seeds[0])
         for name, corpus in self.corpora.items():
             document["corpora"][name]["split"] = to_json_value(corpus.effective_split())

@@ -89,8 +89,7 @@ def separate_external_systems(
 
     Returns:
         The content, with the trained systems in `runs` and the external ones in `external`; and the
-        errors. There is one for each system that has settings of both kinds, and one if no system
-        is trained.
+        errors: for each system with settings of both kinds, and if no system is trained.
     """
     runs = document.get("runs")
     if not isinstance(runs, LocatedMapping):
@@ -108,8 +107,8 @@ def separate_external_systems(
 def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
     """Sort systems into trained and external ones.
 
-    A system with translations is external, a system with settings such as `model` or `train` is
-    trained, and a system with both is an error.
+    A system with translations is external; one with settings such as `model` or `train` is trained;
+    one with both is a mistake of the user.
 
     Args:
         runs: The settings of all systems by system and corpus.
@@ -121,14 +120,16 @@ def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
         settings = [as_mapping(run) for run in as_mapping(settings_by_corpus).values()]
         translation_locations = _find_keys(settings, [TRANSLATIONS])
         training_locations = _find_keys(settings, SETTINGS_OF_TRAINED)
-        # A system with nothing but its description, `about`, is external, too: validation then says
-        # that the translations are missing.
         has_description = bool(_find_keys(settings, ["about"]))
         if translation_locations and training_locations:
             errors.append(_two_kinds_error(name, translation_locations[0], training_locations[0]))
-        elif translation_locations or (has_description and not training_locations):
+        elif training_locations:
+            trained[name] = settings_by_corpus
+        elif translation_locations or has_description:
+            # If it has only a description, validation says that its translations are missing.
             external[name] = settings_by_corpus
         else:
+            # A system without settings is trained with the defaults.
             trained[name] = settings_by_corpus
     return SystemsByKind(
         trained=LocatedMapping(trained, runs.locations),
@@ -140,7 +141,7 @@ def _systems_by_kind(runs: LocatedMapping) -> SystemsByKind:
 def _find_keys(
     settings_on_corpora: Collection[LocatedMapping], keys: Collection[str]
 ) -> list[Location]:
-    """Return the places in params.yaml where a system has any of some keys.
+    """Find the places in params.yaml where the settings of a system contain one of some keys.
 
     Args:
         settings_on_corpora: The settings of the system on each corpus.
@@ -155,18 +156,18 @@ def _find_keys(
 
 
 def _two_kinds_error(name: str, translations: Location, training: Location) -> UserError:
-    """Return the error of a system that has both translations and settings of a training.
+    """Return the error for a system that has both translations and settings for training.
 
     Args:
         name: The name of the system.
         translations: Where params.yaml has its translations.
-        training: Where params.yaml has a setting of its training. The system may write it itself,
-            or a top-level key such as `init_from` may set it.
+        training: Where params.yaml has a setting for its training: in the system itself, or under a
+            top-level key such as `init_from`.
     """
     # The key is, for example, systems.small.train or init_from.small.
     section, *keys = training.key.split(".")
-    is_set_by_system = section == "systems"
-    if not is_set_by_system:
+    is_top_level_setting = section != "systems"
+    if is_top_level_setting:
         return training.error(
             f"{name} is an external system, which is not trained here: remove this entry"
         )
