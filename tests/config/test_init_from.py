@@ -226,7 +226,7 @@ def test_a_start_that_names_no_training_is_reported(tmp_path, start, message):
             "    like: base\n",
             "    like: base\n    train: {init_from: {folder: a}}\n",
             # One line below, because of the inserted line.
-            f":{START_LINE + 1}: init_from.fine: fine has another start in its train.init_from",
+            f":{START_LINE + 1}: init_from.fine: fine also starts from a model in train.init_from",
             id="two starts",
         ),
         pytest.param(

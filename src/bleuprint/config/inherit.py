@@ -29,9 +29,9 @@ def expand_entries(
 ) -> tuple[LocatedMapping, list[UserError]]:
     """Fill in all settings that corpora and systems of params.yaml take from elsewhere.
 
-    A system may take settings from another system (`like`), a corpus texts from a file (`from`) or
-    the vocabulary of another corpus. An entry for which this fails is left out, and has an error:
-    for example, if the other entry does not exist. Wrong values are found later, by validation.
+    A system or corpus may take settings from another one (`like`). A corpus may also take texts
+    from a file (`from`), and the vocabulary of another corpus. This fails, for example, if the
+    other entry does not exist. Wrong values are found later, by validation.
 
     Args:
         document: The content of params.yaml.
@@ -39,10 +39,12 @@ def expand_entries(
         root: The folder that contains corpora/.
 
     Returns:
-        The content, and the errors. In the content, `runs` replaces `systems`: it has the settings
-        of each system on each corpus.
+        The content, and an error for each corpus or system that cannot be filled in; the content
+        does not contain these. In the content, `runs` replaces `systems`: it has the settings of
+        each system on each corpus.
     """
     errors: list[UserError] = []
+    # Systems and links between entries are removed: their settings are filled in below.
     expanded = document.without("systems", *LINKS)
     if "corpora" in document:
         corpora, corpus_errors = _expand_corpora(document, root)
@@ -62,11 +64,11 @@ def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[Use
         root: The folder that contains corpora/, whose files describe texts.
 
     Returns:
-        The corpora by name, and the errors. A corpus with an error is left out.
+        The corpora by name, and the errors. A corpus with an error is missing.
     """
     written_corpora = document["corpora"]
     if not isinstance(written_corpora, LocatedMapping):
-        return written_corpora, []
+        return written_corpora, []  # Validation refuses it later.
     errors = []
     expanded = {}
     for name in written_corpora:
@@ -81,19 +83,20 @@ def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[Use
 
 
 def _expand_systems(document: LocatedMapping) -> tuple[Any, list[UserError]]:
-    """Return the settings of each system on each corpus, with those that it takes from elsewhere.
+    """Return the settings of each system on each corpus, with the settings it takes from elsewhere.
 
     Args:
         document: The content of params.yaml.
 
     Returns:
-        The settings by system and corpus, and the errors. A system with an error is left out.
+        The settings by system and corpus, and the errors. A system with an error is missing.
     """
     written_systems = document.get("systems", LocatedMapping({}, {}))
     if not isinstance(written_systems, LocatedMapping):
-        return written_systems, []
+        return written_systems, []  # Validation refuses it later.
     written_corpora = as_mapping(document.get("corpora"))
     corpus_names = [name for name in written_corpora if isinstance(name, str)]
+    # Errors are listed by step, not by system: first those of all `like`, then of all `corpora`.
     like_errors = []
     corpora_errors = []
     runs = {}
@@ -116,16 +119,17 @@ def _expand_systems(document: LocatedMapping) -> tuple[Any, list[UserError]]:
 def _with_inherited_settings(
     entries: LocatedMapping, name: str, inheriting_names: Sequence[str] = ()
 ) -> Any:
-    """Return an entry of params.yaml, merged into the entry that its `like` names.
+    """Return an entry of params.yaml with the settings that it inherits by `like`.
 
-    The other entry may have a `like` itself, so the function calls itself for it. Each mapping
-    knows the line of its values in the file (`locations`), so that errors can name it.
+    `like: base` takes the settings of the entry `base`; the entry's own settings are merged into
+    them. `base` may have a `like` itself, so the function calls itself for `base`. The mappings
+    also store the line of each value in the YAML file (`locations`), for error messages.
 
     Args:
         entries: All corpora, or all systems, as params.yaml writes them.
         name: The name of the entry.
-        inheriting_names: In these calls, the entries that led to this one: each is like the next.
-            An entry that comes twice would be like itself.
+        inheriting_names: In a recursive call, the chain of entries that inherit from this one. It
+            shows whether `like` leads back to an entry in the chain.
 
     Raises:
         UserError: `like` names an entry that does not exist, or leads back to the entry itself.
@@ -144,7 +148,7 @@ def _with_inherited_settings(
         raise location.error(f"a circle of entries, each like the next: {' -> '.join(cycle)}")
     base = _with_inherited_settings(entries, base_name, names)
     if not isinstance(base, LocatedMapping):
-        return base  # Validation refuses it.
+        return base  # Validation refuses it later.
     return merge_mappings(base, entry.without("like"))
 
 
@@ -152,8 +156,8 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     """Return the settings of a system on each corpus of the experiment.
 
     By default a system is trained on all corpora, with the same settings. It may list some corpora
-    instead, with the settings that differ there: `corpora: {news: {}, talks: {train: {...}}}`. Each
-    mapping knows the line of its values in the file (`locations`), so that errors can name it.
+    instead, with the settings that differ there: `corpora: {news: {}, talks: {train: {...}}}`. The
+    mappings also store the line of each value in the YAML file (`locations`), for error messages.
 
     Args:
         system: The settings of the system.
@@ -188,7 +192,7 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     for corpus_name in corpus_names:
         overrides = overrides_by_corpus.get(corpus_name)
         if overrides is None:
-            # The corpus is not in the list, or params.yaml has null for it.
+            # The system does not list the corpus, or excludes it: `corpora: {talks: null}`.
             runs[corpus_name] = None
         else:
             runs[corpus_name] = merge_mappings(settings, overrides)

@@ -69,10 +69,11 @@ def parents_folder(system: str) -> Path:
 
 
 def fresh_start_file(system: str, seed: int) -> Path:
-    """Return the path of a file that is written for every training, fine-tuned or not.
+    """Return the path of a placeholder, which is written for every training, fine-tuned or not.
 
-    DVC has one rule for all trainings: each depends on the folder data/starts/SYSTEM/SEED. If a
-    training starts from random weights, this file is all that the folder contains.
+    In dvc.yaml, every training depends on the folder data/starts/SYSTEM/SEED, which contains the
+    weights that a fine-tuned system starts from. If a training starts from random weights, the
+    folder would be missing. It then contains only this empty JSON file.
 
     Args:
         system: The name of the system.
@@ -85,8 +86,8 @@ def init_weights_folder(system: str, seed: int) -> Path:
     """Return the folder with the model that the trainings of a fine-tuned system start from.
 
     Args:
-        system: The name of the system.
-        seed: The seed of the trainings, with which the model was trained, too.
+        system: The name of the fine-tuned system.
+        seed: The seed of the fine-tuning; the model was trained with the same seed.
     """
     return Path("data", "starts", system, str(seed), "weights")
 
@@ -94,9 +95,10 @@ def init_weights_folder(system: str, seed: int) -> Path:
 def with_parents(
     runs: LocatedMapping, init_from: LocatedMapping
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Set, for each fine-tuned system, its parent: the system from whose weights it starts.
+    """Add to the settings of each fine-tuned system its parent.
 
-    params.yaml names the parents at the top level. Here they become the setting `train.init_from`.
+    The parent is the system from whose weights the fine-tuned system starts. params.yaml names it
+    at the top level; here it becomes the setting `train.init_from` of the fine-tuned system.
 
     Args:
         runs: The settings of all systems by system and corpus.
@@ -104,8 +106,8 @@ def with_parents(
             corpus: ...}}`.
 
     Returns:
-        The settings of the systems, and the errors. A system whose parent cannot be used is left
-        out.
+        The settings of the systems, and the errors. A system whose parent cannot be used is
+        missing in the settings.
     """
     errors = []
     linked_runs = {}
@@ -123,8 +125,8 @@ def with_parents(
 def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMapping) -> Any:
     """Return the settings of a system by corpus, with its parent if it is fine-tuned.
 
-    The parent is the system from whose weights it starts. Each mapping knows the line of its values
-    in the file (`locations`), so that errors can name it.
+    The parent is the system from whose weights a fine-tuned system starts. The mappings also store
+    the line of each value in the YAML file (`locations`), for error messages.
 
     Args:
         name: The name of the system.
@@ -148,7 +150,8 @@ def _system_with_parent(name: str, settings_by_corpus: Any, init_from: LocatedMa
 def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -> Any:
     """Return the settings of a system on one corpus, with its parent if it is fine-tuned.
 
-    The parent, the system from whose weights it starts, becomes the setting `train.init_from`.
+    The parent, the system from whose weights a fine-tuned system starts, becomes the setting
+    `train.init_from`.
 
     Args:
         name: The name of the system.
@@ -157,26 +160,28 @@ def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -
             corpus: ...}}`.
 
     Raises:
-        UserError: The system names a parent in its own settings, where only the folder of a model
-            is allowed, or has both a parent and a folder.
+        UserError: The system's own settings name a parent, where only the folder of a model is
+            allowed; or the system has both a parent and a folder.
     """
+    # `as_mapping` returns an empty mapping for a missing value, or a value of a wrong type.
     train = as_mapping(as_mapping(settings).get("train"))
     folder_setting = as_mapping(train.get("init_from"))
     _check_folder_setting(name, folder_setting)
-    if name not in init_from or not isinstance(settings, LocatedMapping):
+    is_fine_tuned = name in init_from
+    if not is_fine_tuned or not isinstance(settings, LocatedMapping):
         return settings
     location = init_from.locations[name]
     if folder_setting:
-        raise location.error(f"{name} has another start in its train.init_from: remove one")
+        raise location.error(f"{name} also starts from a model in train.init_from: remove one")
     train = train.with_value("init_from", init_from[name], location)
     train_location = settings.locations["train"] if "train" in settings else location
     return settings.with_value("train", train, train_location)
 
 
 def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: LocatedMapping) -> None:
-    """Check that params.yaml names the parent of a system completely, and that the system is used.
+    """Check the entry of `init_from` that names the parent of a fine-tuned system.
 
-    The parent is the system from whose weights the system starts.
+    The parent is a system on a corpus; the fine-tuned system starts from its weights.
 
     Args:
         name: The name of the fine-tuned system.
@@ -190,7 +195,8 @@ def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: Loca
     """
     location = init_from.locations[name]
     parent = as_mapping(init_from[name])
-    if not all(key in parent for key in PARENT_KEYS):
+    missing_keys = [key for key in PARENT_KEYS if key not in parent]
+    if missing_keys:
         raise location.error("needs system and corpus: the training to start from")
     is_trained = any(isinstance(run, LocatedMapping) for run in settings_by_corpus.values())
     if not is_trained:
@@ -198,10 +204,10 @@ def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: Loca
 
 
 def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
-    """Raise UserError if a system's own setting `train.init_from` is not only a folder.
+    """Raise UserError if a system's own setting `train.init_from` names more than a folder.
 
-    A system of the experiment to start from must be named at the top level of params.yaml, where
-    DVC reads it.
+    To start from a system of the experiment, params.yaml must name it at the top level, under
+    `init_from`: DVC reads it there, to run the stages in the right order.
 
     Args:
         name: The name of the system.
@@ -219,10 +225,10 @@ def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
 
 
 def describe_starts(definitions: dict[str, Any]) -> None:
-    """Split the schema of `InitFrom` into two, because params.yaml has it in two places.
+    """Split the schema of `InitFrom` in two, because params.yaml has `init_from` in two places.
 
-    At the top level, `init_from` names a system and a corpus: the new definition `Parent`. The
-    setting `train.init_from` of a system may only name a folder: the changed definition `InitFrom`.
+    At the top level, `init_from` names a system and a corpus; the new definition `Parent` describes
+    this. In a system, `train.init_from` names a folder; the definition `InitFrom` keeps only this.
 
     Args:
         definitions: The definitions of the JSON Schema of params.yaml; changed in place.

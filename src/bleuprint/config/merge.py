@@ -10,15 +10,15 @@ from bleuprint.runtime.yaml_tree import LocatedMapping
 
 
 def merge_mappings(base: LocatedMapping, overrides: LocatedMapping) -> LocatedMapping:
-    """Merge settings into other settings, mapping by mapping, as `like` in params.yaml does.
+    """Merge settings into other settings, as `like` in params.yaml does.
 
-    `{beam: 8}` merged into `{beam: 4, length_penalty: {alpha: 1}}` changes the beam only. Under a
-    key where both have a mapping, the two mappings are merged in the same way. Each value keeps its
-    line in the file (`locations`), so that errors can name it.
+    `{beam: 8}` merged into `{beam: 4, length_penalty: {alpha: 1}}` changes only the beam. If both
+    have a mapping under a key, these two mappings are merged in the same way. Each value keeps its
+    line in the YAML file (`locations`), for error messages.
 
     Args:
         base: The settings to start from; not changed.
-        overrides: The settings to add, or to put in place of those of `base`. The value null
+        overrides: The settings to add to `base`, or to replace its settings with. The value null
             removes a setting of `base`.
 
     Raises:
@@ -28,7 +28,7 @@ def merge_mappings(base: LocatedMapping, overrides: LocatedMapping) -> LocatedMa
     locations = dict(base.locations)
     for key, value in overrides.items():
         if value is None:
-            if key not in base:
+            if key not in base:  # Probably a misspelled key.
                 hint = describe_unknown_key(key, base).removeprefix("unknown key; ")
                 raise overrides.locations[key].error(f"null, but nothing to remove: {hint}")
             del entries[key]

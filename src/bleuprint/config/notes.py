@@ -14,9 +14,9 @@ from bleuprint.text.tokenizers import tokenizer_for
 
 
 def params_notes(settings: Settings) -> Iterator[str]:
-    """Yield a note for each valid setting of params.yaml that will probably fail on this machine.
+    """Yield a note for each setting that is valid, but will probably fail on this machine.
 
-    These are local files that do not exist and, without a GPU, number formats that the CPU lacks.
+    A local file may not exist. Without a GPU, the CPU may lack a number format, such as float16.
     """
     yield from _missing_file_notes(settings)
     if not environment.has_gpu():
@@ -24,7 +24,7 @@ def params_notes(settings: Settings) -> Iterator[str]:
         for corpus_name in settings.corpora:
             for system_name, system in settings.trained_systems_on(corpus_name).items():
                 notes += precision_notes(system_name, system)
-        # A system on several corpora has the same note several times; a dict keeps the first.
+        # A system has the same note on each of its corpora. A dict has each key only once.
         yield from dict.fromkeys(notes)
 
 
@@ -46,7 +46,8 @@ def _missing_file_notes(settings: Settings) -> Iterator[str]:
 def check_tokenizers(settings: Settings) -> None:
     """Check that spaCy can tokenize the languages of each corpus that uses its tokenizers.
 
-    This is not checked whenever the settings are loaded, because loading spaCy takes seconds.
+    Only the commands `check` and `reproduce` call this function. It is not a part of loading the
+    settings, which all stages do, because loading spaCy takes seconds.
 
     Raises:
         UserError: spaCy does not know a language, or lacks a package for it.

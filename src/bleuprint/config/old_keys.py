@@ -44,7 +44,7 @@ _NEW_DECODE_NAMES = {"no_repeat_ngram": "no_repeat_ngram_size", "min_length": "m
 
 
 def check_not_of_1_0(content: Container[str], path: Path) -> None:
-    """Raise UserError if version 1.0 wrote a JSON file of results, which cannot be read any more.
+    """Raise UserError if version 1.0 wrote a JSON file of results; this version cannot read it.
 
     Such a file has the key `cells`, which is called `runs` since version 2.
 
@@ -52,7 +52,8 @@ def check_not_of_1_0(content: Container[str], path: Path) -> None:
         content: The keys of the file.
         path: The path of the file, for the message.
     """
-    if "cells" in content and "runs" not in content:
+    is_of_1_0 = "cells" in content and "runs" not in content
+    if is_of_1_0:
         raise UserError(
             f"{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
             "experiment again with this version"
@@ -72,21 +73,21 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
         if key in _TOP_LEVEL_ADVICE:
             yield document.locations[key].error(f"{_OLD_KEY}: {_TOP_LEVEL_ADVICE[key]}")
         if key == "corpora":
-            yield from _old_keys_of_corpora(as_mapping(document[key]), corpora_folder)
+            yield from _old_key_errors_of_corpora(as_mapping(document[key]), corpora_folder)
         if key in ("systems", "tuned"):
             for system in as_mapping(document[key]).values():
-                yield from _old_keys_of_system(as_mapping(system))
+                yield from _old_key_errors_of_system(as_mapping(system))
         if key == "published" and isinstance(document[key], list):
-            for number in document[key]:
-                yield from _old_keys_of_published(as_mapping(number))
+            for score in document[key]:
+                yield from _old_key_errors_of_published(as_mapping(score))
 
 
 def _renamed_key_errors(section: Any, new_names: Mapping[str, str]) -> Iterator[UserError]:
     """Yield an error for each key of a section that has a new name since version 2.
 
     Args:
-        section: A section of params.yaml, such as `decode`. A value that is not a mapping has no
-            keys, and no errors.
+        section: A section of params.yaml, such as `decode`. If it is not a mapping, validation
+            refuses it later, and there are no errors here.
         new_names: The new name of each renamed key, such as `{"min_length": "min_len"}`.
     """
     section = as_mapping(section)
@@ -95,7 +96,7 @@ def _renamed_key_errors(section: Any, new_names: Mapping[str, str]) -> Iterator[
             yield section.locations[key].error(f"{_OLD_KEY}: it is called {new_names[key]} now")
 
 
-def _old_keys_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
+def _old_key_errors_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in all corpora.
 
     The corpora of params.yaml come first, then the files in corpora/ that they use.
@@ -106,41 +107,42 @@ def _old_keys_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[User
     """
     file_names = list[str]()
     for entry in corpora.values():
-        yield from _old_keys_of_corpus(as_mapping(entry))
+        yield from _old_key_errors_of_corpus(as_mapping(entry))
         file_names += _names_of_used_files(entry)
-    # A dict keeps the first of equal names, in their order.
+    # Several corpora may use one file. As a key of a dict, its name comes only once.
     for name in dict.fromkeys(file_names):
         path = folder / f"{name}.yaml"
         if path.is_file():
-            yield from _old_keys_of_file(path)
+            yield from _old_key_errors_of_file(path)
 
 
 def _names_of_used_files(settings: Any) -> Iterator[str]:
     """Yield the names of the files in corpora/ that a corpus uses: all values of a key `from`.
 
-    The key may be in the corpus, or deeper, in one of its texts or directions. So the function
-    calls itself for each value.
+    The key may be in the corpus itself, or deeper, in one of its directions. So the function calls
+    itself for each value.
 
     Args:
-        settings: The corpus, or any value in it.
+        settings: The settings of the corpus, or any value in them.
     """
-    # A value that is not a mapping, such as a number, becomes an empty mapping.
+    # `as_mapping` turns a value that is not a mapping, such as a number, into an empty mapping, at
+    # which the recursion ends.
     for key, value in as_mapping(settings).items():
         if key == "from" and value is not None:
             yield str(value)
         yield from _names_of_used_files(value)
 
 
-def _old_keys_of_file(path: Path) -> Iterator[UserError]:
+def _old_key_errors_of_file(path: Path) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in a file of corpora/."""
     try:
         corpus = load_located_yaml(path)
     except UserError:
         return  # The file is not YAML. This is reported later, when the corpus is read.
-    yield from _old_keys_of_corpus(as_mapping(corpus))
+    yield from _old_key_errors_of_corpus(as_mapping(corpus))
 
 
-def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
+def _old_key_errors_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the rules and the vocabulary of a corpus."""
     rules = as_mapping(corpus.get("filter"))
     vocabulary = as_mapping(corpus.get("vocabulary"))
@@ -150,10 +152,10 @@ def _old_keys_of_corpus(corpus: LocatedMapping) -> Iterator[UserError]:
     yield from _renamed_key_errors(vocabulary.get("sentencepiece"), _NEW_SENTENCEPIECE_NAMES)
 
 
-def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
+def _old_key_errors_of_system(system: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the settings of a system.
 
-    A system may have other settings on single corpora, under `corpora`; they are searched, too.
+    Under `corpora`, the system may have other settings for single corpora. They are searched, too.
     """
     for key in ("over", "random"):
         if key in system:
@@ -162,11 +164,11 @@ def _old_keys_of_system(system: LocatedMapping) -> Iterator[UserError]:
     for settings_on_corpus in as_mapping(system.get("corpora")).values():
         all_settings.append(as_mapping(settings_on_corpus))
     for settings in all_settings:
-        yield from _old_keys_of_training(as_mapping(settings.get("train")))
-        yield from _old_keys_of_decoding(as_mapping(settings.get("decode")))
+        yield from _old_key_errors_of_training(as_mapping(settings.get("train")))
+        yield from _old_key_errors_of_decoding(as_mapping(settings.get("decode")))
 
 
-def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
+def _old_key_errors_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the section `decode` of a system."""
     yield from _renamed_key_errors(decode, _NEW_DECODE_NAMES)
     if "engine" in decode:
@@ -176,7 +178,7 @@ def _old_keys_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
         )
 
 
-def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
+def _old_key_errors_of_training(train: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each key of version 1.0 in the section `train` of a system."""
     yield from _renamed_key_errors(train, _NEW_TRAIN_NAMES)
     if "keep" in train:
@@ -190,13 +192,13 @@ def _old_keys_of_training(train: LocatedMapping) -> Iterator[UserError]:
 
 
 def _keep_error(train: LocatedMapping) -> UserError:
-    """Return the error of the key `keep`, which has become three settings: keep_last and so on.
+    """Return the error for the key `keep`, which three settings replace since version 2.
 
-    The message has the new settings with their values, ready to be copied. It also says which keys
-    in `keep` were wrong in version 1.0 already.
+    For `keep: {last: 5, best: 1}`, the message says to write `keep_last: 5, keep_best: 1`. It also
+    says which keys in `keep` were unknown to version 1.0 already.
 
     Args:
-        train: The section `train` of a system, with `keep: {last: N, best: N, every: N}`.
+        train: The section `train` of a system, which contains `keep`.
     """
     kept_checkpoints = as_mapping(train["keep"])
     new_settings = []
@@ -206,23 +208,25 @@ def _keep_error(train: LocatedMapping) -> UserError:
             new_settings.append(f"{_NEW_KEEP_NAMES[key]}: {value}")
         else:
             unknown_key_problems.append(f"{key}: {describe_unknown_key(key, _NEW_KEEP_NAMES)}")
-    # If `keep` has no known key, the names of all three settings are listed.
+    # If `keep` contains no known key, the names of all three settings are listed.
     settings_text = ", ".join(new_settings or _NEW_KEEP_NAMES.values())
     problems = [f"{_OLD_KEY}: write in its place: {settings_text}", *unknown_key_problems]
     location: Location = train.locations["keep"]
     return location.error("; ".join(problems))
 
 
-def _old_keys_of_published(number: LocatedMapping) -> Iterator[UserError]:
+def _old_key_errors_of_published(score: LocatedMapping) -> Iterator[UserError]:
     """Yield an error if a published score has the key `scored`, which is called `metric` now.
 
-    A score may take the key from another score, by YAML's merge key `<<`. Then the other score has
-    the error.
-
     Args:
-        number: An entry of `published`: a score from a paper, for comparison.
+        score: An entry of `published`: a score from a paper, for comparison.
     """
-    if "scored" in number and not number.locations["scored"].is_merged:
-        old_value = number["scored"]
-        metric = "unknown" if old_value == "otherwise" else old_value
-        yield number.locations["scored"].error(f"{_OLD_KEY}: write metric: {metric}")
+    if "scored" not in score:
+        return
+    location = score.locations["scored"]
+    if location.is_merged:
+        # YAML's merge key `<<` takes the key from another score, which has the error already.
+        return
+    old_value = score["scored"]
+    metric = "unknown" if old_value == "otherwise" else old_value
+    yield location.error(f"{_OLD_KEY}: write metric: {metric}")

@@ -36,19 +36,23 @@ class Optimizer:
     momentum: Share | None = None
 
     def __post_init__(self) -> None:
-        """Set the settings that the optimizer has to their defaults, unless params.yaml has them.
+        """Fill in the defaults of those settings that the optimizer has and params.yaml omits.
+
+        SGD has the setting `momentum`; Adam and AdamW have `betas` and `eps`.
 
         Raises:
-            ValueError: A setting belongs to another optimizer, such as `momentum` to SGD.
+            ValueError: params.yaml has a setting that this optimizer does not have.
         """
-        defaults: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
         if self.name == "sgd":
-            defaults = {"momentum": 0.0}
+            defaults: dict[str, Any] = {"momentum": 0.0}
+        else:
+            defaults = {"betas": (0.9, 0.98), "eps": 1e-9}
         for setting in ("betas", "eps", "momentum"):
             value = getattr(self, setting)
-            if setting not in defaults and value is not None:
+            is_set = value is not None
+            if is_set and setting not in defaults:
                 raise ValueError(f"optimizer {self.name} has no setting {setting}; remove it")
-            if setting in defaults and value is None:
+            if not is_set and setting in defaults:
                 # A frozen dataclass refuses `self.eps = ...`, but not this call.
                 object.__setattr__(self, setting, defaults[setting])
 
@@ -120,7 +124,10 @@ class Cosine:
     min_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the learning rate falls after the warmup, to `min_lr`."""
+        """Raise ValueError if the learning rate could not fall from `lr` to `min_lr`.
+
+        It falls from the end of the warmup to `max_updates`, so there must be updates between them.
+        """
         if self.warmup_updates >= self.max_updates:
             raise ValueError(
                 f"warmup_updates {self.warmup_updates} must be below max_updates {self.max_updates}"
@@ -151,7 +158,7 @@ class LrSchedule:
 
     @property
     def warmup_updates(self) -> int:
-        """The number of updates in which the learning rate rises; 0 for a constant one."""
+        """The number of updates in which the learning rate rises; 0 if it is constant."""
         schedule = self.inverse_sqrt or self.noam or self.cosine
         if schedule is None:
             return 0

@@ -14,13 +14,14 @@ _STRING_SCHEMA = {"type": "string"}
 def params_schema() -> dict[str, Any]:
     """Return the JSON Schema of params.yaml, with which editors complete and check the file.
 
-    It is generated from the dataclasses of the settings, and then changed, since params.yaml may
-    leave out what an entry takes from another entry, and may write some settings in another form.
+    It is generated from the dataclasses of the settings. But params.yaml differs from them: an
+    entry may omit settings that it inherits from another entry, and some settings are written in
+    another form. So the generated schema is changed.
     """
     schema = json_schema(Settings)
     definitions = schema["$defs"]
     for definition in (schema, *definitions.values()):
-        # A key that is required for an entry may be missing, since the entry may inherit it.
+        # Even a required setting may be missing in an entry, since the entry may inherit it.
         definition.pop("required", None)
     for definition in definitions.values():
         _allow_null(definition)
@@ -42,10 +43,11 @@ def params_schema() -> dict[str, Any]:
 
 
 def _describe_corpora(definitions: dict[str, Any]) -> None:
-    """Add to a JSON Schema the keys that only params.yaml has in a corpus.
+    """Add to a JSON Schema the keys of a corpus that exist in params.yaml, but not as settings.
 
-    They are replaced by other settings when the file is read: `like` and `from` take settings from
-    elsewhere, a text may have a file for each language, and a direction may have texts.
+    `like` and `from` take settings from elsewhere, a text may have a file for each language, and a
+    direction may have texts. When params.yaml is read, settings of the dataclasses replace all of
+    these keys.
 
     Args:
         definitions: The definitions of the schema; changed in place.
@@ -62,10 +64,11 @@ def _describe_corpora(definitions: dict[str, Any]) -> None:
 
 
 def _describe_systems(definitions: dict[str, Any]) -> None:
-    """Add to a JSON Schema what params.yaml may write for a system, trained or external.
+    """Add to a JSON Schema what params.yaml may contain for a system, trained or external.
 
-    The new definition `Row` is an entry of `systems`, and `OnCorpus` its settings on one corpus.
-    Both may have settings of trained and of external systems, but not of both kinds at once.
+    The new definition `Row` describes an entry of `systems`, and `OnCorpus` the settings of a
+    system for one corpus. Each allows the settings of a trained or of an external system, but not
+    both at once.
 
     Args:
         definitions: The definitions of the schema; changed in place.
@@ -78,7 +81,7 @@ def _describe_systems(definitions: dict[str, Any]) -> None:
         "properties": settings,
         "not": _both_kinds_schema(),
     }
-    # Null says that the system is not trained on the corpus.
+    # Null excludes the corpus: the system is not trained on it.
     run_schema = {"anyOf": [{"$ref": "#/$defs/OnCorpus"}, {"type": "null"}]}
     definitions["Row"] = {
         **definitions["System"],
@@ -92,10 +95,10 @@ def _describe_systems(definitions: dict[str, Any]) -> None:
 
 
 def _both_kinds_schema() -> dict[str, Any]:
-    """Return a JSON Schema that matches a system with settings of both kinds, which is a mistake.
+    """Return a JSON Schema that matches a system that is both trained and external: a mistake.
 
-    It has translations, as an external system does, and at least one setting of a trained system. A
-    setting that is null does not count, because null removes what the system inherits.
+    Such a system has translations, as an external system does, and a setting of a trained system.
+    Settings that are null do not count, because null removes an inherited setting.
     """
     is_not_null = {"not": {"type": "null"}}
     any_training_setting = []
@@ -111,7 +114,7 @@ def _both_kinds_schema() -> dict[str, Any]:
 def _allow_null(schema: dict[str, Any]) -> None:
     """Let every value that a JSON Schema describes also be null, at any depth.
 
-    In params.yaml, null removes a setting that an entry takes from another entry.
+    In params.yaml, null removes a setting that an entry inherits from another entry.
 
     Args:
         schema: The schema; changed in place.

@@ -32,7 +32,7 @@ def corpus_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
 
 
 def download_folder(corpus: str, root: Path = Path()) -> Path:
-    """Return the folder with the text of a corpus as it was downloaded.
+    """Return the folder with the downloaded text of a corpus, such as data/raw/news/given.
 
     Args:
         corpus: The name of the corpus, such as `many`; or of one of its language pairs, if it has
@@ -47,12 +47,15 @@ def download_folder(corpus: str, root: Path = Path()) -> Path:
 def pair_folder(folder: Path, pair_name: str) -> Path:
     """Return the folder of a language pair in a folder of its corpus.
 
+    In data/raw/many, the pair `many/en-de` has the folder data/raw/many/en-de. A corpus with one
+    language pair has no such folders; the folder of the corpus itself is returned.
+
     Args:
         folder: A folder of the corpus, such as data/raw/many.
-        pair_name: The name of the language pair: `many/en-de` has the folder data/raw/many/en-de.
-            If the corpus has one pair only, `many`, its folder is that of the corpus.
+        pair_name: The name of the language pair: `many/en-de`, or the name of a corpus with one
+            pair.
     """
-    # The direction of an only pair is empty, which adds nothing to the path.
+    # In a corpus with one pair, the direction is empty, which adds nothing to the path.
     return folder / PairName.parse(pair_name).direction
 
 
@@ -69,10 +72,13 @@ def document_ids_file(folder: Path, set_name: str) -> Path:
 def vocabulary_folder(corpus: str, shared_from: str | None, root: Path = Path()) -> Path:
     """Return the folder with the vocabularies of a corpus, and its BPE merges if it has any.
 
+    The folder `own` contains vocabularies that are learned from the text of the corpus; the folder
+    `shared` contains a copy of the vocabularies of another corpus.
+
     Args:
         corpus: The name of the corpus.
-        shared_from: The name of the other corpus if the corpus uses the vocabulary of another one,
-            of which the folder then has a copy. None if its vocabulary is learned from its text.
+        shared_from: The name of the corpus whose vocabularies are copied; None if the vocabularies
+            are learned.
         root: The project's folder.
     """
     name = "own" if shared_from is None else "shared"
@@ -85,9 +91,9 @@ def filter_stats_file(corpus: str, stage: str, root: Path = Path()) -> Path:
 
 
 def shards_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Return the folder for the parts of a corpus that several jobs process at the same time.
+    """Return the folder for the shards of a corpus: parts that several jobs process in parallel.
 
-    Snakemake removes it when the results of the jobs are merged.
+    Snakemake removes the folder when the results of the jobs are merged.
     """
     return root / "work" / "shards" / stage / corpus
 

@@ -60,15 +60,15 @@ class Published:
 
 
 def check_published(
-    numbers: Sequence[Published],
+    scores: Sequence[Published],
     tests_by_corpus: Mapping[str, Collection[str]],
     trained_systems_by_corpus: Mapping[str, Collection[str]],
     untrained_systems: Collection[str],
 ) -> None:
-    """Check the published scores of params.yaml: the names in them, and that none comes twice.
+    """Check the published scores of params.yaml: their names must exist, and none may come twice.
 
     Args:
-        numbers: The published scores, in the order of params.yaml.
+        scores: The published scores, in the order of params.yaml.
         tests_by_corpus: The names of the test sets by corpus.
         trained_systems_by_corpus: The names of the systems that are trained on each corpus.
         untrained_systems: The names of external systems, which are not trained here.
@@ -78,42 +78,42 @@ def check_published(
             scores would be in one cell of the table.
     """
     earlier_cells = set()
-    for position, number in enumerate(numbers):
+    for position, score in enumerate(scores):
         keys: list[str | int] = ["published", position]
-        if number.system in untrained_systems:
-            message = f"{number.system} is an external system; name a system that is trained here"
+        if score.system in untrained_systems:
+            message = f"{score.system} is an external system; name a system that is trained here"
             raise SettingError([*keys, "system"], message)
-        _check_names(number, keys, tests_by_corpus, trained_systems_by_corpus)
-        # The row of the table has the name and the source, the column everything else.
-        cell = (number.name, number.source, number.corpus, number.test, number.metric)
+        _check_names(score, keys, tests_by_corpus, trained_systems_by_corpus)
+        # The name and the source are the row of the table; the other three are its column.
+        cell = (score.name, score.source, score.corpus, score.test, score.metric)
         if cell in earlier_cells:
             raise SettingError(keys, f"a second number of {', '.join(cell)}")
         earlier_cells.add(cell)
 
 
 def _check_names(
-    number: Published,
+    score: Published,
     keys: Sequence[str | int],
     tests_by_corpus: Mapping[str, Collection[str]],
     trained_systems_by_corpus: Mapping[str, Collection[str]],
 ) -> None:
-    """Raise SettingError if the corpus, test set or system that a published score names is missing.
+    """Raise SettingError if a published score names a corpus, test set or system that is unknown.
 
     Args:
-        number: The published score.
-        keys: Where params.yaml has it: `published` and its position.
+        score: The published score.
+        keys: The keys of the score in params.yaml: `published` and its position in this list.
         tests_by_corpus: The names of the test sets by corpus.
         trained_systems_by_corpus: The names of the systems that are trained on each corpus.
     """
-    if number.corpus not in tests_by_corpus:
-        known_names = list_known_names(number.corpus, tests_by_corpus)
-        raise SettingError([*keys, "corpus"], f"no corpus {number.corpus!r}; {known_names}")
-    tests = tests_by_corpus[number.corpus]
-    if number.test not in tests:
-        known_names = list_known_names(number.test, tests)
-        raise SettingError([*keys, "test"], f"no test set {number.test!r}; {known_names}")
-    systems = trained_systems_by_corpus[number.corpus]
-    if number.system is not None and number.system not in systems:
-        known_names = list_known_names(number.system, systems)
-        message = f"no system {number.system!r} on {number.corpus}; {known_names}"
+    if score.corpus not in tests_by_corpus:
+        known_names = list_known_names(score.corpus, tests_by_corpus)
+        raise SettingError([*keys, "corpus"], f"no corpus {score.corpus!r}; {known_names}")
+    tests = tests_by_corpus[score.corpus]
+    if score.test not in tests:
+        known_names = list_known_names(score.test, tests)
+        raise SettingError([*keys, "test"], f"no test set {score.test!r}; {known_names}")
+    systems = trained_systems_by_corpus[score.corpus]
+    if score.system is not None and score.system not in systems:
+        known_names = list_known_names(score.system, systems)
+        message = f"no system {score.system!r} on {score.corpus}; {known_names}"
         raise SettingError([*keys, "system"], message)
