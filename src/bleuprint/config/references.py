@@ -85,11 +85,11 @@ def references(
     synthetic: Mapping[str, SyntheticText],
     seeds: Collection[int],
 ) -> list[Reference]:
-    """Return which corpora and trainings of an experiment need which others.
+    """Return which corpora and trainings of an experiment need which other ones.
 
     A corpus needs the corpus whose vocabulary it uses, and the trainings of the systems that
-    translate its synthetic texts. A training needs its corpus and, if it does not start from random
-    weights, the training whose weights it starts from.
+    translate its synthetic texts. A training needs its corpus. A fine-tuned training also needs the
+    training whose weights it starts from.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -104,7 +104,7 @@ def references(
 
 
 def _vocabulary_references(corpora: Mapping[str, Corpus]) -> Iterator[Reference]:
-    """Yield a reference from each corpus that uses the vocabulary of another corpus to that corpus.
+    """Yield a reference for each corpus that needs another corpus, whose vocabulary it uses.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -155,7 +155,7 @@ def _training_references(runs: _Runs, seeds: Collection[int]) -> Iterator[Refere
 def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection[int]) -> Reference:
     """Return the reference from a fine-tuned training to the model whose weights it starts from.
 
-    The model is either trained in this experiment, or in a folder, from another project.
+    The model is either trained in this experiment, or comes from another project, in a folder.
 
     Args:
         training: A system on a corpus; it is trained once per seed.
@@ -164,7 +164,7 @@ def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection
     """
     keys = ("runs", training.system, training.corpus, "train", "init_from")
     if init_from.parent is None:
-        assert init_from.folder is not None, "checked by InitFrom"
+        assert init_from.folder is not None, "InitFrom has either a parent or a folder"
         return Reference(entry=training, needed=Entry(folder=init_from.folder), keys=keys)
     return Reference(
         entry=training,
@@ -175,11 +175,13 @@ def _reference_to_parent(training: Entry, init_from: InitFrom, seeds: Collection
 
 
 def needed_by(entry: Entry, references: Sequence[Reference]) -> set[Entry]:
-    """Return an entry with all entries that it needs, directly or through other entries.
+    """Return an entry and all entries that it needs, directly or through other entries.
+
+    If a system needs a corpus, and the corpus needs another corpus, the system needs both.
 
     Args:
         entry: A corpus, or a system on a corpus.
-        references: Which entry needs which, for the whole experiment.
+        references: Which entry needs which other entry, for the whole experiment.
     """
     needed_entries = {entry}
     entries_to_follow = [entry]
@@ -204,21 +206,21 @@ def check_references(
         corpora: The settings of the corpora by name.
         runs: The settings of trained systems by system and corpus.
         synthetic: The settings of the texts that systems translate, by name.
-        not_trained: The names of external systems. Their translations are files of the user, so
-            that they have no model that could be used.
+        not_trained: The names of external systems. They have no model to use, since their
+            translations are files of the user.
 
     Raises:
         SettingError: A setting names something that does not exist or does not fit, or an entry
             needs itself.
     """
-    # The seeds decide only which files are written, and no check below looks at these.
+    # The seeds decide only which files are written. No check below needs the files.
     all_references = references(corpora, runs, synthetic, seeds=())
     for reference in all_references:
         if reference.needed.system in not_trained:
             message = f"{reference.needed.system} is an external system, without a model here"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
-    # Before models are compared: in a cycle, a message about their difference would be puzzling.
+    # Cycles are checked first. In a cycle, a message about models that differ would be confusing.
     _check_cycle(all_references)
     for reference in all_references:
         if reference.needed.system:
@@ -228,8 +230,9 @@ def check_references(
 def _check_training(reference: Reference, runs: _Runs) -> None:
     """Raise SettingError if the training that an entry needs does not exist, or does not fit.
 
-    An entry may be a corpus, whose text the trained model translates, or a fine-tuned training,
-    which starts from the weights of the trained model. Only weights can fail to fit.
+    The trained model is needed in two cases. It translates a synthetic text of a corpus: then it
+    only has to exist. Or a fine-tuned training starts from its weights: then both models must have
+    the same shape.
 
     Args:
         reference: A reference to a system on a corpus.
@@ -255,7 +258,7 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
         message = f"{parent_name} is an ensemble (average.ensemble), not one model"
         raise SettingError(keys, message)
     child = runs[reference.entry.system][reference.entry.corpus]
-    assert child is not None, "a reference of a training that exists"
+    assert child is not None, "the training that has this reference exists"
     difference = child.model.difference(parent.model)
     if difference:
         raise SettingError(keys, difference)
@@ -264,8 +267,10 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
 def _check_cycle(references: Sequence[Reference]) -> None:
     """Raise SettingError if an entry needs itself, directly or through other entries.
 
+    For example, two corpora may each use the vocabulary of the other.
+
     Args:
-        references: Which corpus or training needs which.
+        references: Which corpus or training needs which other one.
     """
     needed_by_entry: dict[Entry, set[Entry]] = defaultdict(set)
     keys_by_reference: dict[tuple[Entry, Entry], tuple[str, ...]] = {}
@@ -273,9 +278,10 @@ def _check_cycle(references: Sequence[Reference]) -> None:
         needed_by_entry[reference.entry].add(reference.needed)
         keys_by_reference[reference.entry, reference.needed] = reference.keys
     try:
-        TopologicalSorter(needed_by_entry).prepare()
+        TopologicalSorter(needed_by_entry).prepare()  # Raises CycleError if there is a cycle.
     except CycleError as error:
-        # The second argument is the cycle, but each entry stands before the entry that needs it.
+        # The second argument of the error is the cycle. It lists each entry before the entry that
+        # needs it, so it is reversed.
         cycle: list[Entry] = list(reversed(error.args[1]))
         keys = _first_setting(cycle, keys_by_reference)
         names = " -> ".join(str(entry) for entry in cycle)
@@ -285,20 +291,19 @@ def _check_cycle(references: Sequence[Reference]) -> None:
 def _first_setting(
     cycle: Sequence[Entry], keys_by_reference: Mapping[tuple[Entry, Entry], tuple[str, ...]]
 ) -> list[str]:
-    """Return the keys of the first setting that a cycle comes from, for an error message.
+    """Return the keys of the first setting that contributes to a cycle, for an error message.
 
     Args:
-        cycle: Corpora and trainings, each of which needs the next. The first one stands at the end
-            again.
+        cycle: Corpora and trainings, each of which needs the next. The last one is the first again.
         keys_by_reference: For two entries of which the first needs the second, the keys of the
-            setting that says so, such as `("synthetic", "back")`.
+            setting that causes this, such as `("synthetic", "back")`.
     """
     for entry, needed_entry in pairwise(cycle):
         keys = keys_by_reference[entry, needed_entry]
-        # A training needs its corpus without a setting that says so.
+        # The keys are empty for a training and its corpus, which it needs without any setting.
         if keys:
             return list(keys)
-    raise AssertionError("a cycle has a setting")
+    raise AssertionError("every cycle contains a reference that comes from a setting")
 
 
 def shared_folders(
@@ -309,8 +314,8 @@ def shared_folders(
 ) -> dict[Path, set[Path]]:
     """Return the folders into which several stages write, with the outputs that belong there.
 
-    Other stages read such a folder as a whole. So any other file in it, left over from earlier
-    settings, would be read by mistake and has to be removed.
+    Other stages read such a folder as a whole. So a caller has to remove every other file from it:
+    an output that is left over from earlier settings would be read by mistake.
 
     Args:
         corpora: The names of the corpora.
@@ -341,10 +346,10 @@ def link_corpora(
     document: LocatedMapping,
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Set, for each corpus, the corpus whose vocabulary it uses instead of learning its own.
+    """Give each corpus that uses the vocabulary of another corpus the setting `vocabulary.of`.
 
-    params.yaml says this at the top level, as in `vocabularies: {CORPUS: OTHER_CORPUS}`. Here it
-    becomes the setting `vocabulary.of` of the corpus.
+    By default, the vocabulary of a corpus is learned from its own text. To use another vocabulary,
+    params.yaml has a top-level entry, `vocabularies: {CORPUS: OTHER_CORPUS}`.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -352,11 +357,12 @@ def link_corpora(
         languages_of: Returns the languages of a corpus, all of which its vocabulary has to cover.
 
     Returns:
-        The settings of the corpora, and the errors. A corpus that cannot use the vocabulary is left
-        out.
+        The settings of the corpora, and the errors. A corpus that cannot use the vocabulary is
+        missing.
     """
     vocabularies = as_mapping(document.get("vocabularies"))
-    # All corpora of the file: those with an error are missing in `corpora`.
+    # All corpora that params.yaml has. In `corpora`, a corpus with an error is missing; an entry of
+    # `vocabularies` for it is correct, though.
     written_corpora = as_mapping(document.get("corpora"))
     errors = []
     linked_corpora = {}
@@ -381,7 +387,8 @@ def _with_shared_vocabulary(
 ) -> Any:
     """Return a corpus with the vocabulary settings of another corpus, if it uses that vocabulary.
 
-    Each mapping knows the line of its values in the file (`locations`), so that errors can name it.
+    The mappings also store the line of each value in the YAML file (`locations`), for error
+    messages.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -420,9 +427,9 @@ def _with_shared_vocabulary(
 def _check_shared_vocabulary(
     name: str, vocabularies: LocatedMapping, corpora: LocatedMapping
 ) -> None:
-    """Raise UserError if the corpus whose vocabulary a corpus uses cannot share it.
+    """Raise UserError if a corpus cannot use the vocabulary of the corpus that params.yaml names.
 
-    It must exist, must be another corpus, and must have learned the vocabulary itself.
+    The named corpus must exist, be another corpus, and learn its vocabulary from its own text.
 
     Args:
         name: The name of the corpus that uses the vocabulary.
@@ -445,31 +452,33 @@ def _check_shared_vocabulary(
 def link_systems(
     runs: LocatedMapping, document: LocatedMapping
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Set, for each fine-tuned system, the system from whose weights its trainings start.
+    """Give each fine-tuned system the setting `train.init_from`: the system that it starts from.
 
-    params.yaml says this at the top level, as in `init_from: {SYSTEM: {system: ..., corpus: ...}}`.
-    Here it becomes the setting `train.init_from` of the system.
+    params.yaml names that system at the top level: `init_from: {SYSTEM: {system: ..., corpus:
+    ...}}`.
 
     Args:
         runs: The settings of all systems by system and corpus.
         document: The content of params.yaml.
 
     Returns:
-        The settings of the systems, and the errors. A system that cannot start from the weights is
-        left out.
+        The settings of the systems, and the errors. A system that cannot start from the named
+        system is missing.
     """
     return with_parents(runs, as_mapping(document.get("init_from")))
 
 
 def describe_links(definitions: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of the top-level keys by which an entry uses something of another.
+    """Return the JSON Schemas for the top-level keys `init_from` and `vocabularies`.
+
+    Under these keys, params.yaml names what a system or corpus uses of another one.
 
     Args:
-        definitions: The definitions of the schema of params.yaml. The definition `Parent` is added,
-            to which one of the schemas refers.
+        definitions: The definitions of the schema of params.yaml. The definition `Parent`, to which
+            one of the schemas refers, is added.
 
     Returns:
-        By key, the schema of the value that each system or corpus has under it.
+        For each of the two keys, the schema of one entry under it.
     """
     describe_starts(definitions)
     return {"init_from": {"$ref": "#/$defs/Parent"}, "vocabularies": {"type": "string"}}

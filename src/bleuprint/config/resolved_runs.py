@@ -27,11 +27,10 @@ def runs_to_json(
     """Convert the settings of each system on each corpus to JSON values, for resolved.json.
 
     Args:
-        systems: The settings of all systems by system and corpus, as dataclasses; None where a
-            system has none.
+        systems: The settings of all systems by system and corpus, as dataclasses; None if a system
+            has no settings for a corpus.
         corpora: The names of all corpora.
-        first_seed: The first seed of the experiment. A system whose translations are files has
-            stages in DVC for this seed only.
+        first_seed: The first seed of the experiment.
 
     Returns:
         The settings by system, corpus and section, such as `decode`.
@@ -42,7 +41,8 @@ def runs_to_json(
         for corpus in corpora:
             sections = _with_all_sections(settings_by_corpus.get(corpus))
             files = sections[_TRANSLATIONS]
-            if files:
+            if files:  # An external system: the user's files with its translations.
+                # Its stages in dvc.yaml exist for the first seed only, so DVC has to know the seed.
                 sections[_TRANSLATIONS] = {"seed": first_seed, "files": files}
             runs[name][corpus] = sections
     return runs
@@ -61,11 +61,12 @@ class RunsByKind(NamedTuple):
 
 
 def runs_from_json(runs: JsonRuns) -> RunsByKind:
-    """Sort the systems of resolved.json into trained ones, and those whose translations are files.
+    """Sort the systems of resolved.json into trained and external ones.
+
+    An external system has the section `translations`, which names files of the user.
 
     Args:
-        runs: The settings by system, corpus and section, such as `decode`. A system with a section
-            of translations is not trained.
+        runs: The settings by system, corpus and section, such as `decode`.
     """
     by_kind = RunsByKind(trained={}, untrained={})
     for name, sections_by_corpus in runs.items():
@@ -85,10 +86,11 @@ def runs_from_json(runs: JsonRuns) -> RunsByKind:
 def _with_all_sections(run: Any) -> dict[str, Any]:
     """Return the settings of a system on a corpus as JSON values, with a value for every section.
 
-    DVC fails at a missing key, so a section that the system does not have is `false`.
+    A section that the system does not have is `false`, because DVC fails at a missing key. For
+    example, an external system has no section `model`.
 
     Args:
-        run: The settings, a dataclass; None if the system is not trained on the corpus.
+        run: The settings, a dataclass; None if the system has no settings for the corpus.
     """
     sections: dict[str, Any] = {} if run is None else to_json_value(run)
     for section in SECTIONS:
@@ -104,7 +106,8 @@ def _without_missing_sections(sections: Mapping[str, Any]) -> dict[str, Any] | N
             does not have is `false`.
 
     Returns:
-        None if the system has no section, that is, if it is not trained on the corpus.
+        The remaining sections; None if there are none: the experiment does not use the system on
+        this corpus.
     """
     settings = {section: value for section, value in sections.items() if value is not False}
     translations = settings.get(_TRANSLATIONS)

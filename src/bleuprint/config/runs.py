@@ -18,7 +18,7 @@ def scored_runs(settings: Settings) -> list[Run]:
     """Return the runs whose translations are scored.
 
     A trained system translates with each seed. The translations of an external system are files of
-    the user, and do not depend on a seed: they are scored once, as the run with the first seed.
+    the user, and do not depend on a seed. They are scored once, as the run with the first seed.
     """
     return [run for run in all_runs(settings) if run.seed in settings.seeds_of(run.system)]
 
@@ -26,8 +26,9 @@ def scored_runs(settings: Settings) -> list[Run]:
 def all_runs(settings: Settings) -> list[Run]:
     """Return all runs of the experiment: each system on each of its corpora with each seed.
 
-    Trained systems come first, then external ones, whose translations are files of the user. These
-    have a run for each seed, too, because the seeds of the baseline are compared one by one.
+    Trained systems come first, then external ones, whose translations are files of the user. An
+    external system has a run for each seed, too, so that each run of the baseline can be compared
+    with a run of the same seed.
     """
     runs = []
     for system, settings_by_corpus in settings.all_systems.items():
@@ -44,8 +45,8 @@ def settings_sha256(settings: Settings, run: Run) -> str:
 
     Args:
         settings: The settings of the experiment.
-        run: A system on a corpus with a seed. If it is an external system, whose translations are
-            files of the user, only these files and the corpus count.
+        run: A system on a corpus with a seed. The translations of an external system are files of
+            the user; they depend only on these files and the corpus.
     """
     corpus = settings.corpus(run.corpus).deciding_settings()
     if not settings.is_trained(run.system):
@@ -59,11 +60,12 @@ def settings_sha256(settings: Settings, run: Run) -> str:
 def training_settings_sha256(system: System, seed: int) -> str:
     """Return a SHA-256 of the settings that can change the weights of a trained model.
 
-    Settings of averaging and decoding do not count: they are applied to the trained weights.
+    A model must be trained again if this hash changes. The settings for averaging and decoding are
+    not hashed, since they are used after the training.
     """
     settings = [system.model, system.train, seed]
-    # Earlier versions had native arithmetic only. It does not count, so that their trainings keep
-    # their fingerprint.
+    # Earlier versions had only native arithmetic, and did not hash this setting. So it is not
+    # hashed for native arithmetic: models of earlier versions keep their hash.
     if system.arithmetic != "native":
         settings.append(system.arithmetic)
     return fingerprint.of_settings(*settings)

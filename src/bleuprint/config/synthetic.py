@@ -108,13 +108,14 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
     """Describe how the synthetic side of a training text is translated, for report and MLflow.
 
     Args:
-        text: The training text. A file contains one side; a system translates it into the other.
+        text: The training text. One side is in a file; a system translates it into the other side.
         synthetic: The settings of the translation.
     """
     side = text.synthetic_side
     assert side is not None, "a text of which a system translates one side"
     description = f"translated by {synthetic.system}, trained on {synthetic.corpus}"
-    # The keys of publications in methods.bib: `made source` is back-translation.
+    # The words under which methods.bib lists publications: `made source` means back-translation,
+    # `made target` sequence distillation, `drawn` sampling or noise.
     methods = {f"made {side}"}
     if synthetic.method:
         description += f"; {synthetic.method}"
@@ -148,10 +149,10 @@ def synthetic_folder(corpus: str, text: str, root: Path = Path()) -> Path:
 def check_synthetic_texts(
     corpora: Mapping[str, Corpus], synthetic: Mapping[str, SyntheticText]
 ) -> None:
-    """Check that each text with one side in a file has settings that say who translates it.
+    """Check that for each text with one side in a file, params.yaml names a system to translate it.
 
-    A training text may have only a source or only a target file. The top-level key `synthetic` of
-    params.yaml then has an entry with the name of the text, which names the translating system.
+    A training text may have only a source or only a target file. Then the top-level key `synthetic`
+    of params.yaml must have an entry with the name of the text, which names the translating system.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -160,6 +161,7 @@ def check_synthetic_texts(
     Raises:
         SettingError: A text has no entry, an entry has no text, or the system cannot translate it.
     """
+    # A key is, for example, `news.files.train.monolingual`.
     texts_by_key = _synthetic_texts_by_key(corpora)
     keys_with_entry = set()
     for name, entry in synthetic.items():
@@ -193,9 +195,7 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
     for corpus_name, corpus in corpora.items():
         for text_name, text in corpus.files.synthetic_texts().items():
             keys = ["corpora", corpus_name, "files", "train", text_name]
-            # A corpus with one language pair is its own only pair.
-            has_directions = list(corpus.language_pairs(corpus_name)) != [corpus_name]
-            if has_directions:
+            if corpus.directions is not None:
                 message = (
                     "a system translates this text; a corpus with directions cannot have such texts"
                 )
@@ -206,10 +206,11 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
 
 
 def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
-    """Raise SettingError if the tag of a synthetic text is not one token for the model.
+    """Raise SettingError if the tag of a synthetic text would not be one token for the model.
 
-    A tag, such as <BT>, stands before each source of the text, so that the model can tell synthetic
-    sentences from others. It is cleaned and tokenized like the rest of the sentence.
+    A tag, such as <BT>, is put before each source sentence of the text, so that the model can
+    distinguish synthetic from real sentences. It is cleaned and tokenized like the rest of the
+    sentence, which may change or split it.
 
     Args:
         text: The text, which may have a tag.
@@ -231,9 +232,10 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
 def _check_entry(
     name: str, entry: SyntheticText, text: Text, corpora: Mapping[str, Corpus]
 ) -> None:
-    """Raise SettingError if a system cannot translate a text as an entry of `synthetic` says.
+    """Raise SettingError if an entry of `synthetic` does not fit the text that it is for.
 
-    The system must translate between the languages of the text, and noise is for sources only.
+    The system that it names must translate from the text's given language into the missing one. The
+    entry may add noise to synthetic sources, but not to synthetic targets.
 
     Args:
         name: The name of the text.
@@ -241,11 +243,12 @@ def _check_entry(
         text: The settings of the text.
         corpora: The settings of the corpora by name.
     """
-    needed_languages = corpora[entry.part_of].languages
+    source, target = corpora[entry.part_of].languages
+    needed_languages = (source, target)
     if text.synthetic_side == "source":
         # Back-translation: the system translates the target into the source.
-        source, target = needed_languages
         needed_languages = (target, source)
+    # The corpus that the system was trained on. An unknown name is reported elsewhere.
     system_corpus = corpora.get(entry.corpus)
     if system_corpus is not None and system_corpus.languages != needed_languages:
         message = (

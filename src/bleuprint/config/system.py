@@ -137,7 +137,7 @@ class Model:
         """
         may_differ = _SETTINGS_WITHOUT_WEIGHTS
         if self.positional_encoding == "learned":
-            # Learned encodings have weights for each position.
+            # Learned encodings have weights for each position, so their number must be equal, too.
             may_differ = _SETTINGS_WITHOUT_WEIGHTS - {"max_positions"}
         for setting in fields(self):
             value = getattr(self, setting.name)
@@ -300,8 +300,14 @@ class Average:
     ensemble: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless one choice is set, and if an ensemble would have one model."""
+        """Check that the settings choose which checkpoints to use.
+
+        Raises:
+            ValueError: Not exactly one of `last`, `best` and `ema` is set; or an ensemble would
+                consist of a single model.
+        """
         check_exactly_one(self, "last", "best", "ema")
+        # `ema` is one model, too: a moving average of the weights.
         has_one_model = self.ema or self.last == 1 or self.best == 1
         if self.ensemble and has_one_model:
             raise ValueError("ensemble: needs more than one checkpoint")
@@ -357,7 +363,7 @@ class Decode:
     attention: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if unknown tokens are to be replaced, but outputs never contain them."""
+        """Raise ValueError if `replace_unk` is set, but outputs cannot contain unknown tokens."""
         if self.replace_unk and not self.allow_unk:
             raise ValueError(
                 "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
@@ -428,16 +434,16 @@ class System:
         interval_setting: Literal["save_interval", "validate_interval"],
         max_updates: int | None,
     ) -> None:
-        """Raise ValueError if training keeps fewer checkpoints of a kind than are to be averaged.
+        """Raise ValueError if training keeps fewer checkpoints than are to be averaged.
 
-        Two things limit them: the setting that says how many are kept, and the number of
-        checkpoints that a short training saves at all.
+        Training keeps at most as many checkpoints as `keep_last` or `keep_best` says. A short
+        training saves even fewer.
 
         Args:
             choice: Whether the last or the best checkpoints are averaged.
             averaged_checkpoints: How many of them are averaged.
-            interval_setting: The setting of `train` that says after how many updates there is
-                another such checkpoint. The best ones are found by validation.
+            interval_setting: The setting of `train` with the number of updates between two such
+                checkpoints. Only validated checkpoints can be the best.
             max_updates: The largest number of updates; None if it is not limited.
         """
         keep_limit = getattr(self.train, f"keep_{choice}")
@@ -445,7 +451,7 @@ class System:
         advice = f"raise train.keep_{choice}"
         if max_updates is not None:
             interval = getattr(self.train, interval_setting)
-            # Rounded up, since there is also a checkpoint at the end of the training.
+            # Rounded up, since the last checkpoint is saved at the end of the training.
             saved_checkpoints = _divide_rounding_up(max_updates, interval)
             kept_checkpoints = min(keep_limit, saved_checkpoints)
             if saved_checkpoints < averaged_checkpoints:
@@ -457,11 +463,12 @@ class System:
             )
 
     def _check_portable(self) -> None:
-        """Raise ValueError at settings with which results depend on the processor.
+        """Raise ValueError if a setting does not work with portable arithmetic.
 
-        Portable arithmetic gives the same bits on every processor. It computes in float32, and its
-        kernels cannot be compiled by torch.compile.
+        Portable arithmetic gives the same results, bit by bit, on every processor. It computes in
+        float32, and torch.compile cannot compile its kernels.
         """
+        # `true` or `false`, as in params.yaml.
         compile_text = str(bool(self.train.compile)).lower()
         for setting, value, needed_value in (
             ("train.precision", self.train.precision, "float32"),
