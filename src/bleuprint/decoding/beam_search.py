@@ -2,9 +2,7 @@
 
 An output ends if EOS is among the `beam` best continuations (so that a beam of 1 is greedy search);
 another continuation takes its place in the beam. A sentence is finished after `beam` such outputs,
-as in fairseq, or as soon as no running hypothesis can score higher than the last of the outputs
-that are asked for. The latter changes no result: log-probabilities only fall, and the length
-penalty is largest at the maximum length.
+as in fairseq, or as soon as no hypothesis can enter its best outputs, which changes no result.
 
 Dimensions in shapes:
 
@@ -12,7 +10,6 @@ Dimensions in shapes:
 - beam: the hypotheses of a sentence; 1 in the first step
 - hypotheses: the hypotheses of all sentences, sentences x beam
 - vocabulary: the tokens of the target vocabulary
-- output_len: the tokens of the outputs so far, BOS included
 - candidates: the candidates to continue a sentence
 """
 
@@ -31,8 +28,7 @@ from bleuprint.dataset.binarized import Lengths
 from bleuprint.model.backends import native_continuations
 from bleuprint.runtime.errors import UserError
 
-# The number of source positions times hypotheses that are decoded at once. Bounds memory; does
-# not change results.
+# How many source positions times hypotheses to decode at once: bounds memory, not results.
 BATCH_TOKENS = 16384
 
 State = TypeVar("State", bound="Reorderable")
@@ -89,11 +85,12 @@ NBest = list[list[Hypothesis]]
 def length_penalty(length: int, settings: Decode) -> float:
     """Return the length penalty, by which the log-probability of an output is divided.
 
-    It is ((5 + length) / 6)^alpha for the setting `gnmt` (Wu et al. 2016, equation 14), and
-    length^alpha for the setting `length` (as in fairseq).
+    Each further token lowers the log-probability of an output, so that a search without a penalty
+    prefers short outputs. It is ((5 + length) / 6)^alpha for the setting `gnmt` (Wu et al. 2016,
+    equation 14), and length^alpha for the setting `length` (as in fairseq).
 
     Args:
-        length: The number of tokens, EOS included.
+        length: The number of tokens of the output, EOS included.
         settings: The settings of the search.
     """
     penalty = settings.length_penalty
@@ -112,10 +109,12 @@ def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -
     Returns:
         The maximum lengths in tokens, EOS included.
     """
-    # The settings count tokens without EOS, in sources and in outputs.
-    tokens = np.floor((lengths - 1) * settings.max_len_a).astype(np.int64)
-    limits: Lengths = np.minimum(tokens + settings.max_len_b + 1, max_positions)
-    return limits
+    # The formula counts tokens without EOS, in sources and in outputs; `lengths` and the result
+    # include EOS.
+    source_tokens = lengths - 1
+    max_tokens = np.floor(source_tokens * settings.max_len_a).astype(np.int64) + settings.max_len_b
+    max_lengths: Lengths = np.minimum(max_tokens + 1, max_positions)
+    return max_lengths
 
 
 @torch.inference_mode()
@@ -129,8 +128,8 @@ def beam_search(
 ) -> NBest:
     """Search for the most probable translations of several sentences by beam search.
 
-    Each step adds one token to the `beam` best unfinished outputs of each sentence. A sentence is
-    finished when no further step can improve its best outputs.
+    Each step adds one token to the `beam` best unfinished outputs ("hypotheses") of each sentence,
+    until no further step can improve its best finished outputs.
 
     Args:
         step: One step of the decoder: from the last token of each hypothesis to the logits of the
@@ -139,45 +138,45 @@ def beam_search(
         max_lengths: The maximum output length of each sentence, EOS included, (sentences,).
         special: The ids of special tokens.
         settings: The settings of the search.
-        best: How many outputs to return for each sentence.
+        best: How many outputs to return for each sentence, at most; the search may find fewer.
 
     Returns:
-        The best outputs of each sentence, best first. There may be fewer.
-
-    Raises:
-        UserError: The model returns NaN.
+        The best outputs of each sentence, best first.
     """
-    finished = _FinishedOutputs(len(max_lengths), best, settings)
     device = max_lengths.device
-    sentences = torch.arange(len(max_lengths), device=device)  # (sentences,), the running ones
-    scores = torch.zeros(len(max_lengths), 1, device=device)  # (sentences, beam), log-probabilities
-    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=device)  # (sentences, 1, 1)
-    limits = frozenset(max_lengths.tolist())
+    finished = _FinishedOutputs(len(max_lengths), best, settings)
+    # Each sentence begins with one hypothesis, which consists of BOS and has the log-probability 0.
+    sentences = torch.arange(len(max_lengths), device=device)  # The unfinished ones.
+    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=device)
+    scores = torch.zeros(len(max_lengths), 1, device=device)
+    all_limits = frozenset(max_lengths.tolist())  # On the CPU, to ask without waiting for a GPU.
     while len(sentences):
-        count, width, length = outputs.shape
+        # Outputs are (sentences, beam, length), and their scores (sentences, beam).
+        sentence_count, beam, length = outputs.shape
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
-        log_probs = checked_log_probs(logits).view(count, width, -1)
+        log_probs = checked_log_probs(logits).view(sentence_count, beam, -1)
         is_at_limit = max_lengths[sentences] == length
-        has_limit = length in limits
-        is_cut = would_continue(log_probs, is_at_limit, special.eos) if has_limit else None
+        is_cut = None
+        if length in all_limits:
+            is_cut = find_cut_outputs(log_probs, is_at_limit, special.eos)
         mask_forbidden(log_probs, outputs, is_at_limit, special, settings)
-        # Each hypothesis has one candidate that ends. So of twice as many candidates as the beam
-        # is wide, at least `beam` do not end and can be continued.
+        # At most one candidate of each hypothesis ends, by EOS. So of twice as many candidates as
+        # there are hypotheses in the beam, enough do not end to fill the next beam.
         candidates = _best_candidates(log_probs, scores, 2 * settings.beam)
         is_end = candidates.tokens == special.eos
         finished.add(sentences, outputs, candidates, is_end, is_cut)
-        running_scores = candidates.scores.masked_fill(is_end, -torch.inf)
-        scores, ranks = running_scores.topk(min(settings.beam, running_scores.size(1)))
-        parents = candidates.parents.gather(1, ranks)
-        outputs = _extend(outputs, parents, candidates.tokens.gather(1, ranks))
-        # Go on with the sentences that are not finished.
-        running = finished.running_rows(sentences, scores, max_lengths)
-        hypotheses = parents + torch.arange(count, device=device)[:, None] * width
-        kept_sentences = running if len(running) < count else None
-        state = state.reorder(hypotheses[running].flatten(), kept_sentences)
-        sentences = sentences[running]
-        scores = scores[running]
-        outputs = outputs[running]
+        next_beam = _best_unfinished(candidates, is_end, settings.beam)
+        outputs = _extend(outputs, next_beam.parents, next_beam.tokens)
+        # Parents are numbered within their sentence, the decoder's hypotheses over all sentences.
+        first_of_sentence = torch.arange(sentence_count, device=device)[:, None] * beam
+        hypotheses = first_of_sentence + next_beam.parents
+        # Go on with the rows of the sentences that are not finished.
+        rows = finished.running_rows(sentences, next_beam.scores, max_lengths)
+        kept_sentences = rows if len(rows) < sentence_count else None
+        state = state.reorder(hypotheses[rows].flatten(), kept_sentences)
+        sentences = sentences[rows]
+        scores = next_beam.scores[rows]
+        outputs = outputs[rows]
     return finished.best
 
 
@@ -191,7 +190,8 @@ def checked_log_probs(logits: Tensor) -> Tensor:
         UserError: Some are NaN.
     """
     log_probs = torch.log_softmax(logits.float(), -1)
-    # All tokens of a row are NaN if one is: softmax divides by their sum.
+    # Softmax divides by the sum over all tokens, so one NaN makes a whole row NaN. It is enough to
+    # look at the first token of each row.
     if log_probs[:, 0].isnan().any():
         raise UserError(
             "the model is broken: its probabilities are NaN. Look for a diverging loss in the "
@@ -266,24 +266,45 @@ def _greatest(log_probs: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Te
     return sums, places
 
 
+def _best_unfinished(candidates: _Candidates, is_end: Tensor, beam: int) -> _Candidates:
+    """Return the best candidates that do not end their output: those that the search continues.
+
+    Args:
+        candidates: The best ways to continue the hypotheses, (sentences, candidates).
+        is_end: Which candidates continue an output by EOS, (sentences, candidates).
+        beam: How many candidates to return for each sentence, if there are so many.
+    """
+    scores_without_ends = candidates.scores.masked_fill(is_end, -torch.inf)
+    scores, columns = scores_without_ends.topk(min(beam, is_end.size(1)))
+    parents = candidates.parents.gather(1, columns)
+    tokens = candidates.tokens.gather(1, columns)
+    return _Candidates(scores, parents, tokens)
+
+
 def _extend(outputs: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
     """Continue outputs by one token each.
 
+    From the outputs `a b` and `a c`, the parents 1 and 1 and the tokens `d` and `e` make `a c d`
+    and `a c e`.
+
     Args:
         outputs: The tokens of all hypotheses so far, (sentences, beam, output length).
-        parents: The number of the hypothesis that each new one continues, (sentences, beam).
-        tokens: The new token of each new hypothesis, (sentences, beam).
+        parents: The number, from 0, of the output that each new one continues, (sentences, beam).
+        tokens: The token to append to each, (sentences, beam).
 
     Returns:
         The new outputs, (sentences, beam, output length + 1).
     """
     # `gather` needs an index for each token of the output.
     indices = parents[:, :, None].expand(-1, -1, outputs.size(2))
-    return torch.cat((outputs.gather(1, indices), tokens[:, :, None]), dim=2)
+    parent_outputs = outputs.gather(1, indices)
+    return torch.cat((parent_outputs, tokens[:, :, None]), dim=2)
 
 
-def would_continue(log_probs: Tensor, is_at_limit: Tensor, eos: int) -> Tensor:
-    """Find the outputs that their maximum length cuts: the model would not end them by EOS now.
+def find_cut_outputs(log_probs: Tensor, is_at_limit: Tensor, eos: int) -> Tensor:
+    """Find the outputs that end only because they have reached their maximum length.
+
+    At that length the search forces EOS. If the model prefers another token, the output is cut.
 
     Args:
         log_probs: The model's log-probabilities of the next token, (sentences, beam, vocabulary).
@@ -294,9 +315,9 @@ def would_continue(log_probs: Tensor, is_at_limit: Tensor, eos: int) -> Tensor:
         True for outputs at their maximum length whose most probable next token is not EOS,
         (sentences, beam).
     """
-    continues = torch.zeros(log_probs.shape[:2], dtype=torch.bool, device=log_probs.device)
-    continues[is_at_limit] = log_probs[is_at_limit].argmax(-1) != eos
-    return continues
+    is_cut = torch.zeros(log_probs.shape[:2], dtype=torch.bool, device=log_probs.device)
+    is_cut[is_at_limit] = log_probs[is_at_limit].argmax(-1) != eos
+    return is_cut
 
 
 def mask_forbidden(
@@ -308,9 +329,9 @@ def mask_forbidden(
 ) -> None:
     """Set the log-probabilities of tokens that must not follow an output to -inf.
 
-    An output of its maximum length must end. Others must not end before `min_len`, contain UNK
-    unless `allow_unk` is set, or repeat an n-gram of `no_repeat_ngram_size` tokens. An output for
-    which no token is left may end after all.
+    An output that has reached its maximum length must end. Other outputs must not end before
+    `min_len`, must not contain UNK unless `allow_unk` is set, and must not repeat an n-gram of
+    `no_repeat_ngram_size` tokens. If these rules forbid every token, EOS is allowed again.
 
     Args:
         log_probs: Log-probabilities of the next token, (sentences, beam, vocabulary); changed in
@@ -320,12 +341,13 @@ def mask_forbidden(
         special: The ids of special tokens.
         settings: The settings of the search.
     """
-    # `outputs` has BOS and no EOS, so its length is that of an output that would end now.
-    is_too_short = outputs.size(2) <= settings.min_len
-    has_limit = bool(is_at_limit.any())
+    token_count = outputs.size(2) - 1  # Without BOS.
+    is_too_short = token_count < settings.min_len
+    must_some_end = bool(is_at_limit.any())
     ngram_size = settings.no_repeat_ngram_size
-    if settings.allow_unk and not (is_too_short or has_limit or ngram_size):
-        return  # Nothing is forbidden.
+    forbids_tokens = is_too_short or must_some_end or ngram_size or not settings.allow_unk
+    if not forbids_tokens:
+        return
     eos_log_probs = log_probs[:, :, special.eos].clone()
     if is_too_short:
         log_probs[:, :, special.eos] = -torch.inf
@@ -333,12 +355,12 @@ def mask_forbidden(
         log_probs[:, :, special.unk] = -torch.inf
     if ngram_size:
         _mask_repetition(log_probs, outputs, ngram_size)
-    if has_limit:
+    if must_some_end:
         log_probs[is_at_limit] = -torch.inf
-    # Outputs without any allowed token, also those at their maximum length, get EOS back.
-    is_stuck = log_probs.amax(-1) == -torch.inf
+    # Allow EOS again where every token is forbidden, such as at the maximum length.
+    has_no_token = log_probs.amax(-1) == -torch.inf
     log_probs[:, :, special.eos] = torch.where(
-        is_stuck, eos_log_probs, log_probs[:, :, special.eos]
+        has_no_token, eos_log_probs, log_probs[:, :, special.eos]
     )
 
 
@@ -361,11 +383,11 @@ def _mask_repetition(log_probs: Tensor, outputs: Tensor, ngram_size: int) -> Non
     ngrams = outputs[:, :, 1:].unfold(2, ngram_size, 1)
     # The next token would form an n-gram with the last ngram_size - 1 tokens.
     recent = outputs[:, :, None, length - ngram_size + 1 :]
-    # The last token of an n-gram would repeat it if its other tokens are these last tokens.
-    is_repeated = (ngrams[..., :-1] == recent).all(-1)  # (sentences, beam, n-grams)
-    row, hypothesis, ngram = is_repeated.nonzero(as_tuple=True)
-    last_tokens = ngrams[row, hypothesis, ngram, -1]
-    log_probs[row, hypothesis, last_tokens] = -torch.inf
+    # If an earlier n-gram begins with these tokens, its last token would repeat it.
+    begins_with_recent = (ngrams[..., :-1] == recent).all(-1)  # (sentences, beam, n-grams)
+    sentence, hypothesis, ngram = begins_with_recent.nonzero(as_tuple=True)
+    forbidden_tokens = ngrams[sentence, hypothesis, ngram, -1]
+    log_probs[sentence, hypothesis, forbidden_tokens] = -torch.inf
 
 
 class _FinishedOutputs:
@@ -384,9 +406,8 @@ class _FinishedOutputs:
             settings: The settings of the search.
         """
         self.best: NBest = [[] for _ in range(sentences)]
-        # How many outputs of each sentence have ended, whether they are among the best or not.
-        self._ended = [0] * sentences
-        self._kept = best  # How many outputs to keep.
+        self._ended_count = [0] * sentences  # Also counts outputs that are not among the best.
+        self._max_kept = best
         self._settings = settings
 
     def add(
@@ -397,10 +418,11 @@ class _FinishedOutputs:
         is_end: Tensor,
         is_cut: Tensor | None = None,
     ) -> None:
-        """Add the outputs that end in this step.
+        """Add the outputs that end in this step, and keep the best of each sentence.
 
-        These are the outputs whose next token may be EOS, if EOS is among the `beam` best
-        candidates of the sentence.
+        An output ends if its continuation by EOS is among the `beam` best candidates of its
+        sentence. EOS at a lower rank is ignored: greedy search, with a beam of 1, then ends an
+        output only if EOS is its most probable token.
 
         Args:
             sentences: The numbers of the sentences that are still searched, (sentences,).
@@ -411,30 +433,33 @@ class _FinishedOutputs:
                 are.
         """
         beam = self._settings.beam
-        is_output = is_end[:, :beam] & candidates.scores[:, :beam].isfinite()
-        rows, ranks = is_output.nonzero(as_tuple=True)
+        # A candidate with the score -inf is forbidden; a short list of candidates contains some.
+        is_ended = is_end[:, :beam] & candidates.scores[:, :beam].isfinite()
+        rows, ranks = is_ended.nonzero(as_tuple=True)
         if not len(rows):
             return
-        # `outputs` has BOS and no EOS, so its length is that of the outputs with EOS.
+        # `outputs` has BOS in place of EOS, so its length counts EOS, as the penalty requires.
         penalty = length_penalty(outputs.size(2), self._settings)
         parents = candidates.parents[rows, ranks]
-        # As lists, each of which takes one transfer from a GPU, instead of one for each number.
-        tokens = outputs[rows, parents, 1:].tolist()
-        log_probs = candidates.scores[rows, ranks].tolist()
-        numbers = sentences[rows].tolist()
-        cuts = [False] * len(rows) if is_cut is None else is_cut[rows, parents].tolist()
-        for sentence, output, log_prob, cut in zip(numbers, tokens, log_probs, cuts, strict=True):
-            self._ended[sentence] += 1
-            # `insort` keeps the best first. Of equal scores, the output that was added first is.
-            hypothesis = Hypothesis(output, log_prob / penalty, log_prob, cut)
+        # Each `tolist` is one transfer from a GPU; reading single numbers would take one for each.
+        ended_sentences = sentences[rows].tolist()
+        ended_tokens = outputs[rows, parents, 1:].tolist()  # Without BOS.
+        ended_log_probs = candidates.scores[rows, ranks].tolist()
+        ended_cuts = [False] * len(rows) if is_cut is None else is_cut[rows, parents].tolist()
+        for sentence, tokens, log_prob, cut in zip(
+            ended_sentences, ended_tokens, ended_log_probs, ended_cuts, strict=True
+        ):
+            self._ended_count[sentence] += 1
+            hypothesis = Hypothesis(tokens, log_prob / penalty, log_prob, cut)
+            # The list stays sorted, best first; of equal scores, the earlier output comes first.
             insort(self.best[sentence], hypothesis, key=lambda finished: -finished.score)
-            del self.best[sentence][self._kept :]
+            del self.best[sentence][self._max_kept :]
 
     def running_rows(self, sentences: Tensor, scores: Tensor, max_lengths: Tensor) -> Tensor:
-        """Return the sentences that are not finished, as indices into `sentences`.
+        """Return the sentences that must be searched further, as indices into `sentences`.
 
-        A sentence is finished when `beam` outputs have ended, when no hypothesis is left, or when
-        no hypothesis can become better than the outputs that it has.
+        A sentence is finished when `beam` outputs have ended, when it has no hypothesis left, or
+        when none of its hypotheses can still become one of its best outputs.
 
         Args:
             sentences: The numbers of the sentences that are still searched, (sentences,).
@@ -446,13 +471,15 @@ class _FinishedOutputs:
         limits = max_lengths[sentences].tolist()
         for row, sentence in enumerate(sentences.tolist()):
             highest = highest_scores[row]
-            if self._ended[sentence] >= self._settings.beam or highest == -torch.inf:
+            has_enough_outputs = self._ended_count[sentence] >= self._settings.beam
+            has_no_hypothesis = highest == -torch.inf
+            if has_enough_outputs or has_no_hypothesis:
                 continue
-            # No output can score higher: log-probabilities only fall with each token, and the
-            # length penalty, by which they are divided, is largest at the maximum length.
+            # The highest score that any hypothesis can reach: log-probabilities only fall with each
+            # token, and the penalty that divides them is largest at the maximum length.
             bound = highest / length_penalty(limits[row], self._settings)
             best = self.best[sentence]
-            if len(best) == self._kept and _is_beaten(bound, best):
+            if len(best) == self._max_kept and _is_beaten(bound, best):
                 continue
             rows.append(row)
         return torch.tensor(rows, dtype=torch.long, device=sentences.device)

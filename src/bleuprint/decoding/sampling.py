@@ -21,9 +21,9 @@ from bleuprint.decoding.beam_search import (
     State,
     Step,
     checked_log_probs,
+    find_cut_outputs,
     length_penalty,
     mask_forbidden,
-    would_continue,
 )
 
 
@@ -49,7 +49,11 @@ class Sampler:
         self._next_sentence = 0
 
     def randoms(self, count: int) -> list[Random]:
-        """Return a random number generator for each of the next `count` sentences of the text."""
+        """Return a random number generator for each of the next `count` sentences of the text.
+
+        Its seed contains the sentence's number in the text, so that a sentence gets the same random
+        numbers however the text is divided into batches.
+        """
         first = self._next_sentence
         self._next_sentence += count
         return [Random(f"{self._seed} {number}") for number in range(first, first + count)]
@@ -84,45 +88,46 @@ def sample(
     Raises:
         UserError: The model returns NaN.
     """
-    finished: NBest = [[] for _ in range(len(max_lengths))]
     device = max_lengths.device
-    sentences = torch.arange(len(max_lengths), device=device)  # (sentences,), the running ones
-    outputs = torch.full((len(max_lengths), 1), special.bos, device=device)  # (sentences, 1)
-    output_log_probs = torch.zeros(len(max_lengths), device=device)  # (sentences,)
+    finished: NBest = [[] for _ in range(len(max_lengths))]
+    # The unfinished sentences, and the output of each, (sentences, length), with its score.
+    sentences = torch.arange(len(max_lengths), device=device)
+    outputs = torch.full((len(max_lengths), 1), special.bos, device=device)
+    output_log_probs = torch.zeros(len(max_lengths), device=device)
     while len(sentences):
-        length = outputs.size(1)
+        length = outputs.size(1)  # `outputs` has BOS in place of EOS, so this counts EOS.
         logits, state = step(outputs[:, -1], state)
         log_probs = checked_log_probs(logits)
         is_at_limit = max_lengths[sentences] == length
-        # A view with the hypotheses of each sentence, here one, as beam search's functions take it.
+        # A view with a beam of one output for each sentence; masking it also masks `log_probs`.
         beam_log_probs = log_probs[:, None]
-        is_cut = would_continue(beam_log_probs, is_at_limit, special.eos)[:, 0].tolist()
+        is_cut = find_cut_outputs(beam_log_probs, is_at_limit, special.eos)[:, 0].tolist()
         mask_forbidden(beam_log_probs, outputs[:, None], is_at_limit, special, settings)
         numbers = [randoms[sentence].random() for sentence in sentences.tolist()]
         tokens = _draw(log_probs, numbers, top_k)
-        token_log_probs = log_probs.gather(1, tokens[:, None])[:, 0]
-        output_log_probs = output_log_probs + token_log_probs
-        is_end = tokens == special.eos
+        output_log_probs = output_log_probs + log_probs.gather(1, tokens[:, None])[:, 0]
         penalty = length_penalty(length, settings)
+        is_end = tokens == special.eos
         for row in is_end.nonzero().flatten().tolist():
-            output = outputs[row, 1:].tolist()
+            output = outputs[row, 1:].tolist()  # Without BOS.
             log_prob = float(output_log_probs[row])
             hypothesis = Hypothesis(output, log_prob / penalty, log_prob, is_cut[row])
             finished[int(sentences[row])] = [hypothesis]
-        running = (~is_end).nonzero().flatten()
-        kept_sentences = running if len(running) < len(is_end) else None
-        state = state.reorder(running, kept_sentences)
-        sentences = sentences[running]
-        outputs = torch.cat((outputs, tokens[:, None]), dim=1)[running]
-        output_log_probs = output_log_probs[running]
+        unfinished = (~is_end).nonzero().flatten()
+        kept_sentences = unfinished if len(unfinished) < len(is_end) else None
+        state = state.reorder(unfinished, kept_sentences)
+        sentences = sentences[unfinished]
+        outputs = torch.cat((outputs, tokens[:, None]), dim=1)[unfinished]
+        output_log_probs = output_log_probs[unfinished]
     return finished
 
 
 def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Tensor:
-    """Draw the next token of each sentence by a random number.
+    """Draw the next token of each sentence from the model's distribution.
 
     The interval from 0 to 1 is divided into a part for each token, as long as its probability. A
-    number draws the token whose part it falls into.
+    random number draws the token whose part it falls into. With the probabilities 0.2, 0.5 and 0.3,
+    the parts end at 0.2, 0.7 and 1.0, so the number 0.6 draws the second token.
 
     Args:
         log_probs: Log-probabilities of the next token, (sentences, vocabulary).
@@ -138,10 +143,13 @@ def _draw(log_probs: Tensor, numbers: Sequence[float], top_k: int | None) -> Ten
     # Where each token's part ends. In float64, since float32 loses rare tokens in the sum.
     ends = log_probs.double().exp().cumsum(-1)
     # The parts of the allowed tokens may sum to less than 1, so the numbers are scaled to the sum.
-    places = torch.tensor(numbers, dtype=ends.dtype, device=ends.device)[:, None] * ends[:, -1:]
-    # The part of a token with probability 0 ends where the part before it ends. With `right`, the
-    # search goes past equal ends, so that such a token is never drawn.
-    choices = torch.searchsorted(ends, places, right=True).clamp_(max=log_probs.size(1) - 1)
+    total = ends[:, -1:]
+    places = torch.tensor(numbers, dtype=ends.dtype, device=ends.device)[:, None] * total
+    # A token with probability 0 has an empty part, which ends where the part before it ends. With
+    # `right`, the search goes past equal ends, so that such a token is never drawn.
+    choices = torch.searchsorted(ends, places, right=True)
+    # Rounding may put a number behind the last part.
+    choices = choices.clamp_(max=log_probs.size(1) - 1)
     if top_tokens is not None:
         choices = top_tokens.gather(1, choices)
     return choices[:, 0]
