@@ -28,10 +28,10 @@ ATTENTION_KINDS = ("cross", "encoder", "decoder")
 
 # How many sentences of a test set are stored.
 _STORED_SENTENCES = 2
-# Their preferred and their maximum length in source tokens, without EOS: long enough to be a
-# sentence, short enough for a table.
-_MIN_PREFERRED = 6
-_MAX_PREFERRED = 14
+# Their preferred lengths and their maximum length in source tokens, without EOS: long enough to be
+# a sentence, short enough for a table.
+_MIN_PREFERRED_TOKENS = 6
+_MAX_PREFERRED_TOKENS = 14
 _MAX_TOKENS = 40
 # A weight from 0 to 1 is stored as a byte from 0 to this.
 _MAX_LEVEL = 255
@@ -41,9 +41,10 @@ _MAX_LEVEL = 255
 class AttentionMap:
     """The attention weights of one kind, for one sentence.
 
-    Cross-attention: rows are the tokens of the translation, columns those of the source, both with
-    EOS; a row belongs to the token that the position predicts. Encoder: both are the source.
-    Decoder: columns are the decoder's inputs, from BOS.
+    In cross-attention, rows are the tokens of the translation and columns the tokens of the source,
+    both with EOS. A row shows where the decoder looked when it predicted the row's token. In the
+    encoder's self-attention, rows and columns are the source tokens. In the decoder's, columns are
+    the decoder's input tokens, which begin with BOS.
 
     Attributes:
         rows: The tokens that attend.
@@ -95,7 +96,7 @@ class SentenceAttention:
 def compute_attention_maps(
     model: "Transformer", corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
 ) -> dict[str, AttentionMap]:
-    """Compute how a model attends from token to token while it translates a sentence.
+    """Compute the attention weights with which a model translates a sentence, to show them.
 
     Args:
         model: The model.
@@ -109,8 +110,8 @@ def compute_attention_maps(
     """
     import torch  # Slow to import, and not needed to read attention.json.
 
-    # At each position, the decoder reads an input token and predicts the next token, so inputs
-    # begin with BOS and outputs end with EOS.
+    # At each position, the decoder reads one token and predicts the next one. So its inputs begin
+    # with BOS, and its outputs, which label the rows of the maps, end with EOS.
     inputs = [BOS, *tokens]
     weights = model.attention_weights(
         torch.tensor([source], device=model.device), torch.tensor([inputs], device=model.device)
@@ -137,10 +138,11 @@ def compute_attention_maps(
 
 
 def select_sentences(lengths: Lengths) -> list[int]:
-    """Select the sentences of a test set whose attention the report shows.
+    """Select the two sentences of a test set whose attention the report shows.
 
-    They are the same for all systems: the first two with 6 to 14 source tokens. If there are fewer,
-    sentences whose length is closest to that are added.
+    These are the first two sentences with 6 to 14 source tokens. If the test set has fewer, the
+    sentences with the most similar lengths are added, up to 40 tokens. The selection ignores the
+    translations, so the report shows the same sentences for all systems.
 
     Args:
         lengths: The source lengths of all sentences in tokens, EOS included.
@@ -149,10 +151,11 @@ def select_sentences(lengths: Lengths) -> list[int]:
         The selected rows, from 0, in the order of the test set.
     """
     token_counts = lengths - 1  # Without EOS.
-    too_few = _MIN_PREFERRED - token_counts
-    too_many = token_counts - _MAX_PREFERRED
-    # The distance to the preferred lengths; 0 for a sentence of preferred length.
-    distances = np.maximum(np.maximum(too_few, too_many), 0)
+    missing_tokens = _MIN_PREFERRED_TOKENS - token_counts
+    surplus_tokens = token_counts - _MAX_PREFERRED_TOKENS
+    # How far each length is from the preferred lengths; 0 for a preferred length, where both
+    # numbers are at most 0.
+    distances = np.maximum(np.maximum(missing_tokens, surplus_tokens), 0)
     # A stable sort leaves equally close sentences in the order of the test set.
     closest_first: list[int] = np.argsort(distances, kind="stable").tolist()
     suitable = [row for row in closest_first if 0 < token_counts[row] <= _MAX_TOKENS]
@@ -230,8 +233,8 @@ class _SentenceRecord:
 def _map_of_record(record: _MapRecord) -> AttentionMap:
     """Return the attention map that an entry of attention.json describes.
 
-    In the file, the weights are bytes from 0 to 255, written as text in base64; here they are
-    numbers from 0 to 1 again.
+    The file contains the weights as bytes from 0 to 255, which are written as base64 text. They are
+    converted to numbers from 0 to 1.
 
     Args:
         record: The entry.

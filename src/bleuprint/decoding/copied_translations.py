@@ -63,8 +63,8 @@ class CopiedTranslations:
 def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None:
     """Copy the translations of an external system into its results, after checking them.
 
-    An external system is one that this program has not trained. params.yaml names a file with its
-    translations for each test set. The names and hashes of these files are written as well.
+    An external system is one that this program has not trained. For each test set, params.yaml
+    names a file with its translations. translation.json records which files were copied.
 
     Args:
         settings: The settings of the experiment.
@@ -72,8 +72,8 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
         root: The folder of the project.
 
     Raises:
-        UserError: A file is missing, has another hash than params.yaml says, is not UTF-8, or has
-            another number of lines than its test set.
+        UserError: A file is missing, is not UTF-8, or does not match its SHA-256 in params.yaml or
+            the number of lines of its test set.
     """
     system = settings.external_systems_on(run.corpus)[run.system]
     corpus = settings.corpus(run.corpus)
@@ -107,7 +107,7 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
         root: The folder of the project.
 
     Raises:
-        UserError: The file is missing, has another hash than params.yaml says, or is not UTF-8.
+        UserError: The file is missing, is not UTF-8, or does not match its SHA-256 in params.yaml.
     """
     path = root / file.path
     if not path.is_file():
@@ -124,7 +124,9 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
 
 
 def place_of_file(run: Run, test: str, root: Path) -> Location:
-    """Return the line of params.yaml that names the translations of an external system.
+    """Find the line of params.yaml that names the translations of an external system.
+
+    Messages about a file of translations begin with this line.
 
     Args:
         run: The names of the external system and the corpus.

@@ -26,7 +26,7 @@ Precision = Literal["float32", "int8"]
 # CTranslate2's name of each activation that it supports.
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swiglu": "SWISH"}
 # The bias that excludes PAD and BOS from outputs; close to the minimum of half precision.
-_EXCLUDED = -60_000.0
+_EXCLUDING_BIAS = -60_000.0
 
 
 def convert(
@@ -132,10 +132,10 @@ def _copy_model(spec: Any, model: Transformer) -> None:
 
 
 def _projection_bias(projection: nn.Linear) -> NDArray[np.float32]:
-    """Return a bias of the output projection with which outputs never contain PAD and BOS.
+    """Return the bias of the output projection, with very low values for PAD and BOS.
 
-    In this project, a search itself excludes PAD and BOS. CTranslate2 does not, so their bias is
-    made very low.
+    No output may contain these two tokens. Our own search forbids them; CTranslate2's search does
+    not, so their logits must be too low to be chosen.
 
     Args:
         projection: The projection to the logits of the vocabulary, with or without a bias.
@@ -144,12 +144,12 @@ def _projection_bias(projection: nn.Linear) -> NDArray[np.float32]:
         bias = np.zeros(projection.out_features, np.float32)
     else:
         bias = _array(projection.bias)
-    bias[[PAD, BOS]] = _EXCLUDED
+    bias[[PAD, BOS]] = _EXCLUDING_BIAS
     return bias
 
 
 def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding) -> None:
-    """Copy the positional encodings of encoder or decoder, and whether embeddings are scaled.
+    """Copy the positional encoding of encoder or decoder, and whether embeddings are scaled.
 
     Args:
         spec: CTranslate2's specification of the encoder or the decoder.
@@ -157,7 +157,8 @@ def _fill_positions(spec: Any, settings: Settings, encoding: PositionalEncoding)
         encoding: The positional encoding of the encoder or the decoder.
     """
     spec.scale_embeddings = settings.scale_embeddings
-    # With rotary encodings, nothing is added to embeddings, and the specification has no such part.
+    # A specification with rotary encodings has no vectors to fill: attention rotates queries and
+    # keys instead.
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _array(_position_vectors(settings, encoding))
 
@@ -173,6 +174,7 @@ def _position_vectors(settings: Settings, encoding: PositionalEncoding) -> torch
         return encoding.weight
     if settings.positional_encoding == "sinusoidal":
         return sinusoidal_positions(torch.arange(settings.max_positions), settings.d_model)
+    # A model without positions: CTranslate2 always adds vectors, and zeros change nothing.
     return torch.zeros(settings.max_positions, settings.d_model)
 
 
@@ -190,8 +192,9 @@ def _fill_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
 def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: ResidualConnection) -> None:
     """Copy the weights of an attention sublayer and of its norm.
 
-    In the model, one linear layer projects queries, keys and values. In CTranslate2 that is so for
-    self-attention; cross-attention has one for queries, and one for keys and values.
+    The model has one linear layer, whose outputs are queries, keys and values in this order.
+    CTranslate2 has the same layer for self-attention; for cross-attention it has two layers, one
+    for queries, and one for keys and values.
 
     Args:
         spec: CTranslate2's specification of the attention.
@@ -200,10 +203,12 @@ def _fill_attention(spec: Any, attention: MultiHeadAttention, residual: Residual
     """
     query_size = attention.qkv_sizes[0]
     head_size = query_size // attention.heads
-    # CTranslate2 multiplies queries by one factor; our attention also divides by sqrt(d_k).
+    # Our attention multiplies queries by `query_scale` and later divides scores by sqrt(d_k).
+    # CTranslate2 has one factor for both.
     spec.queries_scale = np.float32(attention.query_scale / math.sqrt(head_size))
     *input_specs, output_spec = spec.linear
-    if len(input_specs) == 1:
+    is_self_attention = len(input_specs) == 1
+    if is_self_attention:
         _fill_linear(input_specs[0], attention.in_proj)
     else:
         query_spec, key_value_spec = input_specs
@@ -226,6 +231,7 @@ def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
         layer: The layer of the model.
     """
     feed_forward = layer.feed_forward
+    # Only the specification of a gated network has a layer without an activation function.
     is_gated = hasattr(spec, "linear_0_noact")
     if is_gated:
         gate_size = feed_forward.fc1.out_features // 2
@@ -245,7 +251,7 @@ def _fill_linear(spec: Any, linear: nn.Linear, outputs: slice = slice(None)) -> 
     Args:
         spec: CTranslate2's specification of the layer.
         linear: The layer of the model.
-        outputs: Which outputs of the layer to copy; without it, all.
+        outputs: Which outputs of the layer to copy, by their rows of the weight; by default all.
     """
     spec.weight = _array(linear.weight[outputs])
     if linear.bias is not None:

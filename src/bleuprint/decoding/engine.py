@@ -60,9 +60,10 @@ class Engine:
     def search(
         self, sources: Sources, lengths: Lengths, best: int = 1, progress: str | None = None
     ) -> NBest:
-        """Translate sentences.
+        """Translate sentences, in batches of similar length.
 
-        An empty sentence, which consists of EOS alone, gets one empty translation.
+        The model is not asked for sentences of length 1: these consist of EOS alone, and get one
+        empty translation.
 
         Args:
             sources: The token ids of each source sentence, with EOS.
@@ -76,9 +77,9 @@ class Engine:
         empty_output = Hypothesis(tokens=[], score=0.0, log_prob=0.0)
         outputs: NBest = [[empty_output] for _ in lengths]
         bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
-        rows = np.flatnonzero(lengths > 1)  # The sentences that are not empty.
-        bar.advance(len(lengths) - len(rows))
-        for batch, batch_outputs in self._search_batches(sources, lengths, rows, best):
+        nonempty_rows = np.flatnonzero(lengths > 1)
+        bar.advance(len(lengths) - len(nonempty_rows))
+        for batch, batch_outputs in self._search_batches(sources, lengths, nonempty_rows, best):
             for row, hypotheses in zip(batch, batch_outputs, strict=True):
                 outputs[row] = hypotheses
             bar.advance(len(batch))
@@ -98,8 +99,8 @@ class Engine:
         Yields:
             For each batch, its sentences, as indices into `sources`, and their translations.
         """
-        # Each sentence of the text has its own random numbers, so that its translation does not
-        # depend on batches.
+        # Each sentence of the text has its own random number generator, so that its translation
+        # does not depend on the batch it is in. Beam search needs none.
         randoms = self._sampler.randoms(len(lengths)) if self._sampler else []
         longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, longest_first, self._batch_tokens(lengths))
@@ -161,21 +162,21 @@ class Engine:
     def _batch_tokens(self, lengths: Lengths) -> int:
         """Return how many source positions a batch may have.
 
-        There is a limit for the memory. Below it, the number is chosen so that all threads get
-        equally many batches of about the same size, and so finish at the same time.
+        The largest batches that fit into memory may leave threads without work: with 5 batches, one
+        of 4 threads translates two. So all threads get equally many batches, which are smaller.
 
         Args:
             lengths: The number of tokens of all source sentences.
         """
         longest = int(lengths.max(initial=1))
         total = int(lengths.sum())
-        # The limit for the memory. A batch has room for the longest sentence in any case.
+        # The largest batch that fits into memory; it must hold the longest sentence in any case.
         max_positions = max(BATCH_TOKENS // self.decode.beam, longest)
         threads = _batches_at_once(self._model.device)
         batches_per_thread = math.ceil(max(1, total) / (max_positions * threads))
         mean_positions = math.ceil(total / (batches_per_thread * threads))
-        # A batch ends before the sentence that would exceed its limit, and so has fewer positions.
-        # With room for one more sentence, there are not more batches than planned.
+        # A batch ends before the sentence that would exceed its limit, so it may lack almost one
+        # sentence. Without this extra room, there could be more batches than planned.
         return min(max_positions, mean_positions + longest)
 
 
@@ -187,11 +188,11 @@ def _batches_at_once(device: torch.device) -> int:
 def _map_in_threads(
     search_batch: Callable[[Indices], NBest], batches: Sequence[Indices], device: torch.device
 ) -> Iterator[NBest]:
-    """Translate batches, on CPUs several at once in threads.
+    """Translate batches; on a CPU, several at the same time, each in its own thread.
 
-    The matrix products of a batch gain little from a second thread, but a second batch uses the
-    thread fully. So each batch is computed by one thread of torch, or by several if there are fewer
-    batches than threads.
+    Two threads translate two batches faster than they translate one batch after the other, because
+    the matrix products of one batch are too small to keep both busy. If there are fewer batches
+    than threads, torch computes each batch with several threads.
 
     Args:
         search_batch: Translates the sentences in one batch.
@@ -202,7 +203,7 @@ def _map_in_threads(
         The translations of each batch, in the order of the batches.
     """
     threads = _batches_at_once(device)
-    workers = min(threads, len(batches))
+    workers = min(threads, len(batches))  # Each translates one batch at a time.
     if workers <= 1:
         for batch in batches:
             yield search_batch(batch)
@@ -217,6 +218,7 @@ def _map_in_threads(
         try:
             yield from pool.map(search_batch, batches)
         finally:
+            # If the caller stops early, the remaining batches are not translated.
             pool.shutdown(cancel_futures=True)
-            # What the threads of the pool set also applies to threads that are started later.
+            # The workers' number of torch threads would also apply to threads that start later.
             torch.set_num_threads(threads)

@@ -39,7 +39,7 @@ class EnsembleCache:
 
 
 class Ensemble:
-    """Several checkpoints of one training that translate together like one model.
+    """Several checkpoints of one training run that translate together like one model.
 
     The probability of the next token is the mean of the models' probabilities.
 
@@ -120,6 +120,8 @@ def models_of(decoder: ModelOrEnsemble) -> Sequence[Transformer]:
 def label_log_probs(decoder: ModelOrEnsemble, batch: Batch) -> Tensor:
     """Compute the log-probability that a model gives to each target token of a batch.
 
+    An ensemble's probability is the mean of its models' probabilities.
+
     Args:
         decoder: The model, or an ensemble.
         batch: Source and target sentences, padded to one length. Its labels are the target tokens.
@@ -142,4 +144,6 @@ def _log_mean(log_probs: list[Tensor]) -> Tensor:
     """
     if len(log_probs) == 1:
         return log_probs[0]
-    return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
+    # log(sum / n) = log(sum) - log(n). `logsumexp` adds probabilities without underflow.
+    log_sum = torch.logsumexp(torch.stack(log_probs), 0)
+    return log_sum - math.log(len(log_probs))

@@ -19,6 +19,8 @@ _BATCH_TOKENS = 4096
 def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
     """Compute the loss of a model on the reference translations of a test set.
 
+    The loss is the negative log-likelihood: low if the model expects the references.
+
     Args:
         model: The model.
         corpus: The binarized corpus.
@@ -34,7 +36,7 @@ def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> R
     log_probs = []
     for sentence_log_probs in token_log_probs(model, pairs.source, pairs.target):
         log_probs += sentence_log_probs
-    # `fsum` rounds once, so the order of the terms does not matter.
+    # `fsum` rounds only once, so the result does not depend on the order of the sentences.
     return {"nats": -math.fsum(log_probs), "tokens": len(log_probs)}
 
 
@@ -43,6 +45,8 @@ def token_log_probs(
     model: ModelOrEnsemble, sources: Sequence[Sentence], targets: Sequence[Sentence]
 ) -> list[list[float]]:
     """Compute the log-probability that a model gives to each token of existing translations.
+
+    This is forced decoding: the decoder reads the given translation, not its own output.
 
     Args:
         model: The model.
@@ -55,7 +59,8 @@ def token_log_probs(
     source_lengths = _lengths(sources)
     target_lengths = _lengths(targets)
     longest = int(max(source_lengths.max(initial=1), target_lengths.max(initial=1)))
-    # Sorted by source length, then by target length, so that batches have little padding.
+    # Sort by source length, then by target length, so that batches have little padding. The last
+    # key of `lexsort` is the first one to sort by.
     order = np.lexsort((target_lengths, source_lengths))
     batch_tokens = max(_BATCH_TOKENS, longest)
     log_probs: list[list[float]] = [[] for _ in sources]
@@ -63,9 +68,10 @@ def token_log_probs(
         rows = batch_rows.tolist()
         pairs = PairIds([sources[row] for row in rows], [targets[row] for row in rows])
         batch = Batch.from_ids(pairs).to(model.device)
+        # The tokens of all sentences follow each other; split them by sentence.
         batch_log_probs = label_log_probs(model, batch)
-        sentence_lengths = batch.lengths[:, 1].tolist()
-        sentences = torch.split(batch_log_probs, sentence_lengths)
+        lengths_in_batch = batch.lengths[:, 1].tolist()  # Column 1 contains target lengths.
+        sentences = torch.split(batch_log_probs, lengths_in_batch)
         for row, sentence_log_probs in zip(rows, sentences, strict=True):
             log_probs[row] = sentence_log_probs.tolist()
     return log_probs

@@ -60,7 +60,7 @@ def translate_tests(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model_or_ensemble(model_folder, corpus).to(device)
     set_names = [name for name in corpus.sets if name.startswith(_TEST_PREFIX)]
-    # Before the engine is created, which may round the weights.
+    # Losses need the exact weights. So they are computed first: `create_engine` may round weights.
     losses = _reference_losses(model, corpus, set_names)
     engine = create_engine(model, decode)
     newest_model = models_of(model)[-1]
@@ -75,7 +75,8 @@ def translate_tests(
             source_file = tokens / f"{set_name}.{corpus.source}"
             lines = _detokenize(corpus, aligner, set_name, best, source_file)
             _write_lines(unfinished / f"{set_name}.{corpus.target}", lines)
-        # Before attention.json is written, whose hash is not recorded.
+        # The folder contains only translations so far: attention.json, which the record does not
+        # list, is written afterwards.
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
         if decode.attention:
             attention = _attention_by_test(newest_model, corpus, translations)
@@ -101,10 +102,11 @@ def _cut_lines_by_test(translations: Mapping[str, list[Hypothesis]]) -> dict[str
     """Return the lines, from 1, whose translations were cut at their maximum length.
 
     Args:
-        translations: The translations of each test set, by its name in the corpus.
+        translations: The translations of each test set, by its name in the corpus (`test.news`).
 
     Returns:
-        The lines by the names of the test sets in params.yaml; without test sets that have none.
+        The lines by the name of the test set in params.yaml (`news`). Test sets without cut
+        translations do not occur.
     """
     cut_lines: dict[str, list[int]] = {}
     for set_name, hypotheses in translations.items():
@@ -145,13 +147,16 @@ def _test_name(set_name: str) -> str:
 
 
 def _read_provenance(model_folder: Path) -> tuple[str, Averaged]:
-    """Return from which training a model comes, by its fingerprint, and how it was averaged.
+    """Read which training a model comes from, and how its checkpoints were averaged.
 
     Args:
-        model_folder: The folder of the averaged model, with model.json, which names both.
+        model_folder: The folder of the averaged model, with model.json, which records both.
+
+    Returns:
+        The fingerprint of the training, a hash that identifies it; and the settings of the average.
 
     Raises:
-        DamagedFile: model.json does not name them.
+        DamagedFile: model.json does not record them.
     """
     description = ModelDescription.read(model_folder)
     if description.fingerprint is None or description.averaged is None:
@@ -167,7 +172,7 @@ def _detokenize(
     translations: list[Hypothesis],
     source_file: Path,
 ) -> list[str]:
-    """Turn the token ids of translations into text.
+    """Turn the token ids of translations into text: join tokens to words, and words to sentences.
 
     Args:
         corpus: The binarized corpus.
@@ -192,7 +197,8 @@ def _detokenize(
         source_words = corpus.source_words(line)
         tokens = translations[row].tokens
         output_words = aligner.output_words(ids.tolist(), source_words, tokens)
-        # The target language may differ from sentence to sentence: a tag in the source names it.
+        # Each language has its own detokenizer. In a corpus of several translation directions, a
+        # tag at the start of the source names the target language.
         detokenize = corpus.detokenizer(ids)
         lines.append(detokenize(output_words))
     return lines
@@ -206,10 +212,10 @@ def _attention_by_test(
     Args:
         model: The model.
         corpus: The binarized corpus.
-        translations: The translations of each test set, by its name in the corpus.
+        translations: The translations of each test set, by its name in the corpus (`test.news`).
 
     Returns:
-        The maps by the names of the test sets in params.yaml.
+        The maps by the name of the test set in params.yaml (`news`).
     """
     attention = {}
     for set_name, hypotheses in translations.items():
@@ -224,12 +230,13 @@ def _attention_by_test(
 
 
 def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | None = None) -> Engine:
-    """Prepare a model for translating sentences.
+    """Prepare a model for fast translation, and return an engine that translates with it.
 
-    Its weights are rounded to `decode.precision`, and stored as the libraries multiply fastest.
+    The model's weights are rounded to `decode.precision`, and copied in the order in which the
+    library for matrix products reads them fastest.
 
     Args:
-        model: A trained model, in float32, or an ensemble.
+        model: A trained model, in float32, or an ensemble. It is changed.
         decode: The settings of the search.
         sampler: Gives random numbers to draw translations; None for beam search.
 

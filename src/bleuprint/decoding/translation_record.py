@@ -66,7 +66,7 @@ class TranslationRecord:
         """Write translation.json, which names the model and the settings that translated."""
         content = dataclasses.asdict(self)
         if not self.cut:
-            # As in files of earlier versions.
+            # Earlier versions had no such field; without it, the file stays the same as theirs.
             del content["cut"]
         write_json(path, content)
 
@@ -80,6 +80,8 @@ class TranslationRecord:
     ) -> None:
         """Check that translations come from the present training and settings of a system.
 
+        Otherwise their scores would be reported for a system that did not produce them.
+
         Args:
             path: The path of this record, .../SYSTEM/CORPUS/SEED/translation.json.
             system: The settings of the system in params.yaml.
@@ -91,9 +93,10 @@ class TranslationRecord:
             UserError: The translations come from another training or other settings, or their file
                 has changed since.
         """
+        # DVC names a stage by the folders of its run: translate@tiny-multi30k-1.
         system_corpus_seed = "-".join(path.parts[-4:-1])
-        # `dvc repro` alone does nothing if DVC takes outdated translations for up to date, as after
-        # `dvc commit --force`.
+        # `dvc repro` runs nothing if DVC believes that the translations are up to date, for example
+        # after `dvc commit --force`.
         remedy = (
             "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
             f"translate@{system_corpus_seed}, then dvc repro"
@@ -117,11 +120,11 @@ class TranslationRecord:
 
 
 def _named_settings(average: Mapping[str, Any], decode: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an average and of a search by their names in messages.
+    """Return the settings that decide about translations, by the names that messages show.
 
     Args:
-        average: The settings below `average` in params.yaml.
-        decode: The settings below `decode`. The beam, for example, is named `decode.beam`.
+        average: The settings below `average` in params.yaml; one entry, named `average`.
+        decode: The settings below `decode`; an entry for each, named for example `decode.beam`.
     """
     settings: dict[str, Any] = {"average": average}
     for name, value in decode.items():

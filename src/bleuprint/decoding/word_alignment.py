@@ -39,7 +39,8 @@ class WordAlignment:
     def __str__(self) -> str:
         """Return a line with the source, the target and the links, separated by |||.
 
-        Links are written as in Pharaoh's format, such as 0-0 1-2.
+        Links are written as in Pharaoh's format: 0-0 1-2 links the second source word (1) with the
+        third target word (2).
         """
         links = " ".join(f"{source}-{target}" for source, target in self.links)
         return join_fields(" ".join(self.source), " ".join(self.target), links)
@@ -79,11 +80,11 @@ class WordAligner:
             For each of `tokens`, the number of a source token; the first after the tag is 0.
         """
         maps = compute_attention_maps(self._model, self._corpus, source, tokens)
+        # The mean over heads in the last layer, (tokens of the translation, tokens of the source).
         last_layer = maps["cross"].means[-1]
-        # Rows are tokens of the translation, without EOS; columns are tokens of the source, without
-        # tag and EOS.
-        first_word = self._corpus.sentence_start(source)
-        weights = last_layer[: len(tokens), first_word : len(source) - 1]
+        # Leave out the row of the translation's EOS, and the columns of the tag and of EOS.
+        first_after_tag = self._corpus.sentence_start(source)
+        weights = last_layer[: len(tokens), first_after_tag : len(source) - 1]
         source_tokens: list[int] = weights.argmax(axis=1).tolist()
         return source_tokens
 
@@ -92,28 +93,31 @@ class WordAligner:
     ) -> list[str]:
         """Turn the token ids of a translation into words.
 
-        With the setting `replace_unk`, UNK, the token of unknown words, is replaced by the source
-        word that it attends to most.
+        With the setting `replace_unk`, each UNK, the token for unknown words, is replaced by the
+        source word that it attends to most. This often restores a name, which is the same word in
+        both languages.
 
         Args:
             source: The token ids of the source, with EOS, and with a tag for the target language if
                 the corpus has tags.
-            words: The words of the source. With `replace_unk`, each of them is one token.
+            words: The words of the source. With `replace_unk`, each word is one token, so the
+                number of a source token is also the number of its word.
             tokens: The token ids of the translation, without EOS.
         """
         output = self._corpus.segmentation(self._corpus.target).decode(tokens)
         has_source_words = self._source_token_count(source) > 0
-        if not (self._decode.replace_unk and UNK in tokens and has_source_words):
+        can_replace = self._decode.replace_unk and UNK in tokens and has_source_words
+        if not can_replace:
             return output
-        # The tokens that are words of the output, each with the source token that it attends to
-        # most. `decode` gives no words for the other special tokens.
-        word_tokens = []
-        for token, source_token in zip(tokens, self.most_attended(source, tokens), strict=True):
+        # Each token that is a word of the output, with the number of the source word for it.
+        # `decode` returns no words for the special tokens that are left out here.
+        token_links = []
+        for token, source_word in zip(tokens, self.most_attended(source, tokens), strict=True):
             if token not in (PAD, BOS, EOS):
-                word_tokens.append((token, source_token))
+                token_links.append((token, source_word))
         replaced = []
-        for word, (token, source_token) in zip(output, word_tokens, strict=True):
-            replaced.append(words[source_token] if token == UNK else word)
+        for word, (token, source_word) in zip(output, token_links, strict=True):
+            replaced.append(words[source_word] if token == UNK else word)
         return replaced
 
     def align(
@@ -131,6 +135,7 @@ class WordAligner:
                 the corpus has tags, and the token ids of its translation, without EOS.
         """
         corpus = self._corpus
+        # The source tokens of all pieces, without tags and EOS, and the word of each.
         source_ids: list[int] = []
         for source, _ in pieces:
             source_ids += source[corpus.sentence_start(source) : -1]
@@ -139,14 +144,14 @@ class WordAligner:
         )
         target_words: list[str] = []
         links: set[tuple[int, int]] = set()
-        first_token = 0  # The source tokens of this piece are from `first_token` to `next_piece`.
+        piece_start = 0  # The number of source tokens before the present piece.
         for source, tokens in pieces:
-            next_piece = first_token + self._source_token_count(source)
-            piece_word_of_token = word_of_token[first_token:next_piece]
-            first_token = next_piece
+            piece_end = piece_start + self._source_token_count(source)
+            piece_word_of_token = word_of_token[piece_start:piece_end]
+            piece_start = piece_end
             output = words_of_output(corpus.segmentation(corpus.target), tokens)
             for source_word, word in self._links(source, tokens, piece_word_of_token, output):
-                # Words of the translation are numbered over all pieces.
+                # `word` is counted from the start of the piece, links from the first piece on.
                 links.add((source_word, len(target_words) + word))
             if self._decode.replace_unk:
                 piece_words = [words[number] for number in piece_word_of_token]
@@ -164,11 +169,13 @@ class WordAligner:
     ) -> list[tuple[int, int]]:
         """Return which words of a source and its translation are linked by their tokens.
 
+        A word of the translation is linked to the source words that its tokens attend to most.
+
         Args:
             source: The token ids of the source, with EOS and a tag if the corpus has tags.
             tokens: The token ids of the translation, without EOS.
-            word_of_source_token: The number of its word for each token of the source.
-            output: The words of the translation, and the number of its word for each token.
+            word_of_source_token: For each token of the source, the number of its word.
+            output: The words of the translation and, for each of `tokens`, the number of its word.
 
         Returns:
             Pairs of a source word and a word of the translation, by their numbers. A pair may occur
@@ -192,7 +199,8 @@ class OutputWords(NamedTuple):
 
     Attributes:
         words: The words.
-        word_of_token: The number of its word, from 0, for each token.
+        word_of_token: For each token, the number of its word, from 0: [0, 0, 1] if the first word
+            consists of two tokens.
     """
 
     words: list[str]
@@ -204,6 +212,8 @@ def words_of_source_tokens(
 ) -> list[int]:
     """Find the word that each token of a source sentence belongs to.
 
+    If `Hallo Welt` is split into `Hal@@ lo Welt`, the result is [0, 0, 1].
+
     Args:
         segmentation: Splits words into tokens.
         words: The words of the sentence.
@@ -212,19 +222,21 @@ def words_of_source_tokens(
     Returns:
         For each token, the number of its word, from 0.
     """
-    # Each word is split alone. `encode` adds EOS, which does not count.
+    # The number of tokens of each word, if it is split alone. `encode` adds EOS: hence `- 1`.
     token_counts = [len(segmentation.encode([word])) - 1 for word in words]
     if sum(token_counts) == len(ids):
         word_of_token = []
         for word, token_count in enumerate(token_counts):
             word_of_token += [word] * token_count
         return word_of_token
-    # SentencePiece may split a word in a sentence into other tokens than the word alone.
+    # SentencePiece may split a word differently in a sentence than alone.
     return _words_by_their_ends(segmentation, ids, word_count=len(token_counts))
 
 
 def _words_by_their_ends(segmentation: Segmentation, ids: list[int], word_count: int) -> list[int]:
     """Find the word of each token by counting the words that end before the token.
+
+    If no word ends before a token, it belongs to word 0; if two do, to word 2.
 
     Args:
         segmentation: Tells which tokens end a word.
@@ -234,16 +246,19 @@ def _words_by_their_ends(segmentation: Segmentation, ids: list[int], word_count:
     Returns:
         For each token, the number of its word, from 0.
     """
-    # EOS is added for a moment, since `ends_word` looks at the token after each token.
+    # `ends_word` expects EOS at the end; its result for EOS is removed again.
     is_word_end = segmentation.ends_word(np.array([*ids, EOS]))[:-1]
-    # `cumsum` also counts a word that ends with the token itself.
-    ended_before = is_word_end.cumsum() - is_word_end
-    word_of_token: list[int] = np.minimum(ended_before, word_count - 1).tolist()
+    # `cumsum` also counts a word that ends with the token itself, so this one is subtracted.
+    words_before = is_word_end.cumsum() - is_word_end
+    # Tokens after the last known word count as part of it.
+    word_of_token: list[int] = np.minimum(words_before, word_count - 1).tolist()
     return word_of_token
 
 
 def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> OutputWords:
     """Join the tokens of a translation to words, and find the word that each token belongs to.
+
+    The tokens `Hal@@ lo Welt` give the words `Hallo Welt`, and the word numbers [0, 0, 1].
 
     Args:
         segmentation: Splits words into tokens, and joins them again.
@@ -252,16 +267,17 @@ def words_of_output(segmentation: Segmentation, tokens: Sequence[int]) -> Output
     words: list[str] = []
     word_of_token: list[int] = []
     word_tokens: list[int] = []  # The tokens of the current word so far.
-    # EOS is added for a moment, since `ends_word` looks at the token after each token.
+    # `ends_word` expects EOS at the end; its result for EOS is removed again.
     is_word_end = segmentation.ends_word(np.array([*tokens, EOS]))[:-1].tolist()
     for position, token in enumerate(tokens):
         word_tokens.append(token)
-        if is_word_end[position] or position == len(tokens) - 1:
+        is_last_token = position == len(tokens) - 1
+        if is_word_end[position] or is_last_token:
             word_of_token += [len(words)] * len(word_tokens)
             words += segmentation.decode(word_tokens)
             word_tokens = []
-    # A token of SentencePiece that is a space gives no word. It got the number of the next word; if
-    # there is none, it belongs to the last word.
+    # A SentencePiece token that is only a space adds no word, so it has the number of the next
+    # word. At the end of the translation there is no next word: the last one takes its place.
     last_word = len(words) - 1
     for position, word in enumerate(word_of_token):
         word_of_token[position] = min(word, last_word)
