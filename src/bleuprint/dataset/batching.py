@@ -70,9 +70,9 @@ def plan_epoch(
 ) -> list[Indices]:
     """Divide the sentence pairs of a training text into the batches of one epoch.
 
-    All pairs are sorted by length, divided into batches, and the batches are shuffled. But if the
-    number of pairs per update is given, the pairs of each update are drawn at random first, then
-    sorted and divided; the batches of an update follow each other.
+    All pairs are sorted by length and divided into batches, and the batches are shuffled. With
+    `sentences_per_update`, each update must contain that many random pairs: so all pairs are
+    shuffled and divided into updates first, and the pairs of each update into batches.
 
     Args:
         source: The lengths of all source sentences, EOS included.
@@ -88,14 +88,14 @@ def plan_epoch(
         The batches in order, each as indices of sentence pairs.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
-    shuffled = random.permutation(len(source))
+    shuffled_rows = random.permutation(len(source))
     if sentences_per_update is None:
-        by_length = _sort_by_length(source, target, shuffled)
+        by_length = _sort_by_length(source, target, shuffled_rows)
         batches = batch_by_size(source, target, by_length, max_tokens)
         return [batches[index] for index in random.permutation(len(batches))]
     batches = []
-    for start in range(0, len(shuffled), sentences_per_update):
-        update_rows = shuffled[start : start + sentences_per_update]
+    for start in range(0, len(shuffled_rows), sentences_per_update):
+        update_rows = shuffled_rows[start : start + sentences_per_update]
         by_length = _sort_by_length(source, target, update_rows)
         batches += batch_by_size(source, target, by_length, max_tokens)
     return batches
@@ -104,10 +104,10 @@ def plan_epoch(
 def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
     """Sort sentence pairs by length, so that a batch of neighboring pairs needs little padding.
 
-    Pairs are sorted by the length of their longer sentence. Pairs with the same such length are
-    sorted by the difference of both lengths: upwards if the length is odd, downwards if it is even.
-    So neighbors stay similar in both languages where one length ends and the next begins. On
-    Multi30k in batches of 4,096 tokens, 3% of source and target are padding; sorted by target
+    Pairs are sorted by the length of their longer sentence, then by the difference of both lengths:
+    upwards if the longer length is odd, downwards if it is even. Where one length ends and the next
+    begins, the differences are then similar, too, so that neighbors are similar in both languages.
+    On Multi30k in batches of 4,096 tokens, 3% of source and target are padding; sorted by target
     length and then source length, 11% of the source would be padding.
 
     Args:
@@ -122,8 +122,8 @@ def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
     difference = (source - target)[rows]
     is_odd_length = longer_length % 2
     alternating_difference = np.where(is_odd_length, difference, -difference)
-    # The last key of lexsort is the first one to sort by. lexsort is stable: pairs with the same
-    # two lengths stay in their random order.
+    # The last key of `lexsort` is the first one to sort by. It is stable: pairs with the same two
+    # lengths stay in the order of `rows`, which is random.
     order = np.lexsort((alternating_difference, longer_length))
     return rows[order]
 
@@ -133,8 +133,9 @@ def batch_by_size(
 ) -> list[Indices]:
     """Divide sentence pairs into batches whose padded size is limited.
 
-    Source and target sentences are both padded to the longest sentence of the batch. The pairs stay
-    in their order. A pair that is longer than the limit is a batch of its own.
+    The size of a batch is its number of pairs times the length of its longest sentence. The pairs
+    stay in their order, and each batch takes as many as fit. A pair that is longer than the limit
+    is a batch of its own.
 
     Args:
         source: The lengths of all source sentences.
@@ -147,15 +148,16 @@ def batch_by_size(
         The batches, each as indices of sentence pairs.
     """
     batches = []
-    start = 0
-    longest = 0
+    start = 0  # The index of the first pair of the present batch.
+    longest = 0  # The length of its longest sentence.
     lengths = np.maximum(source, target)[rows].tolist()
     for index, length in enumerate(lengths):
         longest = max(longest, length)
-        pair_count = index + 1 - start
-        padded_size = longest * pair_count
+        pairs_with_this_one = index - start + 1
+        padded_size = longest * pairs_with_this_one
         is_first_of_batch = index == start
         if padded_size > max_tokens and not is_first_of_batch:
+            # The pair does not fit: it begins the next batch.
             batches.append(rows[start:index])
             start = index
             longest = length
@@ -175,12 +177,11 @@ def plan_updates(
     start: Position,
     epochs: int | None = None,
 ) -> Iterator[tuple[PlannedUpdate, Position]]:
-    """Yield the planned updates of a training, each with the position after it.
+    """Yield the planned updates of a training run, each with the position after it.
 
-    An update consists of the next batches with a number of target tokens, or of a number of
-    sentence pairs. One counted in sentence pairs ends with the epoch at the latest, so the last one
-    of an epoch may be smaller. One counted in tokens may continue in the next epoch; only the last
-    one of the training may be smaller.
+    An update consists of one or more batches, with a given number of target tokens or of sentence
+    pairs; one of the two is set. An update counted in pairs ends with the epoch at the latest. An
+    update counted in tokens may continue in the next epoch.
 
     Args:
         source: The lengths of all source sentences, EOS included.
@@ -188,10 +189,11 @@ def plan_updates(
         tokens_per_update: The number of target tokens of an update, if it is counted in tokens.
         sentences_per_update: The number of sentence pairs of an update, if it is counted in pairs.
         max_tokens: The largest number of tokens of a batch in either language, with padding.
-        seed: The seed of the training.
-        start: The position from which a training continues that was interrupted.
+        seed: The seed of the training run.
+        start: Where to begin: the position after the last update of an interrupted training run.
         epochs: The number of epochs after which the plan ends; None if it never ends.
     """
+    # The batches of the present update, and their size.
     batches: list[PlannedBatch] = []
     update_tokens = 0
     update_pairs = 0
@@ -220,24 +222,25 @@ def plan_updates(
                 update_tokens = 0
                 update_pairs = 0
         epoch += 1
-        first_batch = 0
-    if batches:
+        first_batch = 0  # Only the first epoch may begin in the middle.
+    if batches:  # The plan ends before the last update has enough tokens.
         last_update = PlannedUpdate(batches, update_tokens)
         yield last_update, Position(epoch, batch=0, tokens=total_tokens + update_tokens)
 
 
 def _has_enough_tokens(total_tokens: int, update_tokens: int, tokens_per_update: int) -> bool:
-    """Whether an update has enough tokens to end.
+    """Return whether an update ends after the batches that it has so far.
 
-    Tokens are counted over the whole training: with 1,000 tokens per update, an update ends where
-    the count passes 1,000, 2,000 and so on. So after an update with too many tokens, the next one
-    has fewer.
+    Updates end where the token count of the whole training run passes a multiple of
+    `tokens_per_update`. Batches are not divided, so an update may have too many tokens; then the
+    next one has fewer, and the mean is right. With 1,000 tokens per update and batches of 600
+    tokens, the counts are 1,200, 2,400, 3,000, and so on.
 
     Args:
         total_tokens: The number of target tokens before the update.
         update_tokens: The number of target tokens of its batches so far.
         tokens_per_update: The planned number of target tokens of an update.
     """
-    multiples_before = total_tokens // tokens_per_update
-    multiples_after = (total_tokens + update_tokens) // tokens_per_update
-    return multiples_after > multiples_before
+    multiples_passed_before = total_tokens // tokens_per_update
+    multiples_passed_now = (total_tokens + update_tokens) // tokens_per_update
+    return multiples_passed_now > multiples_passed_before

@@ -77,10 +77,12 @@ class PackedBatch:
         size = _rounded_size(lengths)
         source = _concatenate(pairs.source, size.source_tokens, size.pad_sentences)
         labels = _concatenate(pairs.target, size.target_tokens, size.pad_sentences)
+        # The difference of neighboring offsets is the length of a sentence.
         longest_source = int(source.offsets.diff().max())
         longest_target = int(labels.offsets.diff().max())
         longest = max(longest_source, longest_target)
-        # Attention needs an upper bound of all lengths. It is rounded up, so that few occur.
+        # Attention needs an upper bound of all lengths. Kernels are compiled for each bound, so it
+        # is rounded up.
         longest_bound = _divide_rounding_up(longest, _LENGTH_STEP) * _LENGTH_STEP
         batch = cls(
             source=source,
@@ -93,7 +95,7 @@ class PackedBatch:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the sizes that a CUDA graph, recorded for such batches, depends on."""
+        """Return the sizes of the batch: a CUDA graph fits all batches with the same sizes."""
         return (*map(len, self.tensors), self.longest)
 
     def to(self, device: torch.device) -> Self:
@@ -136,24 +138,25 @@ class _RoundedSize(NamedTuple):
 def _rounded_size(lengths: NDArray[np.int64]) -> _RoundedSize:
     """Round up the size of a batch, so that few different sizes occur.
 
-    GPU kernels are compiled, and CUDA graphs recorded, for each size. The numbers of tokens and of
-    sentences are rounded up; sentences of PAD, at least one, fill the difference.
+    GPU kernels are compiled, and CUDA graphs recorded, for each size. So the numbers of tokens and
+    of sentences are rounded up, and sentences of PAD, at least one, fill the difference.
 
     Args:
         lengths: The lengths of source and target of each pair, (pairs, 2).
     """
     pair_count = len(lengths)
-    tokens = lengths.sum(0)  # The source tokens and the target tokens, (2,).
+    tokens = lengths.sum(0)  # The numbers of source tokens and of target tokens, (2,).
     longest = int(lengths.max())
+    # At least one token is added on each side, since a sentence of PAD needs one.
     rounded_tokens = _round_up_to_bits(tokens + 1, _TOKEN_BITS)
     pad_tokens = rounded_tokens - tokens
-    # Enough sentences that none of them is longer than the longest sentence of the batch.
+    # With so many sentences of PAD, none is longer than the longest sentence of the batch.
     needed_pad_sentences = int(_divide_rounding_up(pad_tokens, longest).max())
     sentences = np.array(pair_count + needed_pad_sentences)
     rounded_sentences = int(_round_up_to_bits(sentences, _SENTENCE_BITS))
     pad_sentences = rounded_sentences - pair_count
-    # Each sentence of PAD has at least one token. Rounding up the number of sentences may have made
-    # more of them than the rounded number of tokens has room for.
+    # Rounding up the number of sentences has added sentences of PAD. Each needs at least one token,
+    # so there may have to be more tokens than before.
     with_one_token_each = _round_up_to_bits(tokens + pad_sentences, _TOKEN_BITS)
     source_tokens, target_tokens = np.maximum(rounded_tokens, with_one_token_each).tolist()
     return _RoundedSize(
@@ -164,24 +167,25 @@ def _rounded_size(lengths: NDArray[np.int64]) -> _RoundedSize:
 
 
 def _round_up_to_bits(numbers: NDArray[np.int64], bits: int) -> Any:
-    """Round integers up, so that only the first binary digits may be other than 0.
+    """Round integers up to numbers with few significant binary digits; the rest are zeros.
 
     With 2 bits: 5 (101 in binary) becomes 6 (110), and 13 (1101) becomes 16 (10000).
 
     Args:
         numbers: Positive integers.
-        bits: How many binary digits may be other than 0, from the first digit on.
+        bits: The number of significant binary digits.
     """
-    # The exponent of an integer as a floating-point number is its number of binary digits.
+    # `frexp` returns the exponent of a number, which is the number of binary digits of an integer.
     _, digits = np.frexp(numbers)
     zero_digits = np.maximum(0, digits - bits).astype(np.int64)
-    steps = 1 << zero_digits  # 2 to the power of zero_digits.
+    # A number with so many zeros at its end is a multiple of this power of 2.
+    steps = 1 << zero_digits
     return _divide_rounding_up(numbers, steps) * steps
 
 
 def _divide_rounding_up(numerator: Any, denominator: Any) -> Any:
     """Divide positive integers, or arrays of them, and round up: 7 by 2 is 4."""
-    # Floor division rounds down, here from -3.5 to -4.
+    # `//` rounds down. Of the negative number that is rounding up: -7 // 2 is -4.
     return -(-numerator // denominator)
 
 
@@ -195,9 +199,10 @@ def _map_side(function: Callable[[Tensor], Tensor], side: PackedSide) -> PackedS
 
 
 def _decoder_input(labels: PackedSide) -> Tensor:
-    """Return the token ids that the decoder gets as input, to predict the labels.
+    """Return the token ids that the decoder reads as input, to predict the labels.
 
-    The input at a position is the label of the position before; a sentence begins with BOS.
+    The input at a position is the label of the position before; a sentence begins with BOS. From
+    the labels `a b EOS c EOS` of two sentences, the result is `BOS a b BOS c`.
 
     Args:
         labels: The target sentences one after the other, followed by sentences of PAD.
@@ -205,8 +210,8 @@ def _decoder_input(labels: PackedSide) -> Tensor:
     Returns:
         The ids, (tokens,). A sentence of PAD also has PAD at its beginning.
     """
-    # `roll` moves all labels by one position, also the last label of a sentence to the start of the
-    # next sentence, where BOS or PAD then replaces it.
+    # `roll` moves all labels to the next position: EOS `a b EOS c`. The first position of each
+    # sentence now has the last label of another sentence, which is replaced below.
     input_ids = labels.ids.roll(1)
     starts = labels.offsets[:-1].long()
     is_pad_sentence = labels.ids[starts] == PAD
@@ -225,7 +230,7 @@ def _concatenate(sentences: list[Sentence], tokens: int, pad_sentences: int) -> 
     lengths = list(map(len, sentences))
     text_tokens = sum(lengths)
     pad_tokens = tokens - text_tokens
-    # The remainder of the division is spread over the first sentences, one token each.
+    # If the division has a remainder, the first sentences of PAD get one more token each.
     pad_length, longer_sentences = divmod(pad_tokens, pad_sentences)
     for index in range(pad_sentences):
         is_longer = index < longer_sentences
@@ -234,8 +239,9 @@ def _concatenate(sentences: list[Sentence], tokens: int, pad_sentences: int) -> 
     ids = np.full(tokens, PAD, np.int64)
     ids[:text_tokens] = np.concatenate(sentences)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    # The position of a token is its index minus the index where its sentence begins.
     positions = np.arange(tokens) - np.repeat(offsets[:-1], lengths)
-    # A sentence of PAD may be longer than the model's largest position.
+    # A sentence of PAD may be longer than the model has positions, so all its tokens get 0.
     positions[text_tokens:] = 0
     return PackedSide(
         ids=torch.from_numpy(ids),

@@ -22,7 +22,7 @@ from bleuprint.runtime.schema import read_record
 # The number of sentences in a block.
 _BLOCK_SENTENCES = 1 << 16
 # A token that occurs less often in the training text is rare: its embedding is trained too little.
-_RARE_BELOW = 10
+_MIN_COUNT_OF_FREQUENT_TOKEN = 10
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -106,11 +106,11 @@ class CorpusStatistics:
 
 
 def _count_vocabulary(corpus: BinaryCorpus, language: str) -> VocabularyStatistics:
-    """Count the tokens of a language's vocabulary, and those that are rare in the training text."""
+    """Count the tokens of a language's vocabulary, and how many are rare in the training text."""
     vocabulary = corpus.segmentation(language).vocabulary
     # The vocabulary begins with the special tokens, such as EOS, which are not counted.
     counts = vocabulary.counts[len(SPECIALS) :]
-    rare_tokens = sum(count < _RARE_BELOW for _, count in counts)
+    rare_tokens = sum(count < _MIN_COUNT_OF_FREQUENT_TOKEN for _, count in counts)
     return VocabularyStatistics(size=len(counts), below_10=rare_tokens)
 
 
@@ -129,19 +129,20 @@ def _count_sentences(corpus: BinaryCorpus, name: str, language: str) -> SideStat
     unknown_tokens = 0
     for block in _read_blocks(sentences):
         is_eos = np.zeros(len(block.ids), bool)
-        is_eos[block.ends - 1] = True
+        is_eos[block.ends - 1] = True  # `ends` are the indices after EOS.
         is_last_of_word = segmentation.ends_word(block.ids) & ~is_eos
-        # A word consists of the tokens after the end of the word or sentence before it. So its
-        # length is the distance from that end to its own; the first one is counted from -1.
+        # The number of tokens of each word is the distance from its last token to the end before
+        # it: the last token of another word, or EOS. In `Hal@@ lo Welt EOS`, ends are at 1, 2 and
+        # 3; counted from -1, which is before the first token, the distances are 2, 1 and 1.
         ends = np.flatnonzero(is_last_of_word | is_eos)
         distances = np.diff(ends, prepend=-1)
-        is_word = is_last_of_word[ends]
-        word_lengths = distances[is_word]
+        # Leave out the distances to EOS, which is not a word.
+        word_lengths = distances[is_last_of_word[ends]]
         words += len(word_lengths)
         unsplit_words += int((word_lengths == 1).sum())
         unknown_tokens += int((block.ids == UNK).sum())
     tokens_with_eos = int(sentences.lengths.sum())
-    # Without sentences, the longest one counts as empty: it has EOS only.
+    # For a set without sentences, this counts 1, for EOS; so `max_tokens` is 0.
     longest_with_eos = int(sentences.lengths.max(initial=1))
     return SideStatistics(
         sentences=len(sentences),
@@ -167,7 +168,7 @@ class _Block(NamedTuple):
 
 def _read_blocks(sentences: Sentences) -> Iterator[_Block]:
     """Yield the token ids of all sentences in blocks, so that memory does not grow with the set."""
-    lengths = sentences.lengths
+    lengths = sentences.lengths  # Computed at each access, so once here.
     for start in range(0, len(sentences), _BLOCK_SENTENCES):
         stop = min(start + _BLOCK_SENTENCES, len(sentences))
         block_sentences = [sentences[index] for index in range(start, stop)]

@@ -31,8 +31,8 @@ HEADER = "#version: 0.2\n"
 _CODES_VERSION = (0, 2)
 # The encoding of text for C++: four bytes for each character, in this machine's byte order.
 _CHARACTERS = f"utf-32-{sys.byteorder[0]}e"
-# The rank of a pair of symbols that is not merged: behind all merge operations.
-_NO_MERGE = sys.maxsize
+# The rank of a pair of symbols that is not to be merged: higher than that of every operation.
+_NOT_MERGED = sys.maxsize
 
 # The two symbols that a merge operation joins.
 Merge = tuple[str, ...]
@@ -70,10 +70,11 @@ class Bpe:
     def _ranks(self) -> dict[Merge, int]:
         """Return the rank of each merge operation: operations with a lower rank are applied first.
 
-        The rank is the index of the operation's line. The lines are read from the last one to the
-        first one, as in subword-nmt: if an operation occurs twice, its first line counts.
+        The rank is the index of the operation's line in the file.
         """
         ranks: dict[Merge, int] = {}
+        # From the last line to the first one, as in subword-nmt: if an operation occurs twice, the
+        # rank of its first line replaces the other.
         for rank in reversed(range(len(self._code_lines))):
             merge = tuple(self._code_lines[rank].split(" "))
             ranks[merge] = rank
@@ -81,12 +82,13 @@ class Bpe:
 
     @cached_property
     def _parts(self) -> dict[str, Merge]:
-        """Return the two symbols that each merged symbol consists of: "ab" of "a" and "b".
+        """Return the two symbols that each merged symbol was made from: "abc" from "ab" and "c".
 
-        They are needed to undo merges. If several operations give the same symbol, the last one in
-        the order of `_ranks` counts, as in subword-nmt.
+        With them, merges can be undone.
         """
         parts: dict[str, Merge] = {}
+        # Several operations may give the same symbol, such as "ab c" and "a bc". The last one in
+        # the order of `_ranks` counts, as in subword-nmt.
         for merge in self._ranks:
             merged_symbol = "".join(merge)
             parts[merged_symbol] = merge
@@ -95,14 +97,12 @@ class Bpe:
     def split(self, word: str, dropout: float = 0.0, random: Random | None = None) -> list[str]:
         """Split a word into subwords: "Hallo" into "Hal@@" and "lo".
 
-        With a random generator, this is BPE-dropout (Provilkov et al. 2020): at each step, each
-        possible merge is skipped with probability `dropout`. Merges are done by C++ code if it was
-        built, otherwise by subword-nmt. If only some subwords are allowed, merges that give others
-        are undone.
+        With a random generator, this is BPE-dropout (Provilkov et al. 2020), which skips merges at
+        random. A subword that is not allowed is split again into the symbols it was merged from.
 
         Args:
             word: The word, which must not be empty.
-            dropout: The probability with which a merge is skipped.
+            dropout: The probability with which each possible merge is skipped.
             random: The generator to draw from; None to apply all merges.
         """
         if len(word) == 1:
@@ -112,6 +112,7 @@ class Bpe:
         elif self._native_split is not None:
             symbols = self._native_split(word)
         else:
+            # The C++ code was not built. subword-nmt does all steps, also those below.
             return self.split_by_subword_nmt(word)
         if self._allowed:
             symbols = self._undo_merges(symbols, self._parts, self._allowed, CONTINUED)
@@ -122,8 +123,9 @@ class Bpe:
 
         It takes ten times as long as our C++ code, which returns the same.
         """
-        # The library would keep each word in its cache; the caller has a cache of its own.
-        no_cache: dict[str, tuple[str, ...]] = {}
+        # The library stores each word in the cache that it is given. The caller caches words
+        # already, so it gets an empty cache each time.
+        unused_cache: dict[str, tuple[str, ...]] = {}
         symbols = self._subword_nmt_encode(
             word,
             self._ranks,
@@ -131,33 +133,34 @@ class Bpe:
             self._allowed,
             CONTINUED,
             _CODES_VERSION,
-            no_cache,
+            unused_cache,
         )
         return _mark_continued(symbols)
 
     def _merge_with_dropout(self, word: str, dropout: float, random: Random) -> list[str]:
         """Merge the characters of a word to symbols with BPE-dropout, which skips merges at random.
 
-        At each step, the merge operation with the lowest rank is applied among those that are
-        possible and not skipped. One number is drawn for each pair of neighboring symbols at each
-        step, as subword-nmt does, so that the same generator gives the same subwords.
+        Each step looks at all pairs of neighboring symbols, skips some at random, and applies the
+        merge operation with the lowest rank among the rest. It stops when no pair is left to merge.
 
         Args:
             word: The word.
             dropout: The probability with which each possible merge is skipped.
             random: The generator to draw from.
         """
-        # The last symbol carries a mark, since merges at the end of a word are different ones.
+        # The last symbol gets the mark </w>: the end of a word has merge operations of its own.
         symbols = [*word[:-1], word[-1] + END]
         rank_by_merge = self._ranks
         while len(symbols) > 1:
             ranks = []
             for pair in pairwise(symbols):
+                # One number for each pair, even if it cannot be merged: as in subword-nmt, so that
+                # the same generator gives the same subwords.
                 is_skipped = random.random() <= dropout
-                rank = rank_by_merge.get(pair, _NO_MERGE)
-                ranks.append(_NO_MERGE if is_skipped else rank)
+                rank = rank_by_merge.get(pair, _NOT_MERGED)
+                ranks.append(_NOT_MERGED if is_skipped else rank)
             lowest_rank = min(ranks)
-            if lowest_rank == _NO_MERGE:
+            if lowest_rank == _NOT_MERGED:
                 break
             symbols = _merge_pairs(symbols, ranks, lowest_rank)
         symbols[-1] = symbols[-1].removesuffix(END)
@@ -183,15 +186,16 @@ def _read_codes(path: Path) -> list[str]:
 
 
 def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callable[[str], list[str]]:
-    """Create a splitter in C++; return a function that splits a word into symbols with it.
+    """Return a function that splits a word into symbols by C++, which applies all merge operations.
 
-    The symbols are those after all merge operations.
+    The function owns an object in C++, which holds the merge operations.
 
     Args:
         library: The loaded library of our C++ functions.
         code_lines: The merge operations, in their order, each as two symbols and a space.
     """
-    # ctypes has to know the types of the C functions' arguments and results.
+    # ctypes must know the types of the arguments and results: by default, it takes results for 32
+    # bits, which would cut a pointer.
     create_splitter = library.splitter_new
     create_splitter.argtypes = (ctypes.c_char_p, ctypes.c_int64)
     create_splitter.restype = ctypes.c_void_p
@@ -203,24 +207,24 @@ def _native_splitter(library: ctypes.CDLL, code_lines: Iterable[str]) -> Callabl
     splitter = ctypes.c_void_p(create_splitter(codes.encode(_CHARACTERS), len(codes)))
 
     def split(word: str) -> list[str]:
-        """Split a word into symbols by the C++ function.
-
-        It writes the index in the word where each symbol ends, and returns the number of symbols.
-        """
-        # An array of C: a word has at most as many symbols as characters.
+        """Split a word into symbols by the C++ function."""
+        # A C array for the results: a word has at most as many symbols as characters.
         ends = (ctypes.c_int32 * len(word))()
         characters = word.encode(_CHARACTERS, "surrogatepass")
+        # C++ writes into `ends` where in the word each symbol ends: 3 and 5 for "Hal" and "lo".
         symbol_count = split_word(splitter, characters, len(word), ends)
         bounds = [0, *ends[:symbol_count]]
         return [word[start:end] for start, end in pairwise(bounds)]
 
-    # The C++ object is deleted with the function that uses it.
+    # When Python deletes the function, the C++ object is deleted, too.
     weakref.finalize(split, library.splitter_delete, splitter)
     return split
 
 
 def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
     """Apply one merge operation: join each pair of neighboring symbols that has its rank.
+
+    For the operation that joins `a b`, the symbols `a b c a b` become `ab c ab`.
 
     Args:
         symbols: The symbols of a word.
@@ -231,10 +235,9 @@ def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
         The symbols after the operation.
     """
     merged: list[str] = []
-    # How many of the symbols have been copied or merged.
-    done = 0
+    done = 0  # How many of the symbols are in `merged`, alone or as part of a pair.
     for index in range(ranks.index(rank), len(ranks)):
-        # Pairs do not overlap: A A A contains one pair A A, not two.
+        # Pairs do not overlap: in `a a a`, the second `a` belongs to the first pair only.
         is_free = index >= done
         if ranks[index] == rank and is_free:
             merged += symbols[done:index]
@@ -244,10 +247,7 @@ def _merge_pairs(symbols: list[str], ranks: list[int], rank: int) -> list[str]:
 
 
 def join(subwords: Iterable[str]) -> list[str]:
-    """Join subwords to words: "Hal@@" and "lo" to "Hallo".
-
-    The last word ends with the last subword, even if that ends in "@@".
-    """
+    """Join subwords to words: "Hal@@", "lo" and "Welt" to "Hallo" and "Welt"."""
     words = []
     word_start = ""
     for subword in subwords:
@@ -256,20 +256,22 @@ def join(subwords: Iterable[str]) -> list[str]:
         else:
             words.append(word_start + subword)
             word_start = ""
+    # A model may end its output within a word, after "Hal@@"; then the word is "Hal".
     if word_start:
         words.append(word_start)
     return words
 
 
 def _mark_continued(symbols: Iterable[str]) -> list[str]:
-    """Append "@@" to all symbols of a word except the last one: "Hal@@" and "lo".
+    """Append "@@" to all symbols of a word except the last one: "Hal" and "lo" to "Hal@@" and "lo".
 
-    If the last symbol itself ends in "@@", it would look as if the word went on. So its last
-    character becomes a subword of its own: "@@" becomes "@@@" and "@".
+    The mark says that the word continues, so that `join` can restore the words.
     """
     *first_symbols, last_symbol = symbols
     subwords = [symbol + CONTINUED for symbol in first_symbols]
     if last_symbol.endswith(CONTINUED):
+        # The text itself contains "@@" here, which would look like the mark. So the last character
+        # becomes a subword of its own: "@@" becomes "@@@" (an "@" that continues) and "@".
         subwords.append(last_symbol[:-1] + CONTINUED)
         subwords.append(last_symbol[-1])
     else:

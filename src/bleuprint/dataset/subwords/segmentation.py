@@ -79,8 +79,8 @@ class Segmentation:
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Split words into tokens: "Hallo" into "Hal@@" and "lo"."""
-        # A cache splits each different word only once. map and chain run in C: every word of the
-        # text passes here.
+        # The cache splits each different word only once. `map` and `chain` run in C, which matters
+        # since every word of the text passes here.
         return list(chain.from_iterable(map(self._subwords.__getitem__, words)))
 
     def join(self, tokens: Iterable[str]) -> list[str]:
@@ -99,11 +99,13 @@ class Segmentation:
         Returns:
             The ids of all lines in one array.
         """
-        # All lines become one list of words, in which _LINE_END is a word, whose id is EOS. The
-        # empty line puts a _LINE_END after the last line. A cache returns the ids of a word as
-        # bytes, which are joined: this takes a fraction of the time of a loop over lines.
+        # For speed, there is no loop over lines. All lines become one list of words, in which the
+        # mark _LINE_END counts as a word with the id EOS: `a b` and `c` become `a b _LINE_END c
+        # _LINE_END` and an empty word, which has no ids. The mark behind the last line is there
+        # because an empty line is appended before joining.
         lines_and_empty_line = chain(lines, [""])
         words = f" {_LINE_END} ".join(lines_and_empty_line).split(" ")
+        # The cache returns the ids of a word as bytes.
         encoded = b"".join(map(self._ids.__getitem__, words))
         return np.frombuffer(encoded, np.uint32)
 
@@ -123,10 +125,10 @@ class Segmentation:
     def resegment(self, ids: Sequence[int], dropout: float, random: Random) -> list[int]:
         """Split the words of a sentence again, into other subwords, with BPE-dropout.
 
-        BPE-dropout skips merge operations at random, so that a model meets several ways to split a
-        word. The token for unknown subwords, UNK, must not become more frequent. So a word keeps
-        its ids if one of its new subwords is not in the vocabulary, or if UNK is or may be part of
-        it. Without BPE, all ids stay the same.
+        BPE-dropout skips merge operations at random, so that a model sees several ways to split a
+        word in training. A word keeps its ids if the new ones would contain UNK, the token for
+        unknown subwords; or if it contains UNK already, which does not tell its characters. Without
+        BPE, all ids stay the same.
 
         Args:
             ids: The token ids of a sentence without EOS.
@@ -145,8 +147,8 @@ class Segmentation:
             word_ids.append(token_id)
             if self._is_continued[token_id]:
                 continue
-            # Here the word is complete. UNK has no @@, so it always looks like the end of a word;
-            # but the tokens after it may belong to the same word, and keep their ids, too.
+            # The word is complete, or its last token is UNK. UNK has no mark @@, so the word may go
+            # on after it: the tokens up to the next word end keep their ids, too.
             is_unknown = token_id == UNK
             if follows_unknown or is_unknown:
                 new_ids += word_ids
@@ -154,7 +156,8 @@ class Segmentation:
                 new_ids += self._resegment_word(self._bpe, word_ids, dropout, random)
             word_ids = []
             follows_unknown = is_unknown
-        # The last token may say that its word goes on; then this word keeps its ids.
+        # If the sentence ends within a word (its last token has the mark @@), the word keeps its
+        # ids. Otherwise `word_ids` is empty.
         return new_ids + word_ids
 
     def _resegment_word(
@@ -188,7 +191,7 @@ class Segmentation:
         return self._bpe.split(word)
 
     def _word_ids(self, word: str) -> bytes:
-        """Return the token ids of a word as the bytes of 32-bit numbers.
+        """Return the token ids of a word as bytes, four for each id, which `encode` can join.
 
         The word may be the mark that `encode` puts at the end of a line; its id is EOS.
         """
@@ -199,10 +202,10 @@ class Segmentation:
 class PieceSegmentation(Segmentation):
     """The segmentation of SentencePiece (Kudo and Richardson 2018), which splits whole lines.
 
-    Ids are those of its model, which contains the special tokens. A piece that begins a word begins
-    with ▁ (U+2581), which stands for the space before the word; a ▁ in the text becomes a space.
-    With byte fallback, pieces may be decoded to any characters, so all characters that are not
-    printed separate words.
+    Ids are those of its model, which contains the special tokens. A piece at the start of a word
+    begins with ▁ (U+2581), which represents the space before the word: `Hallo Welt` may become
+    `▁Hal lo ▁Welt`. A ▁ in the text becomes a space. With byte fallback, pieces may be decoded to
+    any characters, so all characters that are not printed separate words.
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary, model: Path) -> None:
@@ -219,17 +222,17 @@ class PieceSegmentation(Segmentation):
 
         self._model = SentencePieceProcessor(model_file=str(model))
         is_word_start = [token.startswith(_WORD_START) for token in vocabulary.tokens]
-        # EOS is like a word of its own: the token before it ends a word.
+        # EOS counts as the start of a word, so that the piece before it counts as the end of one.
         is_word_start[EOS] = True
         self._is_word_start = np.array(is_word_start)
 
     def segment(self, words: Sequence[str]) -> list[str]:
-        """Split words into pieces."""
+        """Split words into pieces: "Hallo" into "▁Hal" and "lo"."""
         pieces: list[str] = self._model.encode(" ".join(words), out_type=str)
         return pieces
 
     def join(self, tokens: Iterable[str]) -> list[str]:
-        """Join pieces to words."""
+        """Join pieces to words: "▁Hal" and "lo" to "Hallo"."""
         return replace_white_space(self._model.decode(list(tokens))).split()
 
     def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
@@ -245,21 +248,22 @@ class PieceSegmentation(Segmentation):
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         """Return for each piece whether it is the last piece of its word.
 
-        A piece ends a word if the next piece begins one.
+        A piece ends a word if the next piece begins one: for `▁Hal lo ▁Welt EOS`, the result is
+        [False, True, True, True].
 
         Args:
             ids: The piece ids of one or more lines, each of which ends in EOS.
         """
         next_is_word_start = self._is_word_start[ids[1:]]
-        # The last piece, EOS, has no next one and ends a word.
+        # The last piece is EOS. No piece follows it, and it counts as the end of a word.
         return np.append(next_is_word_start, True)
 
 
 def read_segmentation_file(folder: Path) -> dict[str, Any]:
     """Read segmentation.json, which describes the tokens of a corpus, and check its fields.
 
-    The fields are checked by hand, since exported systems contain this module, and should not need
-    the library pydantic.
+    It does not use the library pydantic for the checks, because exported systems contain this
+    module and should run without that library.
 
     Returns:
         The field `kind`: bpe, words or sentencepiece; and the field `joint`: whether both languages
@@ -282,7 +286,7 @@ def read_segmentation_file(folder: Path) -> dict[str, Any]:
 def read_bpe(folder: Path, language: str) -> Bpe:
     """Read the merge operations of BPE for a language, and the subwords that it may use.
 
-    Without the setting `threshold`, it may use all subwords, and there is no file of them.
+    The folder lists the allowed subwords only if the setting `threshold` excludes rare ones.
     """
     codes = folder / f"codes.{language}"
     allowed = folder / f"allowed.{language}"
