@@ -55,7 +55,7 @@ import gpu_training
 from bleuprint.config.paths import Run
 from bleuprint.runtime.code import code_commit
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.runtime.reexec import reexec
 from bleuprint.scoring import bleu_variants
 from bleuprint.tracking.hardware import describe_machine

@@ -45,7 +45,7 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.pipeline.dvc_yaml import load_entries
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.text.parallel import Pair, PairWriter
 from tools.phrasebook import english, german
 from tools.phrasebook.grammar import Writer

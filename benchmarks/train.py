@@ -48,7 +48,7 @@ from typing import Any
 from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import processor
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.reexec import reexec
 from toolkits import (
     BATCH_TOKENS,

@@ -9,7 +9,7 @@ too. So DVC trains the other system first.
 from bleuprint.config.init_from import fresh_start_file
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ import shutil
 
 from bleuprint.config.init_from import init_weights_folder, parents_folder
 from bleuprint.pipeline import stage_args
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:

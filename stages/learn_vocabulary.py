@@ -12,8 +12,9 @@ from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import atomic_folder, write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.text.parallel import TextFolder
 
 

@@ -10,8 +10,8 @@ from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.config.init_from import parents_folder
 from bleuprint.config.paths import Run
 from bleuprint.pipeline import stage_args
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import atomic_folder
 from bleuprint.training.model_folder import copy_model
 
 

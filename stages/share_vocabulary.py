@@ -11,8 +11,8 @@ import shutil
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
-from bleuprint.runtime.files import atomic_folder
 
 
 def main() -> None:

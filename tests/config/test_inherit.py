@@ -9,8 +9,8 @@ from bleuprint.config.experiment import load_resolved_settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.config.runs import trained_runs
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
 from bleuprint.runtime.fingerprint import of_settings
+from bleuprint.runtime.json_files import write_json
 from params import PARAMS, line_number, params_error, read_params, replace_once
 from root import ROOT
 

@@ -39,7 +39,7 @@ from bleuprint.model.description import Averaged
 from bleuprint.model.transformer import Transformer
 from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.schema import SettingError
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metric import TranslatedSet

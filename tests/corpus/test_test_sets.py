@@ -15,7 +15,7 @@ from bleuprint.corpus.test_sets import (
     read_set_description,
 )
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.text.parallel import TextFolder
 from corpora import file_names, phrasebook_sentences
 

@@ -14,7 +14,7 @@ from bleuprint.dataset import binarized
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules import EDITS
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare

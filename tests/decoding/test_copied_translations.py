@@ -10,7 +10,7 @@ import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import CopiedTranslations, copy_translations
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.external_files import check_external_files
 from bleuprint.scoring.score import score_run
 from corpora import TORTURE

@@ -26,7 +26,7 @@ from bleuprint.model.description import Averaged
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights, write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average_checkpoints

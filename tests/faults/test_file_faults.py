@@ -7,7 +7,7 @@ import pytest
 import fault_sweep
 import syscalls
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
-from bleuprint.runtime.files import atomic_file, atomic_folder
+from bleuprint.runtime.atomic_files import atomic_file, atomic_folder
 from fault_sweep import read_contents, sweep_faults
 
 pytestmark = fault_sweep.NEEDS_SECCOMP

@@ -14,7 +14,7 @@ import pytest
 import micro
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import make_rules
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 
 UP_TO_DATE = "Data and pipelines are up to date."
 

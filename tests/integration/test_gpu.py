@@ -20,7 +20,7 @@ from bleuprint.decoding.engine import Engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import named_weights
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.training.data_loader import local_updates
 from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.job import Job

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.tracking.sync import sync
 from bleuprint.tracking.ui import show_mlflow
 from browser import Browser

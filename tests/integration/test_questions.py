@@ -11,7 +11,7 @@ import time
 import pytest
 
 import micro
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 
 CACHES = {".git", "work", ".snakemake", "tmp", "__pycache__"}
 PAGE = "reports/index.html"

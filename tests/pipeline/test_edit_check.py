@@ -8,7 +8,7 @@ from bleuprint.pipeline.dvc_yaml import entry_running
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from root import ROOT
 
 MODULE = "src/bleuprint/training/averaging.py"

@@ -12,7 +12,7 @@ import pytest
 import micro
 from bleuprint.pipeline import project_lock
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 
 # A training that waits until it may end.
 WAITING = "touch work/began; until test -e work/go; do sleep 0.05; done"

@@ -19,7 +19,7 @@ from bleuprint.pipeline.release import release
 from bleuprint.pipeline.release_check import CARD
 from bleuprint.runtime.checksums import CHECKSUM_FILE
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.training.init_weights import init_files
 from shared_folders import left_unchanged
 

@@ -17,7 +17,7 @@ from bleuprint.pipeline.verify import open_report
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from result_rows import against, changed, frame, record
 
 # The fingerprints of a training with other code, and of its translations.

@@ -23,7 +23,7 @@ from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.metric import parse_statistics
 from bleuprint.scoring.significance import evaluate_metric, paired_test

@@ -17,7 +17,7 @@ from bleuprint.report.compared_sentences import sentence_bleu_changes
 from bleuprint.report.compared_systems import ReportedSystem, ScoresPair
 from bleuprint.report.frame import RESULTS
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.record import SCORES_FILE
 from bleuprint.text.parallel import read_lines
 from comparison import (

@@ -9,7 +9,7 @@ from bleuprint.report.frame import RESULTS
 from bleuprint.report.results_file import read_results
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 
 RUN = Run("tiny", "talks-en-fr", 1)
 

@@ -22,7 +22,7 @@ from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.scoring.score import score_run
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.run_content import score_metrics

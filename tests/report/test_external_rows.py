@@ -27,7 +27,8 @@ from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.runtime.json_files import read_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.score import score_run
 from result_rows import against, record, rows_of, score_of, values
 from result_rows import frame as records_from_rows

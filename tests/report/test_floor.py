@@ -26,7 +26,7 @@ from bleuprint.report.render import markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.floor import MATCHED_4_GRAMS, below_floor
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.parallel import read_lines

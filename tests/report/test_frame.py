@@ -17,7 +17,7 @@ from bleuprint.report.frame import COLUMNS, RUN_AND_TEST, csv_text, read_without
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from result_rows import TWO_SYSTEMS, frame
 from root import ROOT
 

@@ -10,7 +10,8 @@ from bleuprint.config.paths import Run
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.runtime.json_files import read_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metrics import METRICS
 from measuring import paired_tests
 from result_rows import values

@@ -16,7 +16,7 @@ from bleuprint.report.frame import RUN_COLUMNS, load
 from bleuprint.report.records import collect
 from bleuprint.report.training_costs import COSTS, costs_csv, with_training_costs
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 
 
 @pytest.mark.parametrize(

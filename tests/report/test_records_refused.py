@@ -18,7 +18,7 @@ from bleuprint.report.records import _check_signatures, collect
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from result_rows import frame, measured, record
 from systems import with_systems
 

@@ -16,7 +16,8 @@ from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.overview import everything, one_screen
 from bleuprint.report.terminal import show
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.json_files import read_json, write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.training.history import EarlyEnd
 from pages import Page
 from result_trees import Experiment

@@ -16,7 +16,7 @@ from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.table import NONE
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.yaml_tree import load_yaml
 from result_rows import rows_of
 from result_trees import Experiment

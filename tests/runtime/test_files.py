@@ -12,16 +12,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from bleuprint.runtime.atomic_files import atomic_file, atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    DamagedFile,
-    atomic_file,
-    atomic_folder,
-    name_in_errors,
-    read_bytes,
-    read_json,
-    sha256_of,
-)
+from bleuprint.runtime.file_errors import DamagedFile, name_in_errors
+from bleuprint.runtime.json_files import read_json
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 from bleuprint.runtime.schema import read_record
 from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text.parallel import read_lines

@@ -5,7 +5,8 @@ import unicodedata
 
 import pytest
 
-from bleuprint.runtime.files import describe_non_file, path_on_disk
+from bleuprint.runtime.regular_files import describe_non_file
+from bleuprint.runtime.unicode_paths import path_on_disk
 
 COMPOSED = unicodedata.normalize("NFC", "übung.de")
 DECOMPOSED = unicodedata.normalize("NFD", "übung.de")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bleuprint.runtime.files import DamagedFile
+from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.schema import Sha256, read_record
 
 

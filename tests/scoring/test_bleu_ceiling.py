@@ -15,7 +15,7 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import corpus_folder, download_folder
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 from bleuprint.text.parallel import TextFolder

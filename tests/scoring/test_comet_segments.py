@@ -20,7 +20,8 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.external import ExternalSystem, TranslationFile
 from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.runtime.json_files import read_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring import comet_predict as predict
 from bleuprint.scoring.comet import folder_sha256, notes_on_missing_comet, score_run_by_comet
 from bleuprint.scoring.metric import parse_statistics

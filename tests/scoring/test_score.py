@@ -11,7 +11,8 @@ from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.corpus.test_sets import SetDescription
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.runtime.json_files import read_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
 from bleuprint.scoring.metric import TranslatedSet

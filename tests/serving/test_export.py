@@ -7,8 +7,8 @@ import pytest
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import escape_markdown
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, readme
 from bleuprint.tracking.hardware import text_libraries

@@ -10,7 +10,7 @@ import pytest
 import processes
 import processors
 from bleuprint.config.paths import Run
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from trainings import environment
 
 RUN = Run("micro", "toy", 1)

@@ -5,7 +5,7 @@ import pytest
 from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 
 PARAMS = """\
 experiment: trial

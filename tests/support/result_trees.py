@@ -23,7 +23,8 @@ from bleuprint.decoding.attention_maps import (
     SentenceAttention,
     write_attention,
 )
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_run
 from bleuprint.tracking import timings

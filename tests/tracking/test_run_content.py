@@ -16,7 +16,7 @@ from bleuprint.cli.main import main
 from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.tracking import store
 from bleuprint.tracking.datasets import may_be_copied
 from bleuprint.tracking.run_content import _curve_points, collect_content, score_metrics

@@ -15,7 +15,7 @@ from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.scoring.metric import untested_value
 from bleuprint.tracking import runs as runs_module
 from bleuprint.tracking.run_content import describe_results

@@ -9,7 +9,7 @@ from bleuprint.config.paths import Run
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.training.fingerprints import Fingerprints, work_folder
 from bleuprint.training.init_weights import InitFiles
 from bleuprint.training.job import Job

@@ -20,7 +20,7 @@ from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_model
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training.averaging import average_checkpoints
 from bleuprint.training.data_loader import BatchReader

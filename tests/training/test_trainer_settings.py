@@ -14,7 +14,7 @@ from bleuprint.dataset.batch import Batch, read_ids
 from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.comet import folder_sha256
 from bleuprint.training import trainer as trainer_module
 from bleuprint.training.history import TrainingFacts

@@ -15,8 +15,8 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import describe_non_file
 from bleuprint.runtime.foreign_text import print_escaped
+from bleuprint.runtime.regular_files import describe_non_file
 from bleuprint.runtime.streams import is_stdout_closed, text_output
 from bleuprint.runtime.wording import counted, is_or_are
 from bleuprint.text.fields import join_fields

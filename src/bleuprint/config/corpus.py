@@ -17,7 +17,7 @@ from bleuprint.config.directions import (
     origin_of_test,
     pair_of_test,
     params_of_pairs,
-    source_words,
+    words_without_tag,
 )
 from bleuprint.config.optimization import check_exactly_one
 from bleuprint.config.pair_name import PairName
@@ -375,13 +375,13 @@ class Corpus:
         """
         return origin_of_test(self, name, test)
 
-    def source_words(self, line: str) -> list[str]:
+    def words_without_tag(self, line: str) -> list[str]:
         """Return the words of a tokenized source sentence, without a language tag.
 
         In a corpus with several directions, each source sentence begins with a tag, such as
         `<2de>`, that names the language to translate into. The tag is not one of its words.
         """
-        return source_words(self, line)
+        return words_without_tag(self, line)
 
     def header_of_pairs(self) -> dict[str, Any] | None:
         """Return what the binarized corpus records about translation directions; None for one."""

@@ -406,7 +406,7 @@ def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
     return languages
 
 
-def source_words(corpus: AnyCorpus, line: str) -> list[str]:
+def words_without_tag(corpus: AnyCorpus, line: str) -> list[str]:
     """Return the words of a tokenized source sentence, without a language tag.
 
     In a corpus with several directions, a sentence begins with a tag, such as `<2de>`, that names

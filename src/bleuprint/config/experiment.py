@@ -28,7 +28,8 @@ from bleuprint.config.resolved_runs import JsonRuns, runs_from_json, runs_to_jso
 from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, read_json_object
+from bleuprint.runtime.file_errors import DamagedFile
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.schema import (
     Name,
     SettingError,

@@ -9,7 +9,8 @@ from bleuprint.config.setting_place import place_of_setting
 from bleuprint.config.system import System
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import describe_non_file, path_on_disk
+from bleuprint.runtime.regular_files import describe_non_file
+from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.text.tokenizers import tokenizer_for
 
 

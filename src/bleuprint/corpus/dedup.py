@@ -27,7 +27,7 @@ from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, join_files, w
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, apply_edits
-from bleuprint.runtime.files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, Pair

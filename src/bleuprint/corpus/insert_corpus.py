@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.new_corpus import NewCorpus
+from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_file
 from bleuprint.runtime.yaml_tree import load_yaml
 
 # The lines below `corpora:` that are indented, comments or blank, up to the last one with an entry.

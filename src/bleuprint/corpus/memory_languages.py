@@ -19,7 +19,7 @@ from bleuprint.corpus.file_languages import (
     languages_of_one_file,
 )
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import path_on_disk
+from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import (
     includes,

@@ -24,8 +24,8 @@ from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import path_on_disk
 from bleuprint.runtime.schema import MAX_NAME, validate_document
+from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.runtime.wording import counted, is_or_are, join_with_and
 from bleuprint.text.language_codes import is_listed, language_code
 from bleuprint.text.parallel import Pair

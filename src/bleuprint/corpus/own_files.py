@@ -23,8 +23,9 @@ from bleuprint.corpus.memory_languages import choose_memory_languages
 from bleuprint.corpus.other_formats import advice_for_files
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import describe_non_file, path_on_disk
+from bleuprint.runtime.regular_files import describe_non_file
 from bleuprint.runtime.streams import printable
+from bleuprint.runtime.unicode_paths import path_on_disk
 
 
 @dataclass(frozen=True)

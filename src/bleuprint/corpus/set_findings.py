@@ -11,7 +11,7 @@ from pathlib import Path
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.misalignment import Misfit, PairClues
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.unicode import comparison_key

@@ -19,7 +19,7 @@ from bleuprint.corpus.local_texts import find_downloaded_set, has_local_files
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.set_findings import Overlap, find_overlaps
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.text.parallel import Pair
 
 # The number of pairs that are read of each text, and the number of pairs up to which a text is

@@ -25,8 +25,8 @@ from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
 from bleuprint.corpus.steps.filter_stats import FilterStats
 from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, write_kept
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, TextFolder

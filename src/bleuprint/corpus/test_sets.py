@@ -16,8 +16,9 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.set_findings import find_problems
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, read_lines
@@ -134,7 +135,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
     for test_set in names_of_test_sets(corpus, split):
         pairs = list(tokenized.pairs(f"test.{test_set}"))
         descriptions[test_set] = SetDescription(
-            source_tokens=[len(corpus.source_words(pair.source)) for pair in pairs],
+            source_tokens=[len(corpus.words_without_tag(pair.source)) for pair in pairs],
             reference_tokens=[pair.target for pair in pairs],
             training_counts=None,
             documents=_read_document_ids(name, corpus, test_set, root),

@@ -33,7 +33,7 @@ from bleuprint.dataset.binarized import (
 from bleuprint.dataset.subwords.segmentation import Segmentation, read_segmentation_file
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK
 from bleuprint.rules.rule import Edits
-from bleuprint.runtime.files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, count_lines

@@ -28,14 +28,9 @@ from typing_extensions import TypedDict
 
 from bleuprint.dataset.source_tags import SourceTags
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    RERUN,
-    DamagedFile,
-    check_regular_file,
-    read_json_object,
-    sha256_of,
-    write_json,
-)
+from bleuprint.runtime.file_errors import RERUN, DamagedFile
+from bleuprint.runtime.json_files import read_json_object, write_json
+from bleuprint.runtime.regular_files import check_regular_file, sha256_of
 from bleuprint.runtime.schema import check_record, validate_document
 
 # Imported where they are used: reading ids does not need them, and importing takes half a second.
@@ -281,9 +276,9 @@ class BinaryCorpus:
         ids = (sources[row].tolist() for row in range(len(sources)))
         return self.tags.search_lengths(ids, sources.lengths)
 
-    def source_words(self, line: str) -> list[str]:
+    def words_without_tag(self, line: str) -> list[str]:
         """Return the words of a line of the tokenized sources, without the tag."""
-        return self.tags.words(line)
+        return self.tags.words_without_tag(line)
 
     def check_sentence(self, sentence: str, words: Iterable[str]) -> None:
         """Raise UserError if a sentence to translate contains a tag as one of its words."""

@@ -17,8 +17,9 @@ from bleuprint.dataset.learn_sentencepiece import language_groups, learn_sentenc
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import SEGMENTATION_FILE, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder
 

@@ -115,7 +115,7 @@ class SourceTags:
         is_empty = [list(source) in empty_sources for source in sources]
         return np.where(is_empty, 1, lengths)
 
-    def words(self, line: str) -> list[str]:
+    def words_without_tag(self, line: str) -> list[str]:
         """Return the words of a tokenized source sentence, without the tag that may precede it."""
         words = line.split(" ")
         if not self.languages:

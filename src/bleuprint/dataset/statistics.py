@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Sentences
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 
 # The number of sentences in a block.

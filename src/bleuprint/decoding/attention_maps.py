@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
-from bleuprint.runtime.files import DamagedFile, report_as_damage, write_json
+from bleuprint.runtime.file_errors import DamagedFile, report_as_damage
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import Count, read_record
 
 if TYPE_CHECKING:

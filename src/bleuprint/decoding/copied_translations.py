@@ -11,8 +11,10 @@ from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.decoding.translation_record import TRANSLATION
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, describe_non_file, sha256_of, write_json
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import describe_non_file, sha256_of
 from bleuprint.runtime.schema import read_record, to_json_value
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location

@@ -18,8 +18,8 @@ from bleuprint.model.attention import MultiHeadAttention
 from bleuprint.model.layers import DecoderLayer, EncoderLayer, ResidualConnection
 from bleuprint.model.positions import PositionalEncoding, sinusoidal_positions
 from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder
 
 Precision = Literal["float32", "int8"]
 

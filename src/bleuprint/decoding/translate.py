@@ -25,8 +25,10 @@ from bleuprint.model.description import DESCRIPTION, Averaged, ModelDescription
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.precision import check_precision, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import RERUN, DamagedFile, atomic_folder, sha256_of
+from bleuprint.runtime.file_errors import RERUN, DamagedFile
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.text.parallel import count_lines, read_lines
 
@@ -194,7 +196,7 @@ def _detokenize(
     lines = []
     for row, line in enumerate(read_lines(source_file)):
         ids = source[row]
-        source_words = corpus.source_words(line)
+        source_words = corpus.words_without_tag(line)
         tokens = translations[row].tokens
         output_words = aligner.output_words(ids.tolist(), source_words, tokens)
         # Each language has its own detokenizer. In a corpus of several translation directions, a

@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 from bleuprint.config.system import System
 from bleuprint.model.description import Averaged
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import read_record
 
 TRANSLATION = "translation.json"

@@ -18,7 +18,7 @@ from bleuprint.runtime.arithmetic_state import (
     list_suspect_variables,
 )
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.reexec import VARIABLES, reexec
 
 PORTABLE = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.system import Model
-from bleuprint.runtime.files import RERUN
+from bleuprint.runtime.file_errors import RERUN
 from bleuprint.runtime.schema import Count, Sha256, read_record
 
 DESCRIPTION = "model.json"

@@ -10,7 +10,8 @@ from safetensors import safe_open
 
 from bleuprint.model.description import DESCRIPTION
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, check_regular_file, name_in_errors, sha256_of
+from bleuprint.runtime.file_errors import DamagedFile, name_in_errors
+from bleuprint.runtime.regular_files import check_regular_file, sha256_of
 
 # A fingerprint is 64 hexadecimal digits; messages show the first ones.
 _SHOWN_DIGITS = 12

@@ -13,13 +13,9 @@ from bleuprint.model.description import DESCRIPTION, ModelDescription, Vocabular
 from bleuprint.model.origin import check_bytes, check_origin
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    DamagedFile,
-    check_regular_file,
-    name_in_errors,
-    sha256_of,
-    write_json,
-)
+from bleuprint.runtime.file_errors import DamagedFile, name_in_errors
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import check_regular_file, sha256_of
 
 WEIGHTS = "model.safetensors"
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import read_bytes, sha256_of
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 
 # The number that native_version() in version.cpp returns. Both are raised when a C++ function
 # changes, so that a library built from older sources is not used.

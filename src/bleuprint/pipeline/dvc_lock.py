@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import read_bytes
+from bleuprint.runtime.regular_files import read_bytes
 from bleuprint.runtime.schema import check_record
 from bleuprint.runtime.yaml_tree import parse_yaml
 

@@ -15,7 +15,7 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import format_json
+from bleuprint.runtime.json_files import format_json
 from bleuprint.runtime.machine_errors import describe_machine_error
 from bleuprint.runtime.special_files import check_no_special_files
 

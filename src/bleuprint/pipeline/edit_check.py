@@ -13,7 +13,7 @@ from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_yaml import Entry, fill_variables
 from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json_object
+from bleuprint.runtime.json_files import read_json_object
 
 
 def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], None]:

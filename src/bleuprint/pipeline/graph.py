@@ -18,7 +18,7 @@ from typing import Any
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json_object
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.wording import join_with_and
 
 WORK = Path("work", "snakemake")

@@ -27,7 +27,7 @@ from filelock import Timeout
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import format_json
+from bleuprint.runtime.json_files import format_json
 from bleuprint.runtime.locks import FileLock, flock_holder
 
 _DVC_RWLOCK = Path(".dvc", "tmp", "rwlock")

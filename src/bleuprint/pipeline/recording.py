@@ -20,8 +20,8 @@ from bleuprint.pipeline.dvc_lock import LockFile, write_lock
 from bleuprint.pipeline.dvc_repo import changed_stages, open_repo
 from bleuprint.pipeline.graph import FINISHED, Stage, files_of_dependency, input_paths, load_stages
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import open_regular_file, read_bytes
 from bleuprint.runtime.machine_errors import describe_machine_error
+from bleuprint.runtime.regular_files import open_regular_file, read_bytes
 
 
 def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:

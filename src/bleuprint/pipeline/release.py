@@ -26,11 +26,12 @@ from bleuprint.report.records import load_checked
 from bleuprint.report.render import bullets, markdown
 from bleuprint.report.report import HTML_REPORT, write_html_report
 from bleuprint.report.score_frame import score_frame
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.checksums import CHECKSUM_FILE, format_checksums
 from bleuprint.runtime.code import code_commit, git_output
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, sha256_of
 from bleuprint.runtime.html import template_environment
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
 from bleuprint.training.model_folder import copy_model

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from bleuprint.runtime.checksums import CHECKSUM_FILE, REMEDY, read_checksums
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
+from bleuprint.runtime.file_errors import DamagedFile
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 
 CARD = "README.md"
 # How the model card names the SHA-256 of the list of checksums.

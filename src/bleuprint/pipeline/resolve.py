@@ -18,7 +18,9 @@ from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import format_json, path_on_disk, read_bytes, write_json
+from bleuprint.runtime.json_files import format_json, write_json
+from bleuprint.runtime.regular_files import read_bytes
+from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.training.init_weights import add_weight_hashes
 
 # Stages write their outputs below these folders.

@@ -30,9 +30,9 @@ from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, exit_on_error, print_message
-from bleuprint.runtime.files import read_bytes
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.progress import SHARED_TERMINAL
+from bleuprint.runtime.regular_files import read_bytes
 
 # The name of the machine whose Snakemake took the lock in .snakemake/locks.
 _HOST_FILE = Path("work", "snakemake", "host")

@@ -22,7 +22,7 @@ from bleuprint.runtime.distributed.group import Group, init_process_group
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.distributed.ranks import is_launched
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.wording import counted
 from bleuprint.tracking.hardware import describe_machine

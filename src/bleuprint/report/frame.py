@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Run
 from bleuprint.report.results_file import MetricRow, RunRow, read_results
 from bleuprint.report.training_costs import COSTS, with_training_costs
-from bleuprint.runtime.files import atomic_file
+from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
 from bleuprint.scoring.floor import MIN_SENTENCES
 

@@ -21,9 +21,11 @@ from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, text_table
 from bleuprint.report.training_costs import COSTS, costs_csv
 from bleuprint.runs.results import Results
+from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_file, format_json, sha256_of
 from bleuprint.runtime.html import template_environment
+from bleuprint.runtime.json_files import format_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metrics import METRICS
 
 HTML_REPORT = "index.html"

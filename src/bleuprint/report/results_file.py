@@ -13,7 +13,8 @@ from annotated_types import Interval
 from typing_extensions import TypedDict
 
 from bleuprint.config.old_keys import check_not_of_1_0
-from bleuprint.runtime.files import DamagedFile, read_json_object
+from bleuprint.runtime.file_errors import DamagedFile
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metrics import METRICS
 

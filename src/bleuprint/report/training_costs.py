@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.paths import Run
-from bleuprint.runtime.files import check_regular_file, report_as_damage
+from bleuprint.runtime.file_errors import report_as_damage
+from bleuprint.runtime.regular_files import check_regular_file
 from bleuprint.runtime.wording import counted
 from bleuprint.tracking.timings import read_training_cost
 

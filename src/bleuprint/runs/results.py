@@ -18,7 +18,7 @@ from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runs.scores_file import read_scores
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metric import MetricValue
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs

@@ -9,7 +9,7 @@ import numpy as np
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile
+from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metric import MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS

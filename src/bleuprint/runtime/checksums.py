@@ -5,7 +5,8 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from bleuprint.runtime.files import DamagedFile, read_bytes, sha256_of
+from bleuprint.runtime.file_errors import DamagedFile
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 
 CHECKSUM_FILE = "SHA256SUMS"
 REMEDY = "get the release again"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 
 # Files and folders of the package, and the names of scripts in stages/. A test checks that each of

@@ -25,7 +25,8 @@ from pydantic import GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, ErrorDetails, ValidationError, core_schema
 
 from bleuprint.runtime.errors import UserError, UserErrors
-from bleuprint.runtime.files import RERUN, DamagedFile, read_json
+from bleuprint.runtime.file_errors import RERUN, DamagedFile
+from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.pydantic_adapters import (
     field_validator,
     strict_validator,

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes
+from bleuprint.runtime.regular_files import read_bytes
 from bleuprint.runtime.utf8 import utf8_error
 
 # What ruamel raises besides its own errors: at a merge (<<) of a mapping into itself, and where

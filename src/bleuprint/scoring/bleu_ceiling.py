@@ -16,8 +16,9 @@ from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import apply_edits
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import path_on_disk, write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
+from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.unsplit import lacks_words
 from bleuprint.text.parallel import Pair, TextFolder, read_lines

@@ -19,7 +19,8 @@ from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_bytes, sha256_of, write_json
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.record import SetScores

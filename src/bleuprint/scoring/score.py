@@ -13,7 +13,9 @@ from bleuprint.corpus.test_sets import SetDescription, read_set_description, tra
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import library_versions
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import RERUN, sha256_of, write_json
+from bleuprint.runtime.file_errors import RERUN
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.floor import below_floor

@@ -13,8 +13,8 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
 from bleuprint.config.synthetic import Noise, synthetic_folder
 from bleuprint.decoding.sampling import Sampler
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import Pair, TextFolder, pack_pairs

@@ -13,10 +13,12 @@ from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runs.results import Results
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.closure import SourceTree
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, sha256_of, write_json
 from bleuprint.runtime.html import template_environment
+from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 from bleuprint.serving.known_words import KnownWords

@@ -123,7 +123,7 @@ class KnownWords:
         pairs = self._corpus.sets["train"].pairs
         lines = read_lines(self._train_file)
         for line in track(lines, "read the training text", pairs, "lines"):
-            tokens.update(self._corpus.source_words(line))
+            tokens.update(self._corpus.words_without_tag(line))
         return set(find_words(tokens))
 
     def _unknown_words_of_token(self, token: str) -> list[str]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import RERUN, open_regular_file
+from bleuprint.runtime.file_errors import RERUN
+from bleuprint.runtime.regular_files import open_regular_file
 from bleuprint.runtime.utf8 import utf8_error
 from bleuprint.runtime.wording import counted
 

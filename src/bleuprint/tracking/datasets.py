@@ -13,7 +13,7 @@ from bleuprint.config.references import Entry, needed_by
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus, SetSize
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 
 # MLflow takes at most 36 characters of a digest.
 _DIGEST_CHARACTERS = 16

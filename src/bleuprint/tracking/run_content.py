@@ -14,7 +14,8 @@ from typing import Any
 
 from bleuprint.config.paths import Run
 from bleuprint.runs.results import Results
-from bleuprint.runtime.files import report_as_damage, sha256_of
+from bleuprint.runtime.file_errors import report_as_damage
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.record import SetScores

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.timings import TrainingCost

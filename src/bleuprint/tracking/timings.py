@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Run
-from bleuprint.runtime.files import read_json_object, write_json
+from bleuprint.runtime.json_files import read_json_object, write_json
 from bleuprint.runtime.schema import check_record, read_record
 
 # What to do with a damaged file, in messages.

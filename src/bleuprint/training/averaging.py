@@ -15,15 +15,11 @@ from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
 from bleuprint.model.origin import check_origin
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    atomic_folder,
-    check_regular_file,
-    name_in_errors,
-    read_json_object,
-    sha256_of,
-    write_json,
-)
+from bleuprint.runtime.file_errors import name_in_errors
+from bleuprint.runtime.json_files import read_json_object, write_json
+from bleuprint.runtime.regular_files import check_regular_file, sha256_of
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]

@@ -22,14 +22,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bleuprint.config.system import Train
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    atomic_folder,
-    name_in_errors,
-    read_json_object,
-    sha256_of,
-    write_json,
-)
+from bleuprint.runtime.file_errors import name_in_errors
+from bleuprint.runtime.json_files import read_json_object, write_json
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import read_record
 
 MODEL = "model.safetensors"

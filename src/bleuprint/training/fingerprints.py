@@ -11,7 +11,7 @@ from pathlib import Path
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import environment, fingerprint
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.training.job import Job
 
 # How many hexadecimal digits of a training's fingerprint are in the name of its folder: 64 bits, so

@@ -24,7 +24,9 @@ from bleuprint.model.origin import check_bytes
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.checksums import CHECKSUM_FILE, read_checksums
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import DamagedFile, read_json_object, report_as_damage, sha256_of
+from bleuprint.runtime.file_errors import DamagedFile, report_as_damage
+from bleuprint.runtime.json_files import read_json_object
+from bleuprint.runtime.regular_files import sha256_of
 
 if TYPE_CHECKING:
     from bleuprint.model.transformer import Transformer

@@ -12,7 +12,7 @@ from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.config.system import System
 from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
 from bleuprint.runtime.closure import code_fingerprint
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.training.init_weights import InitFiles, copy_init_weights, init_files
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, EarlyEnd, TrainingFacts

@@ -15,7 +15,7 @@ from bleuprint.report.page.curves import curves_section, mean_over_seeds, thin_l
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.records import collect
 from bleuprint.runtime import html
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from pages import Page, page_of
 
 

@@ -23,8 +23,8 @@ from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, pack_pairs

@@ -21,15 +21,11 @@ from typing_extensions import TypedDict
 from bleuprint.config.corpus_files import File
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
-from bleuprint.runtime.files import (
-    describe_non_file,
-    open_regular_file,
-    path_on_disk,
-    sha256_of,
-    write_json,
-)
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.regular_files import describe_non_file, open_regular_file, sha256_of
 from bleuprint.runtime.schema import Sha256, read_record
+from bleuprint.runtime.unicode_paths import path_on_disk
 
 # How a page begins that a host sends in place of a file: a login page of the network, a page about
 # a file that has moved, or an error of a storage service in XML.

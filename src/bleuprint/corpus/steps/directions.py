@@ -20,8 +20,8 @@ from bleuprint.config.directions import SOURCE, TARGET, tag, target_languages_by
 from bleuprint.config.pair_name import PairName
 from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
 

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from bleuprint.config import paths
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import write_json
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair

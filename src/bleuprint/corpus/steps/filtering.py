@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step
-from bleuprint.runtime.files import atomic_folder, write_json
+from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.schema import read_record

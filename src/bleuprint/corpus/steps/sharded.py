@@ -18,8 +18,9 @@ from bleuprint.corpus.steps.directions import join_pairs, texts_of_all_pairs
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import atomic_folder, read_bytes, sha256_of
+from bleuprint.runtime.regular_files import read_bytes, sha256_of
 from bleuprint.text.parallel import Block, TextFolder
 
 # The file in a shard's folder that identifies its settings and the whole training text.

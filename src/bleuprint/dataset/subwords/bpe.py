@@ -17,7 +17,7 @@ from random import Random
 
 from bleuprint import native
 from bleuprint.dataset.subwords.vocabulary import read_counts
-from bleuprint.runtime.files import DamagedFile
+from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.text.parallel import read_lines
 
 # The mark at the end of a subword that does not end its word.

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
-from bleuprint.runtime.files import DamagedFile, read_json_object
+from bleuprint.runtime.file_errors import DamagedFile
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import replace_white_space
 

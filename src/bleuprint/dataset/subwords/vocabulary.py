@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from bleuprint.runtime.files import DamagedFile, atomic_file
+from bleuprint.runtime.atomic_files import atomic_file
+from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.text.parallel import read_lines
 
 # The ids of the special tokens: padding, begin of sentence, end of sentence, unknown token.

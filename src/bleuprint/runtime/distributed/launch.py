@@ -35,7 +35,7 @@ from bleuprint.runtime.errors import (
     message_kind,
     print_message,
 )
-from bleuprint.runtime.files import read_json_object
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.launcher import end_with_launcher
 from bleuprint.runtime.machine_errors import explain_kill
 

@@ -1,0 +1,92 @@
+"""Errors about files: each message names the file, and says what the user should do.
+
+- `DamagedFile`: the content of a file is not what this program writes there.
+- `name_in_errors` adds the file's name to errors of the operating system and of libraries.
+- `report_as_damage` turns errors about missing or wrong values into `DamagedFile`.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bleuprint.runtime.errors import UserError
+
+# The error number in messages of Python, of libraries in Rust (safetensors), and of torch.
+_ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
+# What to do about a damaged output of the pipeline: DVC sees that it differs, and makes it again.
+RERUN = "run: make reproduce"
+
+
+class DamagedFile(UserError):
+    """A file that does not contain what this program writes there."""
+
+    def __init__(self, path: Path, problem: str, remedy: str = RERUN) -> None:
+        """Write the message.
+
+        Args:
+            path: The file.
+            problem: What is wrong, such as "field seeds is missing".
+            remedy: What the user should do.
+        """
+        # The messages of libraries may end with a line break.
+        problem_line = " ".join(problem.split())
+        super().__init__(f"{path} is damaged: {problem_line}; {remedy}")
+
+
+@contextmanager
+def name_in_errors(path: Path) -> Iterator[None]:
+    """Make errors that reading or writing a file raises in the block name the file.
+
+    The errors of read() and write() name no file. Libraries such as safetensors and torch raise
+    errors of their own types, which only have the system's error number in their message.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: The operating system reports an error, such as a full disk. Its `filename` is
+            `path`, or a path that it named before.
+        DamagedFile: safetensors cannot read the file's content.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        match = _ERROR_NUMBER.search(str(error))
+        if match is None:
+            # Errors of safetensors about damaged content contain this word. Blocks that read
+            # weights read no other file.
+            if "deserializing" in str(error):
+                remedy = "get an intact copy, or run: make reproduce"
+                raise DamagedFile(path, str(error), remedy) from None
+            raise
+        # Errors of open() and rename() name the path that they are about. It stays in the message,
+        # since it may be another file than `path`, such as an input.
+        names_a_path = os.sep in str(getattr(error, "filename", ""))
+        if names_a_path:
+            raise
+        # The pattern has a group for each form of message; the last group is the one that matched.
+        error_number = int(match[match.lastindex or 0])
+        raise OSError(error_number, os.strerror(error_number), str(path)) from None
+
+
+@contextmanager
+def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
+    """Raise DamagedFile if the block finds a missing or wrong value in the content of a file.
+
+    Any KeyError, TypeError, ValueError or similar error in the block counts as such.
+
+    Args:
+        path: The file whose content the block uses.
+        remedy: What the message tells the user to do.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise DamagedFile(path, f"field {error} is missing", remedy) from None
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+        problem = str(error) or type(error).__name__
+        raise DamagedFile(path, problem, remedy) from None
