@@ -62,27 +62,27 @@ _WITHOUT_FRENCH_SPACE = str.maketrans("?!:;\\%«»", ",,,,,,()")
 
 
 def without_space_sign(token: str) -> str:
-    """Remove the sign ␠ from a token on which the tokenizer has put it.
+    """Remove the sign ␠ from a token on which the tokenizer has put it: `po'␠` becomes `po'`.
 
-    The tokenizer marks a token with ␠ where the detokenizer would forget a space. There are three
-    kinds of such tokens:
+    By this sign, the tokenizer asks the detokenizer for a space that it would otherwise leave out.
+    Only three kinds of tokens get the sign:
 
-    - `␠،` is a mark, here a comma, alone between two spaces.
-    - `po'␠` and `␠'tis` are words with a space after or before the apostrophe.
-    - `␠@-@` is a `@-@` of the sentence, and not a hyphen at which a word was split.
+    - a mark that is not ASCII, such as the Arabic comma in `␠،`;
+    - a word that begins or ends with an apostrophe: `␠'tis`, `po'␠`;
+    - `␠@-@`, by which a `@-@` in the sentence differs from the token for a split hyphen.
 
-    Any other ␠ belongs to the sentence and stays.
+    In any other token, ␠ was in the sentence itself and stays.
     """
     unmarked = token.strip(SPACE_SIGN)
     has_one_sign = len(token) == len(unmarked) + 1
-    if not has_one_sign or not unmarked:
+    if not has_one_sign or unmarked == "":
         return token
-    if token == LITERAL_HYPHEN_TOKEN:
-        return unmarked
     is_mark = len(unmarked) == 1 and not unmarked.isascii() and not unmarked.isalnum()
-    character_at_sign = unmarked[-1] if token[-1] == SPACE_SIGN else unmarked[0]
+    character_at_sign = unmarked[-1] if token.endswith(SPACE_SIGN) else unmarked[0]
     is_word_with_apostrophe = len(unmarked) > 1 and character_at_sign in APOSTROPHES
-    return unmarked if is_mark or is_word_with_apostrophe else token
+    if token == LITERAL_HYPHEN_TOKEN or is_mark or is_word_with_apostrophe:
+        return unmarked
+    return token
 
 
 def join_split_hyphens(text: str) -> str:
@@ -119,10 +119,11 @@ class Detokenizer:
         return self._join(tokens, keeps_french_spaces=False)
 
     def _join(self, tokens: Sequence[str], keeps_french_spaces: bool) -> str:
-        """Join the tokens of a sentence, with the spaces that sacremoses would put.
+        """Join the tokens of a sentence, with spaces where sacremoses, a detokenizer, puts them.
 
-        sacremoses does not know all marks. It joins stand-ins: other words and marks with the same
-        number of characters. In the result, each character is then replaced by the original one.
+        sacremoses treats marks that it does not know as words. So it joins stand-ins: for each
+        token another one of the same length, which it spaces as the original should be spaced. In
+        the result, the original characters are put back: Er („ja!“) is joined as Er ((ja!)).
 
         Args:
             tokens: The tokens.
@@ -138,18 +139,19 @@ class Detokenizer:
             return joined
         plain_words = list(map(without_space_sign, words))
         characters = "".join(plain_words)
-        # For some sequences of marks, sacremoses adds or removes characters. Then they cannot be
-        # put back, and all words stay apart.
         has_same_length = len(joined.replace(" ", "")) == len(characters)
-        if not has_same_length:
-            return " ".join(plain_words)
-        return _replace_all_but_spaces(joined, characters)
+        if has_same_length:
+            return _replace_all_but_spaces(joined, characters)
+        # For some sequences of marks, sacremoses adds or removes characters, so that the original
+        # ones cannot be put back one by one.
+        return " ".join(plain_words)
 
     def _stand_ins(self, words: list[str], keeps_french_spaces: bool) -> list[str]:
-        """Return what sacremoses gets in place of each word and mark of a sentence.
+        """Return what sacremoses, the detokenizer, gets in place of each word and mark.
 
-        sacremoses puts wrong spaces at marks that it does not know. So it gets a stand-in: a word
-        or mark of the same length that it knows, and that has the spaces of the original.
+        sacremoses puts wrong spaces beside marks that it does not know. So it gets stand-ins:
+        words and marks that it knows, of the same length and with the same spaces beside them. For
+        example, it gets `Er ( ja ! )` for `Er „ ja ! “`.
 
         Args:
             words: The words and marks of the sentence.
@@ -171,11 +173,16 @@ class Detokenizer:
     def _stand_in(
         self, word: str, previous_word: str, next_word: str, keeps_french_spaces: bool
     ) -> str:
-        """Return what sacremoses gets in place of a word or mark, so that it puts the right spaces.
+        """Return what sacremoses, the detokenizer, gets in place of a word or mark.
 
-        The stand-in has as many characters as the word. It is the word itself if sacremoses treats
-        it well, a mark with the same spaces, or the letter x, repeated, which has a space on both
-        sides. Quotes are not treated here: their spaces depend on the other quotes.
+        sacremoses puts the same spaces beside this stand-in as the original should have, and it has
+        as many characters. It is one of three:
+
+        - the word itself, if sacremoses treats it correctly;
+        - another mark, such as a closing bracket for a closing quote;
+        - as many letters x as the word has characters, which get a space on both sides.
+
+        The quotes of a sentence depend on one another, and are not treated here.
 
         Args:
             word: The word or mark, perhaps marked with the sign ␠ where a space belongs.
@@ -192,7 +199,7 @@ class Detokenizer:
         if has_letter:
             return self._stand_in_for_apostrophe(word, previous_word)
         if len(word) > 1:
-            # The tokenizer has split all marks apart, except those that are to stay together.
+            # Marks that the tokenizer has kept together, such as :-), are a word of their own.
             is_dots = _DOTS.issuperset(word)
             return word if is_dots else _LETTER * len(without_space_sign(word))
         if word in CURRENCIES:
@@ -200,17 +207,18 @@ class Detokenizer:
             # number: $ 5, but not in "5 € and".
             is_before_number = next_word[:1].isdecimal()
             return word if is_before_number else _LETTER
-        if keeps_french_spaces:
-            return word if word in "«»" else word.translate(self._stand_in_marks)
+        if keeps_french_spaces and word in "«»":
+            return word
         mark = word.translate(self._stand_in_marks)
-        return mark.translate(_WITHOUT_FRENCH_SPACE) if self._language == "fr" else mark
+        removes_french_spaces = self._language == "fr" and not keeps_french_spaces
+        return mark.translate(_WITHOUT_FRENCH_SPACE) if removes_french_spaces else mark
 
     def _stand_in_for_apostrophe(self, word: str, previous_word: str) -> str:
-        """Return what sacremoses gets in place of a word with letters and marks, such as 's or l'.
+        """Return what sacremoses, the detokenizer, gets for a word with marks, such as 's or l'.
 
         sacremoses joins the French l' to the next word, and the English 's to the previous one. It
-        knows only the ASCII apostrophe. Where it should leave a space, it gets the letter x, once
-        for each character, instead of the word.
+        knows only the ASCII apostrophe, which therefore replaces all other apostrophes. A word that
+        must keep its spaces is replaced by as many letters x as it has characters: xxxx for 'tis.
 
         Args:
             word: The word, perhaps marked with the sign ␠ where a space belongs.
@@ -223,20 +231,23 @@ class Detokenizer:
         if is_marked:
             return _LETTER * len(plain_word)
         with_ascii_apostrophe = word.translate(TO_APOSTROPHE)
-        begins_with_apostrophe = with_ascii_apostrophe[0] == "'"
-        follows_word = previous_word[-1:].isalnum()
-        if self._language == "en" and begins_with_apostrophe and not follows_word:
-            return _LETTER * len(word)
+        if self._language == "en" and with_ascii_apostrophe.startswith("'"):
+            # Only after a word is it an ending such as 's. Elsewhere it is a word such as 'tis.
+            follows_word = previous_word[-1:].isalnum()
+            return with_ascii_apostrophe if follows_word else _LETTER * len(word)
         return with_ascii_apostrophe
 
     def _quote_stand_ins(self, words: list[str], keeps_french_spaces: bool) -> dict[str, str]:
-        """Decide which quotes of a sentence open or close, and how sacremoses gets them.
+        """Decide which quotes of a sentence open or close, and what sacremoses gets for each.
 
-        An opening quote is replaced by (, which is joined to the next word, and a closing one by ),
-        which is joined to the word before it. After a low „, the quotes “ and ” close. Of a pair
-        such as « and », the one that comes first in the sentence opens. A quote that occurs several
-        times without its counterpart is replaced by ", which sacremoses lets open and close by
-        turns.
+        sacremoses, the detokenizer, knows few quotes. An opening quote is replaced by (, which it
+        joins to the next word, and a closing one by ), which it joins to the word before.
+        Languages differ in which quote opens, so the sentence itself decides:
+
+        - After a low „, the quotes “ and ” close.
+        - Of a pair such as « and », the one that comes first in the sentence opens.
+        - A quote that occurs several times without its counterpart is replaced by ", which
+          sacremoses takes as opening and closing by turns.
 
         Args:
             words: The words and marks of the sentence.
@@ -249,7 +260,8 @@ class Detokenizer:
         if not quotes:
             return {}
         stand_ins: dict[str, str] = {}
-        # « and ‹ have no low form. Their place has a space, which never is a quote of the sentence.
+        # The low form of a quote, the left and the right one. « and ‹ have no low form: in its
+        # place is a space, which is never in the list of quotes.
         for low, left, right in ("„“”", "‚‘’", " «»", " ‹›"):
             if low in quotes:
                 stand_ins[low] = _OPENING
@@ -261,10 +273,13 @@ class Detokenizer:
                 stand_ins[right] = _CLOSING if is_left_first else _OPENING
             elif quotes.count(right) > 1:
                 stand_ins[right] = '"'
-        # The following rules are for special cases, and replace what the rules above say.
-        if "“" in quotes and "”" not in quotes and "„" not in quotes:
+        # Special cases, which overwrite the results of the loop.
+        is_left_alone = "“" in quotes and "”" not in quotes and "„" not in quotes
+        if is_left_alone:
             stand_ins["“"] = '"'
-        if "‘" not in quotes and "‚" not in quotes:
+        # Without an opening ‘ or ‚, a ’ is an apostrophe and not a closing quote.
+        has_opening_single_quote = "‘" in quotes or "‚" in quotes
+        if not has_opening_single_quote:
             stand_ins.update(self._apostrophe_stand_ins(quotes))
         if keeps_french_spaces:
             stand_ins["«"] = "«"
@@ -272,10 +287,11 @@ class Detokenizer:
         return stand_ins
 
     def _apostrophe_stand_ins(self, quotes: list[str]) -> dict[str, str]:
-        """Return what sacremoses gets in place of apostrophes that are tokens of their own.
+        """Return what sacremoses, the detokenizer, gets for apostrophes that are separate tokens.
 
-        In French, Italian, Catalan and Irish, a single apostrophe ends a word, as in "un po' di",
-        and is replaced by a closing bracket. Otherwise each becomes the ASCII apostrophe.
+        In French, Italian, Catalan and Irish, a single apostrophe ends a word, as in "un po' di".
+        It is replaced by a closing bracket, which is joined to the word before. In other languages,
+        or if there are several, they may be quotes and become ASCII, which sacremoses knows.
 
         Args:
             quotes: The quotes and apostrophes of a sentence without the quotes ‘ and ‚.
@@ -302,15 +318,15 @@ def _replace_all_but_spaces(joined: str, characters: str) -> str:
 
 
 def _stand_in_mark(character: str) -> str:
-    """Return an ASCII or East Asian mark with the same spaces as a mark that is not ASCII.
+    """Return a mark that sacremoses, the detokenizer, spaces as a given mark should be spaced.
 
-    sacremoses does not know other marks, so it gets this one instead. Marks of East Asian width
-    have no space on either side. Opening brackets and quotes (Unicode's categories Ps, Pi) have a
-    space before them. Closing ones (Pe, Pf) and marks after a word have a space after them.
+    sacremoses does not know most marks outside ASCII. Unicode's data tell how they are spaced:
 
-    Returns:
-        The mark. The character itself if it is ASCII, not punctuation, or punctuation of another
-        kind.
+    - Marks of East Asian width have no space on either side. They become 。.
+    - Opening brackets and quotes (categories Ps, Pi) have a space before them. They become (.
+    - Closing ones (Pe, Pf) and marks after a word have a space after them. They become ).
+
+    Any other character is returned unchanged.
     """
     category = unicodedata.category(character)
     is_punctuation = category[0] == "P"

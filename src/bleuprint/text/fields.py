@@ -12,8 +12,9 @@ _ESCAPED_BAR_START = re.compile("&(?=(?:amp;)*#124;)")
 def escape_field(text: str) -> str:
     """Write a text so that it can be a field of a line whose fields are separated by ` ||| `.
 
-    Three bars or more would look like a separator: each of them is written `&#124;`, as Moses does.
-    A `&#124;` of the text itself is written `&amp;#124;`, so that a reader can tell both apart.
+    Three bars or more would look like a separator, so each of them is written as `&#124;`, as in
+    Moses. If the text itself contains `&#124;`, it is written as `&amp;#124;`, so that a reader can
+    tell the two apart.
     """
     if "|||" not in text and "#124;" not in text:
         return text

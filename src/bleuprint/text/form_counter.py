@@ -32,12 +32,12 @@ class FoundForm:
     line: int
 
     def describe(self, unit: str = "line") -> str:
-        """Describe the form: 97% of the lines look like BPE subwords (@@), such as line 3.
+        """Describe the form: `97% of the lines look like BPE subwords (@@), such as line 3`.
 
         Args:
             unit: What is counted: "line" or "pair".
         """
-        # Such a share would be rounded to 100%, although some lines differ.
+        # Such a share would be rounded to 100%, although some lines do not have the form.
         is_nearly_all = 0.995 <= self.share < 1
         share = "nearly all" if is_nearly_all else f"{self.share:.0%}"
         return f"{share} of the {unit}s look like {self.form.name}, such as {unit} {self.line:,}"
@@ -47,24 +47,24 @@ class FormCounter:
     """Counts the lines of a text that have each form, such as BPE subwords, JSON or lower case."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
-        """Start to count in a text.
+        """Start to count the lines of a text that have each form, such as BPE subwords or JSON.
 
         Args:
             lines: The first lines of the text. More lines can be added afterwards.
         """
         self._examined_lines = 0
-        # Each list has one value per form of `FORMS`: how many lines have the form, and the number
-        # of the first one; 0 if there is no such line.
+        # Each list has one value for each form of `FORMS`: how many lines have the form, and the
+        # number of the first such line, counted from 1; 0 if there is none.
         self._line_counts = [0] * len(FORMS)
         self._first_lines = [0] * len(FORMS)
         for number, line in enumerate(lines, 1):
             self.add(number, line)
 
     def add(self, number: int, line: str) -> None:
-        """Count the forms that one line has, such as JSON or lower case.
+        """Examine which forms a line of the text has, such as JSON or lower case, and count them.
 
-        Empty lines are skipped. To save time, so are most lines of a long text: after the first
-        10,000 lines, only every hundredth is examined.
+        Empty lines are skipped. To save time in a long text, only every hundredth line is examined
+        after the first 10,000 lines.
 
         Args:
             number: The number of the line in the text, counted from 1.
@@ -78,14 +78,14 @@ class FormCounter:
             if not form.matches(line):
                 continue
             self._line_counts[index] += 1
-            is_first = self._first_lines[index] == 0
-            if is_first:
+            is_first_with_form = self._first_lines[index] == 0
+            if is_first_with_form:
                 self._first_lines[index] = number
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the lines that have each form, by the name of the form.
+        """Return the share of the examined lines that have each form, by the name of the form.
 
-        Forms that no line has are left out.
+        Forms that no line has are omitted.
         """
         shares = {}
         for form, line_count in zip(FORMS, self._line_counts, strict=True):
@@ -96,19 +96,19 @@ class FormCounter:
     def frequent_form(
         self, ignored: Collection[Form] = (), references: "FormCounter | None" = None
     ) -> FoundForm | None:
-        """Find a form that so many lines have that the user should know.
+        """Find a form that so many lines have that the user should be warned: BPE subwords, JSON.
 
-        A single line may have a form by chance. If several forms are frequent, the first in the
-        list of forms is returned.
+        Each form has a minimum share of lines, since a single line may have a form by chance. If
+        several forms are frequent, the first in the list of forms is returned.
 
         Args:
             ignored: Forms that the text has on purpose.
-            references: The counts of the reference translations, if this text is translations. A
-                form that the references have, too, is right here: at least half as many of their
-                lines must have it.
+            references: If this text consists of translations, the counts of the reference
+                translations. A form is expected if it is at least half as frequent in the
+                references.
 
         Returns:
-            The form; None if the text looks like sentences.
+            The form; None if the text looks like ordinary sentences.
         """
         reference_shares = {} if references is None else references.shares()
         for index, form in enumerate(FORMS):
@@ -116,7 +116,7 @@ class FormCounter:
             if form in ignored or line_count < _MIN_LINES:
                 continue
             share = line_count / self._examined_lines
-            is_in_references = reference_shares.get(form.name, 0.0) >= share / 2
-            if share >= form.min_share and not is_in_references:
+            is_expected = reference_shares.get(form.name, 0.0) >= share / 2
+            if share >= form.min_share and not is_expected:
                 return FoundForm(form=form, share=share, line=self._first_lines[index])
         return None

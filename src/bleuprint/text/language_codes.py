@@ -50,9 +50,9 @@ def language_code(tag: str) -> str:
 
 
 def normalized_tag(tag: str) -> str:
-    """Write a language tag in one form, so that equal tags can be compared: `eng_GB` as `en-gb`.
+    """Write a language tag in a normal form, in which equal tags are equal: `eng_GB` as `en-gb`.
 
-    The form has lower-case letters, hyphens, and the code that this project uses for the language.
+    The normal form has lower-case letters, hyphens, and the language code that this project uses.
     """
     _, _, script_and_region = tag.replace("_", "-").lower().partition("-")
     language = language_code(tag)
@@ -60,7 +60,7 @@ def normalized_tag(tag: str) -> str:
 
 
 def includes(wanted: str, tag: str) -> bool:
-    """Whether a language tag is the wanted one or a variant of it: `en` includes `en-gb`.
+    """Return whether a language tag is the wanted one or a variant of it: `en` includes `en-gb`.
 
     Args:
         wanted: The tag that is wanted, as `normalized_tag` returns it.
@@ -86,9 +86,11 @@ def code_of_language_name(name: str) -> str | None:
 
 @cache
 def _languages() -> _Languages:
-    """Read the table of languages, language_codes.csv: their codes, and their names.
+    """Read the codes and names of all languages from the table language_codes.csv.
 
-    The result is kept, so that the file is read only once.
+    ISO 639 has several codes for one language, such as `de`, `deu` and `ger`. The column `code` has
+    the one that this project uses, and the column `equal` the others. The result is cached, so that
+    the file is read only once.
     """
     code_by_equal_code: dict[str, str] = {}
     code_by_name: dict[str, str] = {}

@@ -26,31 +26,32 @@ class LanguageLikelihoods:
     """
 
     def __init__(self, languages: Collection[str]) -> None:
-        """Load the model of py3langid, and limit it to some languages.
+        """Load the language classifier of the library py3langid, and limit it to some languages.
 
-        The model's automaton reads a text byte by byte and finds n-grams of bytes; each n-gram has
-        a weight for each language.
+        It is a naive Bayes classifier: each n-gram of bytes has a weight for each language. A
+        finite automaton reads a text byte by byte and finds its n-grams.
 
         Args:
             languages: The codes of the languages to tell apart. The model also has a class for text
-                in no language, such as digits, which is left out.
+                in no language, such as digits, which is not used here.
         """
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         identifier.set_languages(languages)
         self._encode = identifier._encode
-        self._aliases: list[tuple[int, int]] = identifier._alias_pairs
+        # A language with two scripts has two columns in the model: the first and the second one.
+        self._columns_of_same_language: list[tuple[int, int]] = identifier._alias_pairs
         self.columns: dict[str, int] = {}
         for column, language in enumerate(identifier.nb_classes):
             self.columns.setdefault(language, column)
-        # The weight of each n-gram (rows) for each language (columns). In single precision, the
-        # rounding, and so some decisions, would depend on the processor. In memory, the weights of
-        # an n-gram lie side by side, since they are read together.
+        # The weight of each n-gram for each language, (ngrams, languages). In single precision, the
+        # rounding, and so some decisions, would depend on the processor. The array is contiguous,
+        # so that the weights of an n-gram, which are read together, lie side by side in memory.
         self._weights: Floats = np.ascontiguousarray(identifier.nb_ptc, np.float64)
         self._prior: Floats = identifier.nb_pc.astype(np.float64)
-        # The automaton: the next state is next_states[row_start[state] + byte]. A row has an entry
-        # for each of the 256 bytes. An n-gram ends in a state unless its entry in `_ngrams` is -1.
+        # The automaton: the next state is next_states[row_starts[state] + byte]. A row has an entry
+        # for each of the 256 bytes. ngrams[state] is the n-gram that ends in a state; -1 if none.
         self._next_states = np.asarray(identifier.tk_nextmove)
         self._row_starts: Ints = np.asarray(identifier.tk_row, np.int64) * 256
         self._ngrams: Ints = np.asarray(identifier.tk_output, np.int64)
@@ -77,8 +78,8 @@ class LanguageLikelihoods:
     def likelihoods(self, sentences: Sequence[str]) -> Floats:
         """Return how likely it is that each sentence is in each language.
 
-        The score of a language is the sum of the weights of the sentence's n-grams. As in
-        py3langid, scores are divided by the square root of the number of bytes. A sentence without
+        As in py3langid, the score of a language is the sum of its prior and of the weights of the
+        sentence's n-grams, divided by the square root of the number of bytes. A sentence without
         any n-gram of the model is equally likely in all languages.
 
         Returns:
@@ -89,26 +90,29 @@ class LanguageLikelihoods:
         texts: list[bytes] = [self._encode(sentence) for sentence in sentences]
         log_counts = self._log_counts(texts)
         lengths = np.fromiter(map(len, texts), np.float64, len(texts))
-        # The entries of row i of the sparse array are those from indptr[i] to indptr[i + 1].
+        # indptr[i] is where row i of a sparse array begins, so the differences are the numbers of
+        # n-grams in each sentence.
         has_ngrams = np.diff(log_counts.indptr) > 0
         scores: Floats = log_counts @ self._weights + self._prior
+        # Without n-grams, all scores are 0, so that all languages are equally likely.
         scores = scores * has_ngrams[:, np.newaxis]
-        scores /= np.sqrt(np.maximum(lengths, 1))[:, np.newaxis]
-        # Subtracting the largest score avoids an overflow, and cancels out.
+        scores /= np.sqrt(np.maximum(lengths, 1))[:, np.newaxis]  # 1 avoids a division by 0.
+        # Subtracting the largest score avoids an overflow, and does not change the ratios.
         likelihoods: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        for first_column, second_column in self._aliases:
+        for first_column, second_column in self._columns_of_same_language:
             likelihoods[:, first_column] += likelihoods[:, second_column]
             likelihoods[:, second_column] = 0
         likelihoods /= likelihoods.max(axis=1, keepdims=True)
         return likelihoods
 
     def _log_counts(self, texts: Sequence[bytes]) -> csr_array:
-        """Count the n-grams of bytes in each text; return log(1 + count).
+        """Count how often each n-gram of bytes occurs in each text; return log(1 + count).
 
-        An automaton reads a text byte by byte: its state and the next byte decide its next state,
-        and some states mean that an n-gram ends here. All texts are read together, one byte of each
-        at a time. The longest text comes first, so that those with a byte left are always the first
-        ones.
+        A finite automaton finds the n-grams. It reads a text byte by byte: the state and the next
+        byte determine the next state, and in some states an n-gram ends. NumPy is fast only for
+        many numbers at once, so an automaton for each text reads its first byte, then all read
+        their second byte, and so on. The texts are sorted from the longest to the shortest, so that
+        the texts which are not at their end are always the first rows.
 
         Args:
             texts: The encoded sentences.
@@ -118,26 +122,29 @@ class LanguageLikelihoods:
         """
         ngram_count = len(self._weights)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
-        texts_in_order = [texts[index] for index in order]
-        lengths = np.fromiter(map(len, texts_in_order), np.int64, len(texts))
+        sorted_texts = [texts[index] for index in order]
+        lengths = np.fromiter(map(len, sorted_texts), np.int64, len(texts))
         longest = int(lengths[0])
-        padded = b"".join(text.ljust(longest) for text in texts_in_order)
+        padded = b"".join(text.ljust(longest) for text in sorted_texts)
         # Row i contains byte i of every text.
         bytes_by_position = np.frombuffer(padded, np.uint8).reshape(len(texts), longest).T.copy()
-        # How many texts, the first ones, have a byte at each position.
+        # For each position, the number of texts that are longer. `searchsorted` needs ascending
+        # numbers, and the lengths descend, so both are negated.
         unfinished_counts = np.searchsorted(-lengths, -np.arange(longest))
         states = np.zeros(len(texts), self._next_states.dtype)
-        # A key identifies an n-gram in a text: text * ngram_count + ngram.
+        # An n-gram in a text is recorded as one number, its key: text * ngram_count + ngram.
         first_key_of_text = np.array(order) * ngram_count
         keys = [np.empty(0, np.int64)]
         for next_bytes, unfinished in zip(bytes_by_position, unfinished_counts, strict=True):
             row_starts = self._row_starts[states[:unfinished]]
             states = self._next_states[row_starts + next_bytes[:unfinished]]
-            ngrams = self._ngrams[states]  # -1 if no n-gram ends here.
-            (texts_with_ngram,) = np.nonzero(ngrams >= 0)
-            keys.append(first_key_of_text[texts_with_ngram] + ngrams[texts_with_ngram])
+            ngrams = self._ngrams[states]  # -1 where no n-gram ends.
+            (rows_with_ngram,) = np.nonzero(ngrams >= 0)
+            keys.append(first_key_of_text[rows_with_ngram] + ngrams[rows_with_ngram])
+        # The number of equal keys is how often an n-gram occurs in a text.
         unique_keys, counts = np.unique(np.concatenate(keys), return_counts=True)
         # py3langid computes the logarithm in single precision.
         log_counts = np.log1p(counts.astype(np.float32)).astype(np.float64)
+        # The division turns the keys back into texts (rows) and n-grams (columns).
         rows_and_columns = divmod(unique_keys, ngram_count)
         return csr_array((log_counts, rows_and_columns), shape=(len(texts), ngram_count))

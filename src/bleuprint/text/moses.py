@@ -46,7 +46,7 @@ class Moses:
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        """Create the tokenizer and the detokenizer of sacremoses, and an empty cache.
+        """Create the tokenizer and the detokenizer of sacremoses, and an empty cache of tokens.
 
         Args:
             language: The code of the language, such as `de`.
@@ -59,26 +59,28 @@ class Moses:
             aggressive_dash_splits=hyphens,
             escape=escape,
         )
-        # sacremoses never splits a word that consists of these characters.
+        # sacremoses never splits a word that consists of these characters alone.
         word_characters = self._sacremoses.IsAlnum
         if not hyphens:
             word_characters += "-"
         self._word_characters = frozenset(word_characters)
         self._lower_case_letters = frozenset(self._sacremoses.IsLower)
-        # Abbreviations that keep their period only before a number (No. 5), and all others.
+        # Abbreviations keep their period (Dr. Who), some of them only before a number (No. 5).
         self._number_abbreviations = frozenset(self._sacremoses.NUMERIC_ONLY_PREFIXES)
         all_abbreviations = frozenset(self._sacremoses.NONBREAKING_PREFIXES)
         self._abbreviations = all_abbreviations - self._number_abbreviations
+        # Calls `_tokenize_chunk` for each key that it does not contain yet.
         self._tokens_by_key = BoundedCache(self._tokenize_chunk)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape
 
     def tokenize(self, sentence: str) -> Tokens:
-        """Split a sentence into the tokens of sacremoses.
+        """Split a sentence into the tokens of sacremoses, the Moses tokenizer.
 
-        The sentence is split at white space, and the tokens of each part are looked up in a cache.
-        The few sentences in which the tokens of a part depend on other parts go to sacremoses as a
-        whole. All kinds of white space, and characters that do not print, count as a space.
+        The sentence is split at white space into chunks. sacremoses is slow, so the tokens of each
+        chunk are taken from a cache. In a few sentences the tokens of a chunk depend on its
+        neighbors; sacremoses tokenizes these sentences as a whole. All kinds of white space, and
+        characters that do not print, count as a space.
         """
         # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
@@ -107,10 +109,10 @@ class Moses:
     def _cache_keys(self, text: str, chunks: list[str]) -> list[str]:
         """Return the keys under which the tokens of a sentence's chunks are cached.
 
-        A chunk is the text between two spaces; most keys are the chunk itself. Whether Moses splits
-        off a period at the end of a chunk also depends on how the next chunk begins. So the key of
-        "etc." is "etc. x" before a lower-case letter, "etc. 1" before a digit, and otherwise
-        "etc. A".
+        A chunk is the text between two spaces. Most keys are the chunk itself. But whether Moses
+        splits off a period at the end of a chunk depends on how the next chunk begins, so the key
+        also tells this: it is "etc. x" if a lower-case letter follows "etc.", "etc. 1" if a digit
+        follows, and otherwise "etc. A".
 
         Args:
             text: The sentence.
@@ -125,8 +127,8 @@ class Moses:
         has_no_period = first_period < 0
         if has_no_period:
             return chunks
-        # The end of the sentence counts as an "other" chunk. `pairwise` goes over a copy of the
-        # chunks, since they are changed.
+        # After the last chunk, `_OTHER` represents the end of the sentence. The loop goes over a
+        # copy of the chunks, since it changes them.
         for index, (chunk, next_chunk) in enumerate(pairwise([*chunks, _OTHER])):
             if chunk[-1] == ".":
                 chunks[index] = f"{chunk} {self._kind_of_beginning(next_chunk)}"
@@ -135,9 +137,11 @@ class Moses:
     def _kind_of_beginning(self, chunk: str) -> str:
         """Return how a chunk, the text between two spaces, begins.
 
+        Moses splits off a period or keeps it, depending on what kind of character follows.
+
         Returns:
-            The character that represents the kind: x for a lower-case letter, 1 for a digit, A for
-            all other characters.
+            A character that represents the kind: x for a lower-case letter, 1 for a digit, A for
+            any other character.
         """
         first_character = chunk[0]
         if first_character in self._lower_case_letters:
@@ -145,16 +149,18 @@ class Moses:
         return _DIGIT if first_character in _DIGITS else _OTHER
 
     def _tokenize_chunk(self, key: str) -> tuple[str, ...]:
-        """Split a chunk, the text between two spaces, into tokens.
+        """Split a chunk, the text between two spaces, into tokens: `so,` into `so` and `,`.
 
-        Most chunks are a word, perhaps with a comma or a period at its end. They are split here,
-        since that is faster. All other chunks are split by sacremoses.
+        Most chunks are a word, perhaps with a comma or a period at its end. They are split here by
+        the rules of Moses, which is faster. sacremoses, the Moses tokenizer, splits the others.
 
         Args:
-            key: The cache key of the chunk: the chunk, and after a final period a space and a
-                character of the kind that follows, such as "etc. x" before a lower-case letter.
+            key: The cache key of the chunk, which is the chunk itself. If it ends in a period, the
+                key also tells what follows: "etc. x" before a lower-case letter, "etc. 1" before a
+                digit, otherwise "etc. A".
         """
-        if self._word_characters.issuperset(key):
+        is_word = self._word_characters.issuperset(key)
+        if is_word:
             return (key,)
         chunk, _, next_kind = key.partition(" ")
         word = chunk[:-1]
@@ -167,25 +173,28 @@ class Moses:
                 or (next_kind == _DIGIT and word in self._number_abbreviations)
             )
             return (chunk,) if keeps_period else (word, mark)
+        # Without a final period, what follows makes no difference, and any kind will do.
         return self._split_by_sacremoses(chunk, next_kind or _LOWER_CASE)
 
     def _split_by_sacremoses(self, chunk: str, next_word: str) -> tuple[str, ...]:
-        """Return the tokens into which sacremoses splits a chunk, the text between two spaces.
+        """Split a chunk, the text between two spaces, into the tokens of sacremoses.
 
         Args:
             chunk: The chunk.
             next_word: A word that begins like the next word of the sentence: `x`, `1` or `A`.
         """
-        # sacremoses treats the ends of a sentence in another way, so a word is put on either side
+        # sacremoses has special rules for the ends of a sentence, so a word is put on either side
         # of the chunk, and removed from the tokens.
         tokens = self._tokenize_with_sacremoses(f"x {chunk} {next_word}")
         return tuple(tokens[1:-1])
 
 
 def _depends_on_sentence(text: str, chunks: list[str]) -> bool:
-    """Whether sacremoses tokenizes some chunk of this sentence differently than in other sentences.
+    """Return whether the tokens of a chunk, the text between two spaces, depend on its neighbors.
 
-    A chunk is the text between two spaces. Then its tokens cannot be cached.
+    Nearly always, sacremoses (the Moses tokenizer) splits a chunk in the same way in all sentences,
+    so that its tokens can be taken from a cache. The exceptions are marks at the ends of a
+    sentence, two apostrophes around a space, and a name that sacremoses uses internally.
 
     Args:
         text: The sentence.
@@ -195,16 +204,17 @@ def _depends_on_sentence(text: str, chunks: list[str]) -> bool:
     ends_with_apostrophe = chunks[-1][-1] == "'"
     if begins_with_mark or ends_with_apostrophe:
         return True
+    # The first test is fast, and sorts out most sentences.
     has_apostrophes_around_space = "'" in text and "' '" in " ".join(chunks)
     # sacremoses writes this name in place of several dots while it tokenizes.
     return has_apostrophes_around_space or _DOTS_NAME in text
 
 
 def _make_fast_sacremoses(language: str) -> Any:
-    """Create the tokenizer of sacremoses for a language, and replace two of its slow methods.
+    """Create the tokenizer of sacremoses for a language, with two of its methods made faster.
 
-    At each period, sacremoses asks whether a text is in lower case and whether it contains a
-    letter. For each answer it builds sets of thousands of characters; here they are built once.
+    At each period, sacremoses calls `islower` and `isanyalpha`, and each call builds sets of
+    thousands of characters. The replacements return the same, and use sets that are built once.
     """
     library = MosesTokenizer(language)
     library.islower = frozenset(library.IsLower).issuperset

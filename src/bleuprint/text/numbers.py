@@ -28,7 +28,7 @@ from itertools import product
 from bleuprint.text.unicode import CharacterTable, replace_unprintable
 
 # One reading of a number, as the parts that the module docstring explains: 3.5 is ("3", ".5").
-Parts = tuple[str, ...]
+Reading = tuple[str, ...]
 # The largest number of combinations of readings that are compared for one sentence. It grows
 # exponentially with the count of ambiguous numbers.
 _MAX_COMBINATIONS = 1024
@@ -69,10 +69,12 @@ _BROKEN_LETTER = re.compile("[Ã-Ñ][¹²³¼-¾]")
 def have_equal_numbers(first: str, second: str) -> bool:
     """Decide whether two sentences contain the same numbers, in any order and any way of writing.
 
-    Some numbers have several readings: 3.10 is a decimal, or a day and a month. The sentences have
-    the same numbers if one reading of each number makes them equal. First the most usual readings
-    are compared, then all combinations. If these are too many, numbers that both sentences write
-    alike are removed first; if they are still too many, the answer is False.
+    Some numbers can be read in several ways: 3.10 is a decimal, or a day and a month. The numbers
+    are the same if there is one way to read each of them that makes them equal. The most usual
+    readings are compared first, since that is fast, and then all combinations of readings.
+
+    The number of combinations grows exponentially. If there are too many, the numbers that both
+    sentences write alike are removed; if there are still too many, the answer is False.
 
     Args:
         first: A sentence.
@@ -91,11 +93,11 @@ def have_equal_numbers(first: str, second: str) -> bool:
     return not first_combinations.isdisjoint(second_combinations)
 
 
-def number_readings(sentence: str) -> list[list[Parts]]:
+def number_readings(sentence: str) -> list[list[Reading]]:
     """Find the numbers of a sentence, and the ways to read each of them.
 
-    A reading consists of parts, whole numbers and decimals: 3.10 is ("3", ".1") as a decimal, or
-    ("3", "10") as a day and a month.
+    A reading is a tuple of parts: whole numbers, and decimals with their point. The number 3.10 is
+    ("3", ".1") as a decimal, and ("3", "10") as a day and a month.
 
     Args:
         sentence: A sentence in any script.
@@ -114,12 +116,12 @@ def number_readings(sentence: str) -> list[list[Parts]]:
     return [_readings(match, text) for match in _NUMBER.finditer(text)]
 
 
-def _count_usual_parts(readings: list[list[Parts]]) -> Counter[str]:
+def _count_usual_parts(readings: list[list[Reading]]) -> Counter[str]:
     """Count the parts of all numbers of a sentence, each in its most usual reading."""
     return _count_parts(readings_of_number[0] for readings_of_number in readings)
 
 
-def _count_parts(numbers: Iterable[Parts]) -> Counter[str]:
+def _count_parts(numbers: Iterable[Reading]) -> Counter[str]:
     """Count how often each part occurs in several numbers, such as the part "3" of ("3", ".5")."""
     counts = Counter[str]()
     for parts in numbers:
@@ -127,15 +129,19 @@ def _count_parts(numbers: Iterable[Parts]) -> Counter[str]:
     return counts
 
 
-def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]]:
-    """Choose one reading of each number of a sentence, in all ways, and count the parts each time.
+def _combinations(readings: list[list[Reading]]) -> set[frozenset[tuple[str, int]]]:
+    """Read the numbers of a sentence in all combinations of ways, and count the parts of each.
+
+    Two sentences have equal numbers if they share a combination. The order of the numbers does not
+    matter, so a combination is how often each part occurs: "5 and 3.5" has one, which is
+    {("5", 1), ("3", 1), (".5", 1)}.
 
     Args:
         readings: For each number the ways to read it, such as ("3", ".1") and ("3", "10") for 3.10.
 
     Returns:
-        For each way to choose, the parts and how often each occurs. Frozen sets can be elements of
-        a set, unlike counters.
+        The combinations, each as pairs of a part and its count. They are frozen sets, since
+        counters cannot be elements of a set.
     """
     combinations = set()
     for chosen_readings in product(*readings):
@@ -144,20 +150,20 @@ def _combinations(readings: list[list[Parts]]) -> set[frozenset[tuple[str, int]]
     return combinations
 
 
-def _has_too_many_combinations(first: list[list[Parts]], second: list[list[Parts]]) -> bool:
+def _has_too_many_combinations(first: list[list[Reading]], second: list[list[Reading]]) -> bool:
     """Whether one of two sentences has more combinations of readings than can be compared."""
     largest_count = max(_count_combinations(first), _count_combinations(second))
     return largest_count > _MAX_COMBINATIONS
 
 
-def _count_combinations(readings: list[list[Parts]]) -> int:
+def _count_combinations(readings: list[list[Reading]]) -> int:
     """Return in how many ways one reading of each number can be chosen."""
     return math.prod(len(readings_of_number) for readings_of_number in readings)
 
 
 def _without_common(
-    first: list[list[Parts]], second: list[list[Parts]]
-) -> tuple[list[list[Parts]], list[list[Parts]]]:
+    first: list[list[Reading]], second: list[list[Reading]]
+) -> tuple[list[list[Reading]], list[list[Reading]]]:
     """Remove the numbers that occur in both sentences, once from each sentence.
 
     Args:
@@ -177,7 +183,7 @@ def _without_common(
     return only_in_first, only_in_second
 
 
-def _readings(match: re.Match[str], text: str) -> list[Parts]:
+def _readings(match: re.Match[str], text: str) -> list[Reading]:
     """Return the ways to read one number, the most usual one first.
 
     The named groups of the match tell what kind of number it is: a date or a time with three
@@ -206,22 +212,23 @@ def _readings(match: re.Match[str], text: str) -> list[Parts]:
     return _plain_number_readings(match, text)
 
 
-def _digit_group_readings(groups: str) -> list[Parts]:
+def _digit_group_readings(groups: str) -> list[Reading]:
     """Read the groups of digits in a telephone or account number as one number, or as several."""
     one_number = (_normal_whole(groups),)
     several_numbers = _normal_wholes(_DIGITS.findall(groups))
     return [one_number, several_numbers]
 
 
-def _below_one_readings(digits: str) -> list[Parts]:
+def _below_one_readings(digits: str) -> list[Reading]:
     """Read .3 as 0.3, or as 3: in tokenized text it may be the end of 2 .3."""
     return [("0", f".{digits}"), (_normal_whole(digits),)]
 
 
-def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
+def _plain_number_readings(match: re.Match[str], text: str) -> list[Reading]:
     """Return the ways to read a number such as 1,000, 3.10 or 9:05, the most usual one first.
 
-    After the whole number, there may be decimals or minutes, and "a.m." or "p.m.".
+    After the whole number, there may be decimals or minutes, and "a.m." or "p.m.". The number 3.10
+    is read as ("3", ".1") and as ("3", "10").
 
     Args:
         match: A match of the regular expression `_NUMBER`.
@@ -229,13 +236,14 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
     """
     whole_number = match["whole"]
     digits_after_mark = match["digits_after_mark"]
-    readings: list[Parts] = [(_normal_whole(whole_number),)]
+    readings: list[Reading] = [(_normal_whole(whole_number),)]
     if digits_after_mark is not None:
         readings = _readings_with_mark(whole_number, match["mark"], digits_after_mark)
 
     readings = _with_hour_of_24(readings, match, text)
 
-    # 1 000 may also be two numbers next to each other, which replace the first part of a reading.
+    # 1 000 may also be two numbers next to each other, 1 and 0. For each reading there is then
+    # another one, in which they replace the first part.
     if " " in whole_number:
         separate_numbers = _normal_wholes(whole_number.split(" "))
         for _, *other_parts in list(readings):
@@ -243,10 +251,11 @@ def _plain_number_readings(match: re.Match[str], text: str) -> list[Parts]:
     return readings
 
 
-def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> list[Parts]:
-    """Add the 24-hour clock to the readings of a time before "a.m." or "p.m.": 9 pm is also 21.
+def _with_hour_of_24(readings: list[Reading], match: re.Match[str], text: str) -> list[Reading]:
+    """Add readings with the 24-hour clock if "a.m." or "p.m." follows a time: 9 pm is also 21.
 
-    The readings stay as they are if no such word follows, or if the number is not an hour.
+    Without such a word, or if the number is too long for an hour, the readings are returned
+    unchanged.
 
     Args:
         readings: The ways to read the time. The first part of each is the hour.
@@ -266,7 +275,7 @@ def _with_hour_of_24(readings: list[Parts], match: re.Match[str], text: str) -> 
     return all_readings
 
 
-def _clock_readings(fields: list[str]) -> list[Parts]:
+def _clock_readings(fields: list[str]) -> list[Reading]:
     """Return the ways to read a time with hour, minute and second, the most usual one first.
 
     A time without seconds may be written shorter elsewhere: 9:05:00 as 9:05, and 9:00:00 as 9.
@@ -278,14 +287,14 @@ def _clock_readings(fields: list[str]) -> list[Parts]:
     return [*_readings_with_mark(hour, ":", minute), all_fields]
 
 
-def _date_readings(fields: list[str]) -> list[Parts]:
+def _date_readings(fields: list[str]) -> list[Reading]:
     """Return the ways to read the three fields of a date, the most usual one first.
 
     Each field is read as a whole number. If all fields have one or two digits, the last or the
     first may be a year of this or the last century: 03.10.20 may be written 3.10.2020 elsewhere.
     """
     numbers = _normal_wholes(fields)
-    readings: list[Parts] = [numbers]
+    readings: list[Reading] = [numbers]
     has_full_year = any(len(field) > 2 for field in fields)
     if has_full_year:
         return readings
@@ -297,7 +306,7 @@ def _date_readings(fields: list[str]) -> list[Parts]:
     return readings
 
 
-def _fraction_readings(whole_number: str | None, numerator: int, denominator: int) -> list[Parts]:
+def _fraction_readings(whole_number: str | None, numerator: int, denominator: int) -> list[Reading]:
     """Return the ways to read a fraction: 1 1/2 is the numbers 1, 1 and 2, or the decimal 1.5.
 
     Args:
@@ -305,7 +314,7 @@ def _fraction_readings(whole_number: str | None, numerator: int, denominator: in
         numerator: The number over the line.
         denominator: The number under the line.
     """
-    separate_numbers: Parts = (str(numerator), str(denominator))
+    separate_numbers: Reading = (str(numerator), str(denominator))
     if whole_number:
         separate_numbers = (_normal_whole(whole_number), *separate_numbers)
     readings = [separate_numbers]
@@ -319,11 +328,11 @@ def _fraction_readings(whole_number: str | None, numerator: int, denominator: in
     return readings
 
 
-def _readings_with_mark(whole_number: str, mark: str, digits_after_mark: str) -> list[Parts]:
+def _readings_with_mark(whole_number: str, mark: str, digits_after_mark: str) -> list[Reading]:
     """Return the ways to read a number such as 3.10 or 9:05: a decimal, or two whole numbers.
 
-    The decimal is the first reading. Zeros at its end do not count. The two whole numbers may be an
-    hour and a minute, or a day and a month.
+    The decimal is the first reading, without zeros at its end: ("3", ".1"). The two whole numbers,
+    ("3", "10"), may be an hour and a minute, or a day and a month.
 
     Args:
         whole_number: The digits before the mark, perhaps with thousands separators.
@@ -332,31 +341,30 @@ def _readings_with_mark(whole_number: str, mark: str, digits_after_mark: str) ->
     """
     number = _normal_whole(whole_number)
     decimals = digits_after_mark.rstrip("0")
-    decimal_reading: Parts = (number, f".{decimals}") if decimals else (number,)
+    decimal_reading: Reading = (number, f".{decimals}") if decimals else (number,)
     readings = [decimal_reading]
-    # 3.05 is not 3 and 5. But 9:05 is 9 and 5, and 03.05. may be a day and a month.
+    # The zero in 3.05 shows a decimal, which is not 3 and 5. But 9:05 is 9 and 5, and 03.05. may be
+    # a day and a month.
     is_time = mark == ":" or mark.strip() in ("h", "Uhr")
     is_date = len(whole_number) == 2 and whole_number.startswith("0")
-    is_small_decimal = len(digits_after_mark) > 1 and digits_after_mark.startswith("0")
-    if is_time or is_date or not is_small_decimal:
+    has_zero_after_mark = len(digits_after_mark) > 1 and digits_after_mark.startswith("0")
+    if is_time or is_date or not has_zero_after_mark:
         readings.append((number, _normal_whole(digits_after_mark)))
     return readings
 
 
 def _hour_of_24(hour: int, half_of_day: str) -> str:
-    """Convert an hour to the 24-hour clock: 9 pm is 21, and 12 am is 0.
+    """Convert an hour before "a.m." or "p.m." to the 24-hour clock: 9 pm is 21, and 12 am is 0.
 
     Args:
-        hour: The hour. Above 12, it is one of the 24-hour clock already.
+        hour: The hour. If it is above 12, it is on the 24-hour clock already.
         half_of_day: "a" for a.m., "p" for p.m.
     """
     if hour > 12:
         return str(hour)
-    # Hour 12 is the first of its half of the day.
-    hours_since_start_of_half = hour % 12
-    if half_of_day == "p":
-        return str(12 + hours_since_start_of_half)
-    return str(hours_since_start_of_half)
+    # 12 a.m. is midnight and 12 p.m. is noon, so 12 counts as hour 0 of its half of the day.
+    hour_in_half = hour % 12
+    return str(hour_in_half + 12 if half_of_day == "p" else hour_in_half)
 
 
 def _normal_whole(number: str) -> str:
@@ -365,17 +373,21 @@ def _normal_whole(number: str) -> str:
     return digits.lstrip("0") or "0"
 
 
-def _normal_wholes(numbers: Iterable[str]) -> Parts:
+def _normal_wholes(numbers: Iterable[str]) -> Reading:
     """Return several whole numbers, each without separators and leading zeros."""
     return tuple(_normal_whole(number) for number in numbers)
 
 
 def _ascii_in_number(character: str) -> str:
-    """Return the ASCII characters that replace a digit, or another character used in numbers.
+    """Return what replaces a digit, or another character that is used in numbers.
 
-    Digits of any script become 0 to 9, ² becomes ^2, full-width marks and all kinds of spaces
-    become the ASCII ones. ½ becomes a space, 1, the fraction slash and 2, so that 1½ becomes 1 1/2.
-    Other characters stay.
+    So that one regular expression finds the numbers of all scripts, these replacements are made:
+
+    - Digits of any script become 0 to 9, and ² becomes ^2.
+    - ½ becomes a space, 1, the fraction slash and 2, so that 1½ reads as 1 1/2.
+    - Full-width marks and all kinds of spaces become the ASCII ones.
+
+    Any other character is returned unchanged.
     """
     if character.isdecimal():
         return str(unicodedata.decimal(character))

@@ -35,8 +35,8 @@ class Pair(NamedTuple):
 def read_lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file, without the \n at their end.
 
-    Python's text files also end a line at \r; here a line ends only at \n, so that aligned files
-    have the same number of lines. So the file is read as bytes, and each line is decoded.
+    Python's text files also end a line at \r. Here a line ends only at \n, so that two aligned
+    files keep the same number of lines. Therefore the file is read as bytes.
 
     Raises:
         UserError: There is no such file, or a byte is not UTF-8.
@@ -65,15 +65,12 @@ def count_lines(path: Path) -> int:
     The file is read in large parts and not decoded, which is fast.
     """
     line_count = 0
-    # An empty file has no line, as if it ended in \n.
-    last_byte = b"\n"
+    ends_inside_line = False
     with _open(path) as file:
         while chunk := file.read(_COUNTED_BYTES):
             line_count += chunk.count(b"\n")
-            last_byte = chunk[-1:]
-    if last_byte != b"\n":
-        line_count += 1
-    return line_count
+            ends_inside_line = not chunk.endswith(b"\n")
+    return line_count + 1 if ends_inside_line else line_count
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class Block:
         return [Pair(source, target) for source, target in zip(sources, targets, strict=True)]
 
     def sentences(self) -> tuple[list[str], list[str]]:
-        """Decode the block; return the list of source sentences, and that of target sentences.
+        """Decode the block; return its source sentences and its target sentences.
 
         Raises:
             UserError: A byte is not UTF-8; the message names the file.
@@ -120,10 +117,10 @@ class Block:
         """Return the lines of some sentence pairs, as bytes that can be written to two files.
 
         Args:
-            wanted: For each pair of the block, whether to return it. Any true or false values.
+            wanted: For each pair of the block, a true value if it is to be returned.
 
         Returns:
-            The source lines and the target lines, as in the files.
+            The source lines and the target lines, unchanged.
         """
         wanted = list(wanted)
         source_lines = BytesIO(self.source).readlines()
@@ -148,7 +145,7 @@ def _decode_lines(data: bytes, path: Path) -> list[str]:
         UserError: A byte is not UTF-8.
     """
     try:
-        # The last element is the empty text after the last \n.
+        # The data end with \n, so the last element of the split is empty and belongs to no line.
         return data.decode().split("\n")[:-1]
     except UnicodeDecodeError:
         raise _decoding_error(path) from None
@@ -159,8 +156,8 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield the sentence pairs of two aligned files in blocks of 1,000 pairs.
 
-    Line i of one file translates line i of the other. Reading block by block keeps memory small,
-    and blocks can be shared among processes. The last block may be smaller.
+    Line i of one file translates line i of the other. Blocks keep the memory small, and can be
+    distributed to several processes. The last block may be smaller.
 
     Args:
         source: The file of source sentences.
@@ -186,10 +183,10 @@ def read_blocks(
                     f"{count_lines(target)}: not parallel; correct the file if it is yours, "
                     f"otherwise {RERUN}"
                 )
-            if pair_count == 0:
+            if pair_count == 0:  # Both files are at their end.
                 break
             yield Block(
-                first=index + 1,
+                first=index + 1,  # The index counts from 0, line numbers from 1.
                 source=source_lines,
                 target=target_lines,
                 files=(source, target),
@@ -198,13 +195,14 @@ def read_blocks(
 
 
 def pack_pairs(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
-    """Write sentence pairs as the bytes of two aligned files: one of sources, one of targets.
+    """Return the lines of sentence pairs as bytes: the source lines, and the target lines.
 
-    Each sentence becomes a line.
+    They can be appended to two aligned files. Each sentence becomes a line.
     """
     source_text = "".join(f"{pair.source}\n" for pair in pairs)
     target_text = "".join(f"{pair.target}\n" for pair in pairs)
-    # A line break inside a sentence would shift all later lines of its file.
+    # A line break inside a sentence would shift all later lines of its file, so that they would no
+    # longer be next to their translations.
     assert source_text.count("\n") == len(pairs)
     assert target_text.count("\n") == len(pairs)
     return source_text.encode(), target_text.encode()
@@ -267,8 +265,8 @@ class TextFolder:
     def set_names(self) -> list[str]:
         """Return the names of the folder's sets: train, valid, then the test sets by name.
 
-        A set consists of two files, such as train.de and train.en. Its name is what comes before
-        the language in the name of the source file.
+        A set consists of two files, such as train.de and train.en. The name of the set is the file
+        name of its source side without the language.
 
         Raises:
             UserError: There is no such folder.
@@ -278,7 +276,8 @@ class TextFolder:
         source_ending = f".{self.source}"
         names = []
         for file in self.path.glob(f"*{source_ending}"):
-            # A symbolic link to a file that is gone does not exist.
+            # The folder may contain a symbolic link whose target was removed; `exists` is then
+            # False.
             if file.exists():
                 names.append(file.name.removesuffix(source_ending))
         return sorted(names, key=_set_order)
@@ -309,11 +308,12 @@ class TextFolder:
 
 
 def _set_order(name: str) -> tuple[bool, bool, str]:
-    """Return the sort key of a set: train comes first, then valid, then the test sets by name."""
-    # False sorts before True.
-    is_not_train = name != "train"
-    is_not_valid = name != "valid"
-    return is_not_train, is_not_valid, name
+    """Return a key that sorts the names of sets: train first, then valid, then test sets by name.
+
+    Tuples are compared from the left, and False sorts before True. So the keys of `train`, `valid`
+    and `news` are (False, True, ...), (True, False, ...) and (True, True, "news").
+    """
+    return name != "train", name != "valid", name
 
 
 def _open(path: Path) -> BinaryIO:
@@ -331,17 +331,17 @@ def _skip_lines(file: BinaryIO, count: int) -> None:
 
 
 def _read_complete_lines(file: BinaryIO, count: int) -> bytes:
-    r"""Return the next lines of a file, each with its \n.
+    r"""Return the next lines of a file as bytes, each with its \n.
 
-    A \n is added to the last line of the file if it has none.
+    If the file does not end with \n, it is added, so that all lines can be counted by it.
 
     Args:
         file: The file, which is read from its current position on.
         count: How many lines to read, fewer at the end of the file.
     """
     lines = b"".join(islice(file, count))
-    is_complete = lines == b"" or lines.endswith(b"\n")
-    return lines if is_complete else lines + b"\n"
+    lacks_line_break = lines != b"" and not lines.endswith(b"\n")
+    return lines + b"\n" if lacks_line_break else lines
 
 
 def _decoding_error(path: Path) -> UserError:

@@ -64,23 +64,23 @@ class RoundTripMoses(Moses):
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        """Create sacremoses' tokenizer, and a detokenizer, with which its tokens are tried out.
+        """Create the tokenizer of sacremoses, and a detokenizer, with which its tokens are tested.
 
         Args:
             language: The code of the language, such as `de`.
             hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
             escape: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
         """
-        # This class compares tokens with the sentence, and writes XML entities only after that. So
-        # sacremoses must not write them.
+        # sacremoses must not write XML entities: its tokens are first compared with the sentence.
+        # `tokenize` writes the entities afterwards.
         super().__init__(language, hyphens, escape=False)
         if language in ELIDING:
-            # sacremoses splits after apostrophes (l' homme) in French and Italian only. Its rules
-            # for French are right for all languages that do so.
+            # sacremoses splits after an apostrophe (l' homme) only in French and Italian. Catalan
+            # and Irish need the same, and its rules for French are right for all of them.
             self._sacremoses.lang = "fr"
         self._splits_at_apostrophes = language in SPLIT_AT_APOSTROPHES
         if self._splits_at_apostrophes:
-            # Words that consist of these characters are not split.
+            # A word of these characters is never split, so apostrophes must not be among them.
             self._word_characters -= frozenset(APOSTROPHES)
         self._is_french = language == "fr"
         self._trial_detokenizer = Detokenizer(language)
@@ -91,15 +91,16 @@ class RoundTripMoses(Moses):
     def tokenize(self, sentence: str) -> Tokens:
         """Split a sentence into tokens that `detokenize` joins to the same sentence.
 
-        The sentence is split at white space, and the tokens of each part are looked up in a cache.
-        In a sentence with quotes or currency signs, they are then adapted to each other. All kinds
-        of white space, and characters that do not print, count as a space.
+        The sentence is split at white space into chunks, and the tokens of each chunk are taken
+        from a cache. The spaces beside quotes and currency signs depend on the whole sentence, so
+        in a sentence that contains them, the tokens are then tested together and changed where
+        necessary. All kinds of white space, and characters that do not print, count as a space.
         """
         # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         keys = self._cache_keys(text, text.split())
         # A hot loop: `map` and `chain` are faster here than a loop in Python. The cache tokenizes a
-        # part when its key is looked up for the first time.
+        # chunk when its key is looked up for the first time.
         tokens = list(chain.from_iterable(map(self._tokens_by_key.__getitem__, keys)))
         has_sentence_marks = not _SENTENCE_MARKS.isdisjoint(tokens)
         if has_sentence_marks:
@@ -113,14 +114,14 @@ class RoundTripMoses(Moses):
         """Return the tokens of a sentence as one text, separated by spaces.
 
         For most sentences, this joins cached texts and takes two thirds of the time of `tokenize`.
-        The other sentences contain a chunk whose cached text begins with a line break; they are
-        tokenized by `tokenize`.
+        A sentence with a quote, for example, cannot be joined from parts and goes to `tokenize`.
         """
         # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         keys = self._cache_keys(text, text.split())
         # A hot loop: `map` is faster here than a comprehension.
         line = " ".join(map(self._line_by_key.__getitem__, keys))
+        # `_chunk_line` has put this mark, a line break, before the text of some chunks.
         if _NEEDS_SENTENCE in line:
             return " ".join(self.tokenize(sentence))
         return line
@@ -128,9 +129,9 @@ class RoundTripMoses(Moses):
     def _chunk_line(self, key: str) -> str:
         """Return the tokens of a chunk, the text between two spaces, separated by spaces.
 
-        A line break in front of them says that they cannot be used as they are: they depend on the
-        rest of the sentence, since they contain a quote or currency sign, or they are to be written
-        with XML entities.
+        A line break is put before them if the caller cannot use them unchanged. This is so if they
+        contain a quote or a currency sign, whose spaces depend on the rest of the sentence, or if
+        XML entities must still be written.
 
         Args:
             key: The cache key of the chunk, which `_cache_keys` explains.
@@ -152,9 +153,9 @@ class RoundTripMoses(Moses):
     def _split_by_sacremoses(self, chunk: str, next_word: str) -> tuple[str, ...]:
         """Split a chunk, the text between two spaces, only where it can be joined again.
 
-        sacremoses proposes the tokens. Where the detokenizer would put a space between two of them,
-        they become one token. Where the tokens have lost characters of the chunk, the whole chunk
-        is one token.
+        sacremoses, the Moses tokenizer, proposes the tokens. If the detokenizer would put a space
+        between two of them, they become one token: `AT`, `&` and `T` become `AT&T`. If the tokens
+        lack characters of the chunk, the whole chunk becomes one token.
 
         Args:
             chunk: The chunk.
@@ -162,7 +163,7 @@ class RoundTripMoses(Moses):
         """
         # sacremoses splits at ASCII apostrophes only.
         ascii_chunk = chunk.translate(TO_APOSTROPHE) if self._splits_at_apostrophes else chunk
-        # sacremoses treats the ends of a sentence in another way, so a word is put on either side
+        # sacremoses has special rules for the ends of a sentence, so a word is put on either side
         # of the chunk, and removed from the tokens.
         sentence = f"x {ascii_chunk} {next_word}"
         try:
@@ -176,17 +177,19 @@ class RoundTripMoses(Moses):
             # sacremoses has changed characters: it writes a name for several dots.
             return (chunk,)
         tokens = _restore_apostrophes(ascii_tokens, chunk)
-        # The words around the chunk show whether the detokenizer would join it to a neighbor.
+        # With a word on either side, it shows whether the detokenizer would join the chunk to it.
         with_neighbors = self._repair_chunk([("x",), tokens, ("x",)])
         return tuple(with_neighbors[1:-1])
 
     def _repair_chunk(self, chunks: Sequence[Sequence[str]]) -> Tokens:
         """Merge those tokens of a chunk between which the detokenizer would put a wrong space.
 
-        A chunk is the text between two spaces. Its tokens are joined on trial; where the result has
-        a space inside the chunk, the tokens on both sides of it become one. This is repeated, since
-        new tokens may be joined in another way. Spaces beside quotes at the edges of the chunk are
-        left to `_repair_sentence`, and a missing space after a comma may be added.
+        A chunk is the text between two spaces. Its tokens are joined as a test. If the result has
+        a space inside the chunk, the tokens on both sides of it become one. Merged tokens may get
+        other spaces than before, so this is repeated.
+
+        Two differences are accepted: spaces beside quotes at the edges of the chunk, which depend
+        on the rest of the sentence, and a space that is added after a comma.
 
         Args:
             chunks: The tokens of the chunk, between those of the word before it and after it.
@@ -214,10 +217,10 @@ class RoundTripMoses(Moses):
     def _repair_sentence(self, chunks: Sequence[Sequence[str]]) -> Tokens:
         """Change the tokens of a sentence with quotes or currency signs, so that it can be joined.
 
-        The tokens are joined on trial. Where the result has a wrong space or lacks one, two tokens
-        become one, or a token is marked. Each attempt repairs only the first wrong place: whether a
-        quote opens or closes depends on the quotes before it, so one repair may also set the
-        following ones right.
+        The tokens are joined as a test. At a wrong or missing space, two tokens become one, or a
+        token gets the sign ␠, by which the detokenizer adds a space. Each attempt repairs only the
+        first wrong place: whether a quote opens or closes depends on the quotes before it, so one
+        repair may also correct the following places.
 
         Args:
             chunks: The tokens of each chunk, that is, of each text between two spaces.
@@ -240,7 +243,7 @@ class RoundTripMoses(Moses):
         return best_tokens
 
     def _wrong_gaps(self, spaced: SpacedTokens) -> set[int]:
-        """Join tokens on trial; return where the result has a wrong space, or lacks one.
+        """Join tokens as a test, and return where the result has a wrong space, or lacks one.
 
         The spaces that French has before ? ! : ; % and inside « » do not count as missing, since
         `detokenize` adds them.
@@ -249,7 +252,7 @@ class RoundTripMoses(Moses):
             spaced: The tokens, and where the sentence has spaces.
 
         Returns:
-            Gaps, that is, positions between two tokens: gap i follows token i.
+            The wrong gaps. A gap is the position between two tokens; gap i follows token i.
         """
         joined = self._trial_detokenizer.join_without_french_spaces(spaced.tokens)
         wrong_gaps = spaced.wrong_gaps(joined)
@@ -259,14 +262,15 @@ class RoundTripMoses(Moses):
 
 
 def _restore_apostrophes(ascii_tokens: Iterable[str], chunk: str) -> Tokens:
-    """Return tokens with the characters of the original text, such as ’ instead of '.
+    """Return tokens with the apostrophes of the original text, such as ’ instead of '.
 
-    All apostrophes were written as ASCII before the text was tokenized. So token and text still
-    have the same length, and the characters of each token are cut out of the text.
+    The Moses tokenizer knows only the ASCII apostrophe, so all others were replaced by it. This
+    kept the length of the text: the characters of each token are still at the same position. For
+    example, the tokens `l'` and `eau` of the text `l’eau` become `l’` and `eau`.
 
     Args:
         ascii_tokens: The tokens with ASCII apostrophes. The token @-@ represents one character, a
-            hyphen inside a word.
+            hyphen at which a word was split.
         chunk: The original text, without spaces.
     """
     tokens = []

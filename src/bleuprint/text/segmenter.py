@@ -36,10 +36,10 @@ def has_segmenter(language: str) -> bool:
 
 
 def segmenter_packages(languages: Iterable[str]) -> list[str]:
-    """Return the names of the Python packages that find the words of some languages.
+    """Return the names of the Python packages that split text of some languages into words.
 
     Their versions are recorded with the results, since another version may find other words. A
-    language with spaces between words needs none.
+    language with spaces between words needs no such package.
 
     Args:
         languages: The codes of the languages, such as `ja`.
@@ -121,19 +121,18 @@ class Segmenter:
 
 
 def _short_parts(text: str) -> Iterator[str]:
-    """Yield a text in parts that are short enough to be split into words.
+    """Yield a text in parts that are short enough for a library that splits text into words.
 
-    A part ends after its last space or punctuation mark, so that no word is cut. If it contains
-    neither, it ends after the largest number of characters.
+    A part ends after the last space or punctuation mark that fits, so that no word is cut. Without
+    such a mark, it ends at the maximum length.
     """
     start = 0
     while start < len(text):
         part = text[start : start + _MAX_PART_LENGTH]
-        is_last = start + _MAX_PART_LENGTH >= len(text)
-        if not is_last:
-            last_mark = max(part.rfind(mark) for mark in " 。，、")
-            has_mark = last_mark >= 0
-            if has_mark:
+        is_last_part = start + _MAX_PART_LENGTH >= len(text)
+        if not is_last_part:
+            last_mark = max(part.rfind(mark) for mark in " 。，、")  # -1 if there is no mark.
+            if last_mark >= 0:
                 part = part[: last_mark + 1]
         yield part
         start += len(part)
@@ -143,7 +142,8 @@ def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
     """Yield the words of a text, with the token ␠ for each space between them.
 
     Libraries that split a text into words treat spaces differently: some return a space as a word
-    or within a word, some leave it out. So the spaces are taken from the text itself.
+    or within a word, some omit it. So the spaces are taken from the text itself, by following its
+    words from the beginning to the end.
 
     Args:
         text: The text with single spaces.

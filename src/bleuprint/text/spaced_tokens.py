@@ -40,10 +40,10 @@ class SpacedTokens:
 
     @classmethod
     def from_chunks(cls, chunks: Sequence[Sequence[str]]) -> Self:
-        """Create the tokens of a sentence with a space after each chunk, except the last one.
+        """Create an object from the tokens of each chunk, that is, of each text between two spaces.
 
-        Args:
-            chunks: The tokens of each chunk, that is, of each text between two spaces.
+        For example, the chunks `[["Oh", ","], ["yes"]]` are the sentence "Oh, yes". They give the
+        tokens `["Oh", ",", "yes"]` and the spaces `[False, True]`.
         """
         tokens: Tokens = []
         spaces: list[bool] = []
@@ -55,19 +55,20 @@ class SpacedTokens:
         return cls(tokens, spaces[:-1])
 
     def wrong_gaps(self, joined: str) -> set[int]:
-        """Return the gaps in which a joined sentence has a wrong space, or lacks one.
+        """Compare a joined text with the sentence; return the gaps at which their spaces differ.
 
-        A gap is the position between two tokens; gap i follows token i. The function goes through
-        the joined sentence token by token, and looks at the character after each token.
+        A gap is the position between two tokens; gap i follows token i. For the sentence "Oh, yes"
+        with the tokens `Oh`, `,` and `yes`, the joined text "Oh , yes" differs at gap 0.
 
         Args:
-            joined: The tokens as the detokenizer joins them.
+            joined: The text to which the detokenizer joins the tokens.
         """
         wrong_gaps = set[int]()
         position = 0
         for gap, has_space in enumerate(self.spaces):
             token = self.tokens[gap]
-            # The detokenizer writes the token @-@ as a hyphen, and leaves out the sign of a space.
+            # The detokenizer writes the token @-@ as a hyphen of one character, and leaves out the
+            # sign ␠.
             position += 1 if token == HYPHEN_TOKEN else len(without_space_sign(token))
             is_joined_with_space = joined[position : position + 1] == " "
             if is_joined_with_space:
@@ -77,33 +78,34 @@ class SpacedTokens:
         return wrong_gaps
 
     def gaps_at_edge_quotes(self) -> set[int]:
-        """Return the gaps on both sides of quotes at the edges of a chunk, the text between spaces.
+        """Return the gaps before and after each quote at the edges of a chunk.
 
-        Whether such a quote opens or closes depends on the rest of the sentence, so the spaces
-        beside it cannot be judged in the chunk alone. A quote is at an edge if it comes before the
-        first word of the chunk, or after the last one. Here, one more word stands on either side of
-        the chunk. A gap is the position between two tokens; gap i follows token i.
+        A chunk is the text between two spaces, such as `"so?"`. Whether a quote at its edge opens
+        or closes depends on the rest of the sentence, so the spaces beside the quote cannot be
+        judged in the chunk alone. A quote is at an edge if it comes before the first word of the
+        chunk, or after the last one. Gap i is the position after token i.
+
+        The tokens must be those of one chunk with one more word on either side.
         """
         word_indices = [index for index, token in enumerate(self.tokens) if _has_letter(token)]
-        # The first and the last word are those around the chunk. Without a word in the chunk,
-        # the range below is empty, and all quotes are at an edge.
-        has_word_in_chunk = len(word_indices) > 2
-        first_in_chunk = word_indices[1] if has_word_in_chunk else 0
-        last_in_chunk = word_indices[-2]
-        inside = range(first_in_chunk, last_in_chunk)
+        # Leave out the words on either side of the chunk.
+        word_indices_in_chunk = word_indices[1:-1]
+        between_words = range(0)  # In a chunk without words, all quotes are at an edge.
+        if word_indices_in_chunk:
+            between_words = range(word_indices_in_chunk[0], word_indices_in_chunk[-1])
         gaps = set[int]()
         for index, token in enumerate(self.tokens):
-            if token in QUOTES and index not in inside:
+            if token in QUOTES and index not in between_words:
                 gap_before = index - 1
                 gap_after = index
                 gaps.update((gap_before, gap_after))
         return gaps
 
     def gaps_after_commas(self) -> set[int]:
-        """Return the gaps after each of the tokens , ; ? !, where a writer may forget the space.
+        """Return the gaps after the tokens , ; ? and !, where a sentence may lack the space.
 
-        The detokenizer puts the space there, which is not an error. A gap is the position between
-        two tokens; gap i follows token i.
+        The detokenizer adds this space, which counts as a correction and not as an error. A gap is
+        the position between two tokens; gap i follows token i.
         """
         gaps = set[int]()
         for gap, token in enumerate(self.tokens):
@@ -124,18 +126,19 @@ class SpacedTokens:
         return gaps
 
     def repaired(self, wrong_gaps: Sequence[int], only_first: bool) -> Self | None:
-        """Return changed tokens, which the detokenizer may join with the right spaces.
+        """Change tokens so that the detokenizer joins them with the spaces of the sentence.
 
-        A wrong gap is repaired by merging two tokens, or else by marking a token with the sign ␠,
-        which tells the detokenizer to put a space there.
+        There are two ways to repair a wrong gap. Two tokens are merged, so that no space can come
+        between them. If that does not help, a token is marked with the sign ␠, by which the
+        detokenizer adds a space.
 
         Args:
-            wrong_gaps: The positions between two tokens in which the detokenizer puts a wrong space
-                or forgets one, in their order. Gap i follows token i.
+            wrong_gaps: The positions between two tokens at which the detokenizer adds a wrong space
+                or omits one, in ascending order. Gap i follows token i.
             only_first: Whether to repair only the first gap that can be repaired.
 
         Returns:
-            None if no gap can be repaired.
+            The changed tokens with their spaces; None if no gap can be repaired.
         """
         gaps_to_close = set[int]()
         marked_tokens = dict[int, str]()
@@ -145,19 +148,19 @@ class SpacedTokens:
                 gaps_to_close.add(gap_to_close)
             else:
                 marked_tokens.update(self._marked_token(gap))
-            is_repaired = bool(gaps_to_close or marked_tokens)
-            if only_first and is_repaired:
+            has_repair = bool(gaps_to_close or marked_tokens)
+            if only_first and has_repair:
                 break
-        if not gaps_to_close and not marked_tokens:
-            return None
-        return self._with_repairs(gaps_to_close, marked_tokens)
+        if gaps_to_close or marked_tokens:
+            return self._with_repairs(gaps_to_close, marked_tokens)
+        return None
 
     def _with_repairs(self, gaps_to_close: set[int], marked_tokens: dict[int, str]) -> Self:
-        """Replace some tokens, and merge the tokens on both sides of some gaps.
+        """Return a copy in which some tokens are marked and some neighbors are merged.
 
         Args:
-            gaps_to_close: The gaps whose tokens are merged. Gap i follows token i.
-            marked_tokens: The new form of each token to replace, by the token's index.
+            gaps_to_close: Gap i lies between tokens i and i + 1, which become one token.
+            marked_tokens: For each token to mark, its marked form, by the token's index.
         """
         tokens = [marked_tokens.get(0, self.tokens[0])]
         spaces: list[bool] = []
@@ -172,27 +175,29 @@ class SpacedTokens:
         return type(self)(tokens, spaces)
 
     def _gap_to_close(self, gap: int) -> int | None:
-        """Return the gap whose tokens should be merged to repair a wrong gap.
+        """Return the gap whose two tokens should be merged to repair a wrong gap.
 
-        A gap is the position between two tokens; gap i follows token i.
+        A gap is the position between two tokens; gap i lies between tokens i and i + 1.
 
         Args:
-            gap: A gap in which the detokenizer puts a wrong space, or forgets one.
+            gap: A gap at which the detokenizer adds a wrong space, or omits one.
 
         Returns:
             The wrong gap itself, or the gap before or after it. None if merging does not help.
         """
-        if not self.spaces[gap]:
-            # The detokenizer puts a space here. A split hyphen cannot be part of a longer token.
-            is_at_hyphen = HYPHEN_TOKEN in self.tokens[gap : gap + 2]
+        token, next_token = self.tokens[gap : gap + 2]
+        has_extra_space = not self.spaces[gap]
+        if has_extra_space:
+            # The token for a split hyphen, @-@, must stay separate to be recognized.
+            is_at_hyphen = HYPHEN_TOKEN in (token, next_token)
             return None if is_at_hyphen else gap
-        # The detokenizer forgets a space here, since it joins a mark to the wrong neighbor. The
-        # mark is merged with its other neighbor if the sentence has no space between them.
+        # The detokenizer omits a space here, since it joins a mark to the wrong neighbor. The mark
+        # is merged with its other neighbor if the sentence has no space between them.
         next_gap = gap + 1
-        if self._is_without_space(next_gap) and not _has_letter(self.tokens[gap + 1]):
+        if self._is_without_space(next_gap) and not _has_letter(next_token):
             return next_gap
         previous_gap = gap - 1
-        if self._is_without_space(previous_gap) and not _has_letter(self.tokens[gap]):
+        if self._is_without_space(previous_gap) and not _has_letter(token):
             return previous_gap
         return None
 
@@ -203,15 +208,15 @@ class SpacedTokens:
     def _marked_token(self, gap: int) -> dict[int, str]:
         """Mark the token after or before a gap with the sign ␠, so that the gap keeps its space.
 
-        Only two kinds of tokens can be marked: a mark that is not ASCII, and a word whose
-        apostrophe is at the gap. The token after the gap is tried first.
+        Only two kinds of tokens can be marked: a punctuation mark that is not ASCII, and a word
+        whose apostrophe is at the gap. The token after the gap is tried first.
 
         Args:
             gap: A position between two tokens; gap i follows token i.
 
         Returns:
-            The marked token by its index; empty if neither token can be marked, or the sentence has
-            no space in the gap.
+            The marked token by its index, such as `{3: "␠'tis"}`. Empty if neither token can be
+            marked, or if the sentence has no space at the gap.
         """
         if not self.spaces[gap]:
             return {}
@@ -225,13 +230,14 @@ class SpacedTokens:
 
 
 def _can_be_marked(token: str, character_at_gap: str) -> bool:
-    """Whether a token may carry the sign ␠, which tells the detokenizer to put a space there.
+    """Return whether a token may carry the sign ␠, by which the detokenizer adds a space there.
 
-    That is so for a single mark that is not ASCII, and for a word with an apostrophe at that end.
+    The detokenizer recognizes the sign only on a single punctuation mark that is not ASCII, and at
+    the apostrophe of a word such as 'tis or po'.
 
     Args:
         token: The token.
-        character_at_gap: Its first or last character, at which the sign would be put.
+        character_at_gap: Its first or last character, next to which the sign would be written.
     """
     is_mark = len(token) == 1 and not token.isascii() and not token.isalnum()
     is_word_with_apostrophe = _has_letter(token) and character_at_gap in APOSTROPHES
@@ -239,10 +245,10 @@ def _can_be_marked(token: str, character_at_gap: str) -> bool:
 
 
 def merge_tokens(tokens: Sequence[str]) -> str:
-    """Join tokens to a single one, without spaces.
+    """Join tokens to a single token without spaces: `www`, `.` and `b` become `www.b`.
 
-    The result may happen to be @-@, which the detokenizer would read as a split hyphen. Then it
-    becomes ␠@-@, the token for a @-@ that the sentence itself contains.
+    A sentence may contain the text @-@. As a token it is written ␠@-@, since the token @-@ means a
+    hyphen at which a word was split. Inside a longer token there is no such danger.
     """
     merged = ""
     for token in tokens:

@@ -52,9 +52,9 @@ class Spacy:
     def tokenize(self, sentence: str) -> list[str]:
         """Split a sentence into the tokens of spaCy.
 
-        spaCy also makes tokens of white space, such as the second of two spaces. They are written
-        as visible signs if they are to be kept. Otherwise each white space becomes one plain space
-        before spaCy gets the sentence, and tokens of white space are left out.
+        spaCy also returns tokens that consist of white space, such as the second of two spaces. If
+        this tokenizer keeps them, they are written as visible signs. If not, white space becomes
+        single spaces before spaCy gets the sentence, and tokens of white space are dropped.
         """
         stored_words = len(self._nlp.vocab.strings)
         if stored_words > _MAX_STORED_WORDS:
@@ -62,23 +62,24 @@ class Spacy:
             self._nlp = self._create_pipeline()
         if self._keeps_white_space:
             return [_show_white_space(token.text) for token in self._nlp.tokenizer(sentence)]
-        # The sentence is tokenized as a whole, since spaCy recognizes some abbreviations across a
-        # space (German: v.Chr .). Single spaces are no tokens, except in Thai.
+        # The sentence cannot be tokenized word by word, since spaCy recognizes some abbreviations
+        # across a space (German: v.Chr .). Only in Thai does it return single spaces as tokens.
         text = " ".join(replace_white_space(sentence).split())
         return [token.text for token in self._nlp.tokenizer(text) if not token.text.isspace()]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """Join tokens to the sentence that they probably come from.
 
-        spaCy does not define where spaces were. First, clitics (do n't) and words that spaCy splits
-        at hyphens and slashes are joined. Then the rules of Moses put the other spaces. Tokens for
-        white space are left out.
+        The tokens do not tell where the sentence had spaces. First, clitics (do n't) and words that
+        spaCy splits at hyphens and slashes are joined. Then the rules of the Moses detokenizer
+        decide about the other spaces. Tokens for white space are dropped.
         """
         words = []
         for token in tokens:
             is_white_space = _ONLY_WHITE_SPACE_SIGNS.fullmatch(token)
             if not is_white_space:
-                # A token @-@ comes from the sentence. Moses would read it as a split hyphen.
+                # spaCy never writes the token @-@, so it is text of the sentence. Moses would read
+                # it as a split hyphen, and gets the escaped form.
                 words.append(LITERAL_HYPHEN_TOKEN if token == HYPHEN_TOKEN else token)
         text = _CLITIC.sub("", " ".join(words))
         text = self._split_inside_word.sub(r"\1", text)
@@ -109,16 +110,17 @@ class Spacy:
 
 
 def _make_linear(tokenizer: Any) -> None:
-    """Replace two regular expressions of spaCy's tokenizer that are slow for a long word.
+    """Replace two slow searches of spaCy's tokenizer by faster ones that find the same tokens.
 
-    Their time grows with the square of the word's length. The tokens stay the same.
+    The time of spaCy's own searches grows with the square of a word's length, so that one very long
+    word could take minutes. They are:
 
-    - spaCy searches for a suffix at the end of a word, removes it, and searches again, each time in
-      the whole word. The replacement searches only in the last characters. A word that ends in dots
-      is searched as a whole, since any number of dots is one suffix.
-    - The expression for web addresses looks for a user name with a password, such as
-      name:password@. The replacement looks for a name only, which may contain a colon. It matches
-      the same text and has less to try.
+    - The search for suffixes, such as a comma at the end of a word. spaCy removes a suffix and
+      searches again, each time in the whole word. The replacement searches only in the last
+      characters, except in a word that ends in dots, since any number of dots is one suffix.
+    - The expression for web addresses. It looks for a user name with a password, as in
+      name:password@host. The replacement looks for a name only, which may contain a colon. It
+      matches the same text with fewer attempts.
     """
     search_suffix = tokenizer.suffix_search
 
@@ -145,10 +147,11 @@ def _show_white_space(token: str) -> str:
 
 
 def _white_space_sign(character: str) -> str:
-    """Return the visible sign for a white-space character, such as ␠ for a space.
+    """Return a visible sign for a white-space character, such as ␠ for a space.
 
-    Unicode has one for each control character, such as ␉ for a tab, in the same order as the
-    characters. Other white space, except two kinds of spaces, has a common sign.
+    Unicode has a sign for each control character, such as ␉ for a tab, in the same order as the
+    characters themselves. The space and the no-break space have their own signs in a table, and all
+    other white space shares one sign.
     """
     if character in _WHITE_SPACE_SIGNS:
         return _WHITE_SPACE_SIGNS[character]

@@ -109,10 +109,10 @@ class Form:
 
 
 def _is_json(line: str) -> bool:
-    """Whether a line is written in JSON: an object, a list, or one member of an object.
+    """Return whether a line is written in JSON: an object, a list, or one member of an object.
 
     A program may write one object per line, or an object over several lines, with one member each,
-    such as "en": "Hello". An object may also have the quotation marks of Python.
+    such as "en": "Hello". Objects with single quotation marks, as Python prints them, also count.
     """
     text = line.strip().rstrip(",")
     is_object = text.startswith(('{"', "{'", '{ "', "{ '")) and text.endswith("}")
@@ -121,7 +121,8 @@ def _is_json(line: str) -> bool:
     is_in_brackets = text.startswith("[") and text.endswith("]")
     if is_in_brackets:
         try:
-            # A sentence may be in brackets, so these must contain JSON. An empty list is no text.
+            # A sentence may be in brackets, too, so the brackets must contain JSON. The result of
+            # an empty list, [], is False.
             return bool(json.loads(text))
         except (ValueError, RecursionError):
             return False
@@ -129,9 +130,9 @@ def _is_json(line: str) -> bool:
 
 
 def _is_quoted(line: str) -> bool:
-    """Whether one pair of quotation marks encloses the whole line, as in a file of strings.
+    """Return whether one pair of quotation marks encloses the whole line, as in a file of strings.
 
-    In a line such as "Yes", he said, "no", several pairs do; that is a sentence.
+    A line such as "Yes", he said, "no" has several pairs; it is an ordinary sentence.
     """
     text = line.strip()
     if len(text) <= 2 or text[0] != '"' or text[-1] != '"':
@@ -151,11 +152,11 @@ def _is_quoted_with_comma(line: str) -> bool:
     return is_quotation_mark and text.endswith(f"{first_character},")
 
 
-def _is_fields(line: str) -> bool:
-    """Whether a line looks like a row of a CSV file.
+def _is_csv_row(line: str) -> bool:
+    """Return whether a line looks like a row of a CSV file: 12,Hello or "Hello","Hallo".
 
-    Many sentences contain commas, so this is only so if a field is in quotation marks, or if the
-    first field is a number.
+    Many sentences contain commas, so a field must be in quotation marks, or the first field must be
+    a number.
     """
     text = line.strip()
     if '"' in text and _QUOTED_FIELDS.fullmatch(text):
@@ -163,12 +164,12 @@ def _is_fields(line: str) -> bool:
     return _NUMBERED_FIELD.match(text) is not None
 
 
-def _is_pieces(line: str) -> bool:
-    """Whether a line consists of SentencePiece's subwords, such as ▁Hal lo.
+def _is_sentencepiece(line: str) -> bool:
+    """Return whether a line consists of SentencePiece's subwords, such as ▁Hal lo.
 
     SentencePiece writes a space as ▁, at the beginning or end of a subword. Some programs write an
-    underscore instead. A few underscores occur in any text, so some share of the tokens must have
-    one, on the same side.
+    underscore instead. Ordinary text also contains a few underscores, so 15% of the tokens must
+    have one, all on the same side.
     """
     has_space_sign = _PIECES.search(line)
     if has_space_sign:
@@ -177,10 +178,10 @@ def _is_pieces(line: str) -> bool:
         return False
     tokens = line.split()
     min_tokens = max(2, _MIN_UNDERSCORE_SHARE * len(tokens))
-    # An underscore at the beginning of words: the first word has it, too.
+    # If words begin with an underscore, so does the first word.
     if _has_only_first_underscore(tokens[0]):
         return _count_tokens(tokens, _has_only_first_underscore) >= min_tokens
-    # An underscore at the end of words: the first or the last word has it, too.
+    # If words end with an underscore, so does the first or the last word.
     if _has_only_last_underscore(tokens[0]) or _has_only_last_underscore(tokens[-1]):
         return _count_tokens(tokens, _has_only_last_underscore) >= min_tokens
     return False
@@ -206,11 +207,12 @@ def _count_tokens(tokens: Iterable[str], has_property: Callable[[str], object]) 
 
 
 def _bytes_by_character() -> dict[str, int]:
-    """Return the byte that each character of byte-level BPE represents, as GPT-2 defined them.
+    """Return the byte that each character of byte-level BPE represents, as in GPT-2.
 
-    Byte-level BPE splits the bytes of a text, and writes each byte as a visible character. For a
-    byte that is a visible character of Latin-1, it is that character. The other bytes, in their
-    order, are written as the characters from U+0100 on.
+    Byte-level BPE splits the bytes of a text into subwords, and writes each byte as a visible
+    character. A byte that is a visible character in Latin-1 is written as that character. The other
+    bytes, in ascending order, are written as the characters from U+0100 on: a space, byte 32,
+    becomes Ġ.
     """
     bytes_by_character = {}
     next_code_point = 0x100
@@ -226,12 +228,13 @@ def _bytes_by_character() -> dict[str, int]:
 _BYTES_BY_CHARACTER = _bytes_by_character()
 
 
-def _is_text_in_bytes(line: str) -> bool:
-    """Whether a line can be decoded as byte-level BPE, to a text without control characters.
+def _decodes_as_byte_level_bpe(line: str) -> bool:
+    """Return whether a line can be decoded as byte-level BPE, to a text without control characters.
 
-    Byte-level BPE writes each byte of a UTF-8 text as a visible character. Some of these are also
-    letters of Maltese. But a sentence in Maltese cannot be decoded: its letter ħ would be a byte
-    that is invalid after the byte before it, and ġ and ċ would be control characters.
+    Byte-level BPE writes each byte of a UTF-8 text as a visible character. Some of these characters
+    are also letters of Maltese, but a sentence in Maltese cannot be decoded: its letter ħ would
+    represent a byte that UTF-8 does not allow there, and ġ and ċ would represent control
+    characters.
     """
     characters = "".join(line.split())
     if not all(character in _BYTES_BY_CHARACTER for character in characters):
@@ -249,9 +252,9 @@ def _is_text_in_bytes(line: str) -> bool:
 
 
 def _is_factored(line: str) -> bool:
-    """Whether nearly all tokens of a line have factors: information such as a part of speech.
+    """Return whether nearly all tokens of a line have factors, such as a part of speech: the|DT.
 
-    Moses writes them as the|DT, OpenNMT and taggers in similar ways.
+    Moses writes factors in this way, and OpenNMT and part-of-speech taggers in similar ones.
     """
     tokens = line.split()
     factored_tokens = _count_tokens(tokens, _FACTORED_TOKEN.fullmatch)
@@ -259,14 +262,14 @@ def _is_factored(line: str) -> bool:
     return factored_tokens >= min_tokens
 
 
-def _is_byte_pieces(line: str) -> bool:
-    """Whether a line consists of subwords of byte-level BPE, such as Hello Ġworld.
+def _is_byte_level_bpe(line: str) -> bool:
+    """Return whether a line consists of subwords of byte-level BPE, such as Hello Ġworld.
 
-    Byte-level BPE writes a space as Ġ. Many tokens begin with it; or the line has not been split,
-    and the sign is inside at least two words: HelloĠnewĠworld. Maltese has the same letter, so the
-    line must also be decodable.
+    Byte-level BPE writes a space as Ġ. Either 40% of the tokens, and at least two, begin with Ġ; or
+    the subwords have no spaces between them, and Ġ is inside the line at least twice:
+    HelloĠnewĠworld. Maltese has the same letter, so it must also be possible to decode the line.
     """
-    if _BYTE_SPACE not in line or not _is_text_in_bytes(line):
+    if _BYTE_SPACE not in line or not _decodes_as_byte_level_bpe(line):
         return False
     tokens = line.split()
     marked_tokens = 0
@@ -280,12 +283,12 @@ def _is_byte_pieces(line: str) -> bool:
     return len(signs_inside_words) > 1
 
 
-def _is_tokens(line: str) -> bool:
-    """Whether a tokenizer has split a line, and written the tokens with spaces between them.
+def _is_tokenized(line: str) -> bool:
+    """Return whether a line consists of tokens with spaces between them, such as Hello , world !
 
-    That is so if a token is one that only tokenizers write, such as &apos; or n't; or if more
-    periods and commas have a space before them than none; or if the words of Chinese, Thai and
-    other scripts without spaces have been separated.
+    There are three signs of it: a token that only tokenizers write, such as &apos; or n't; more
+    periods and commas with a space before them than without; and spaces between the words of a
+    language that is written without spaces, such as Chinese or Thai.
     """
     if " " not in line:
         return False
@@ -296,19 +299,19 @@ def _is_tokens(line: str) -> bool:
     points_after_word = len(_POINT_ATTACHED.findall(line))
     if points_after_space > points_after_word:
         return True
-    # All scripts without spaces are outside of ASCII.
+    # All scripts without spaces between words are outside of ASCII.
     if line.isascii():
         return False
     unspaced_words = [word for word in line.split() if _UNSPACED.fullmatch(word)]
     if len(unspaced_words) < _MIN_SEGMENTED_WORDS:
         return False
-    # A sentence that has not been split has spaces, too, but between long parts.
+    # A sentence that was not tokenized may also have spaces, but its parts are long.
     character_count = sum(len(word) for word in unspaced_words)
     return character_count <= _MAX_MEAN_WORD_LENGTH * len(unspaced_words)
 
 
-def _is_characters(line: str) -> bool:
-    """Whether a line consists of single characters with spaces between them: H e l l o.
+def _is_split_into_characters(line: str) -> bool:
+    """Return whether a line consists of single characters with spaces between them: H e l l o.
 
     Nearly all tokens must be one character long, and one of them must be a letter.
     """
@@ -322,9 +325,9 @@ def _is_characters(line: str) -> bool:
 
 
 def _is_lower_case(line: str) -> bool:
-    """Whether a line has no capital letter, although it is long enough for one.
+    """Return whether a line has no capital letter, although it is long enough to expect one.
 
-    Only letters of scripts that have capital letters count, such as Latin.
+    Its length is counted in letters of scripts that have capital letters, such as Latin.
     """
     return line.islower() and len(_CASED.findall(line)) >= _MIN_CASED_LETTERS
 
@@ -349,13 +352,13 @@ TOKENS = (
         "characters set apart by spaces",
         "join the characters first",
         0.5,
-        _is_characters,
+        _is_split_into_characters,
     ),
     Form(
         "tokens set apart by spaces",
         "detokenize them first, as sacremoses detokenize does",
         0.2,
-        _is_tokens,
+        _is_tokenized,
     ),
     Form(
         "numbers of tokens",
@@ -389,7 +392,7 @@ FORMS = (
         _is_quoted_with_comma,
         _TRANSLATIONS_ALONE,
     ),
-    Form("quoted or numbered fields (CSV)", _ALONE, 0.3, _is_fields, _TRANSLATIONS_ALONE),
+    Form("quoted or numbered fields (CSV)", _ALONE, 0.3, _is_csv_row, _TRANSLATIONS_ALONE),
     Form(
         "columns of a table (tabs)",
         "use format tsv with columns, or write one column alone",
@@ -424,14 +427,19 @@ FORMS = (
         _is_factored,
     ),
     Form("BPE subwords (@@)", "join the subwords first: sed -E 's/@@( |$)//g'", 0.05, _BPE.search),
-    Form("SentencePiece pieces (▁)", "join the pieces first, as spm_decode does", 0.1, _is_pieces),
+    Form(
+        "SentencePiece pieces (▁)",
+        "join the pieces first, as spm_decode does",
+        0.1,
+        _is_sentencepiece,
+    ),
     Form("WordPiece subwords (##)", "join the subwords first", 0.2, _WORD_PIECE.search),
     Form("BPE subwords (</w>)", "join the subwords first", 0.1, _WORD_END.search),
     Form(
         "byte-level BPE (Ġ)",
         "decode it first by the tokenizer that made it",
         0.2,
-        _is_byte_pieces,
+        _is_byte_level_bpe,
     ),
     *TOKENS,
     Form(

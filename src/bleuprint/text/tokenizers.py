@@ -85,10 +85,10 @@ class Tokenizer(Protocol):
 
 @cache
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
-    """Return the tokenizer that a corpus asks for, for one of its languages.
+    """Return the tokenizer for a language, as the settings of a corpus choose it.
 
-    Each process creates it only once. Libraries are imported when they are needed: they take up to
-    seconds, and every command imports this module.
+    Each process creates it only once. The libraries are imported inside the function, since that
+    may take seconds and every command imports this module.
 
     Args:
         language: The code of the language, such as `de`.
@@ -131,11 +131,12 @@ def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
 
 
 def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
-    """Return how many tokens a sentence has at least and at most, without tokenizing it.
+    """Return the minimum and maximum number of tokens of a sentence, without tokenizing it.
 
-    A filter for long sentences uses the bounds: most sentences are so short that they need not be
-    tokenized. Moses splits a sentence at spaces, and may also split before and after a character
-    that is not a letter or digit. For other tokenizers, the bounds are 0 and infinity.
+    Tokenizing takes long. A filter for long sentences first looks at these bounds, which show for
+    most sentences that they are short enough. Moses splits a sentence at spaces, and may also split
+    before and after a character that is not a letter or digit. For other tokenizers, the bounds are
+    0 and infinity.
 
     Args:
         sentence: The sentence.
@@ -144,9 +145,10 @@ def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
     if settings.name != "moses" or not sentence.isprintable():
         return NO_BOUNDS
     word_count = len(sentence.split())
-    # Deletes the bytes at which no word is split; the others are at least as many as the characters
-    # at which a word may be split.
+    # Counting bytes is fast. A character at which a word may be split has at least one byte that is
+    # not deleted, so there are at most as many such characters as remaining bytes.
     bytes_with_split = sentence.encode().translate(None, delete=_BYTES_WITHOUT_SPLIT)
+    # Each split, before or after such a character, makes one more token.
     return word_count, word_count + 2 * len(bytes_with_split)
 
 

@@ -53,8 +53,12 @@ class CharacterTable(dict[int, str | None]):
 def _spacing_table(*categories: str, keeps_visible_formats: bool = True) -> CharacterTable:
     """Create a table for `str.translate` that replaces characters by spaces, or removes them.
 
-    Format characters, Unicode's category Cf, such as the soft hyphen, are removed. Exceptions are
-    those that change how a word is written, and the zero-width space, which becomes a space.
+    The characters of some categories become spaces. Format characters, which are invisible, such as
+    the soft hyphen, are removed, with three exceptions:
+
+    - The zero-width space becomes a space.
+    - Joiners stay, since in some scripts they change how the letters around them look.
+    - So do format characters that a reader sees, if the caller wants to keep them.
 
     Args:
         categories: The Unicode categories whose characters become spaces, such as Zs for spaces.
@@ -63,19 +67,17 @@ def _spacing_table(*categories: str, keeps_visible_formats: bool = True) -> Char
     """
 
     def replace(character: str) -> str | None:
-        """Return the replacement of a character.
+        """Return a space, the character itself, or None to remove the character from a text.
 
-        Returns:
-            A space, the character itself, or None to remove it.
+        Format characters are removed, except those that change what a reader sees.
         """
         category = unicodedata.category(character)
-        # Unicode's category Cf: invisible characters, such as the soft hyphen.
+        # Format characters have Unicode's category Cf. Most are invisible, as the soft hyphen is.
         is_format = category == "Cf"
         if not is_format:
             return " " if category in categories else character
-        if character in _JOINERS:
-            return character
-        if keeps_visible_formats and _VISIBLE_FORMATS.match(character):
+        is_visible = keeps_visible_formats and _VISIBLE_FORMATS.match(character)
+        if is_visible or character in _JOINERS:
             return character
         return " " if character == _ZERO_WIDTH_SPACE else None
 
@@ -134,10 +136,11 @@ def lowercase_text(text: str, language: str) -> str:
 
 
 def normalize_unicode(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Normalize a text to a Unicode form, in linear time even for a letter with many accents.
+    """Normalize a text to a Unicode form, quickly even if a letter has thousands of accents.
 
-    Python sorts the accents of each letter with a quadratic algorithm. In a long text, they are
-    sorted before, so that Python finds them in order; the result is the same.
+    Python sorts the accents of each letter by an algorithm that takes quadratic time. In a long
+    text, they are sorted beforehand by a faster one, so that Python finds them in order. The result
+    is the same.
 
     Args:
         form: NFC, in which é is one character, or NFKC, in which ² also becomes 2.
@@ -152,7 +155,8 @@ def normalize_unicode(form: Literal["NFC", "NFKC"], text: str) -> str:
 def _sort_combining_marks(text: str) -> str:
     """Sort the combining marks of each letter, such as accents, into the order of Unicode.
 
-    Normalization does the same as its first step, so it returns the same for the sorted text.
+    Unicode normalization also begins with this step. Its result for the sorted text is the same as
+    for the original one, and Python computes it faster.
     """
     sorted_characters: list[str] = []
     for is_marks, characters in groupby(text, key=_is_combining):
@@ -171,11 +175,12 @@ def _is_combining(character: str) -> bool:
 def comparison_key(text: str) -> str:
     """Return a key that is equal for sentences with the same words, such as "Oh, no!" and "oh no".
 
-    The key consists of the letters, accents and numbers of the sentence, in lower case and in
-    Unicode's form NFKC, in which ² is 2. So spaces, punctuation and case do not count. The key of a
-    sentence without any letter or number is the sentence itself, with single spaces.
+    Both have the key `ohno`. It consists of the letters, accents and numbers of the sentence, in
+    lower case and in Unicode's form NFKC, in which ² is 2. The key of a sentence without any letter
+    or number is the sentence itself, with single spaces.
     """
-    # Normalization does not cross a space, so the words can be folded one by one and cached.
+    # Normalization never joins characters across a space, so each word can be folded alone. The
+    # cache folds a word when it is looked up for the first time.
     folded_words = [_FOLDED_WORDS[word] for word in text.split(" ")]
     key = "".join(folded_words)
     if key:
