@@ -25,10 +25,10 @@ FILLER = "□"
 
 
 def back_translate(settings: Settings, name: str) -> None:
-    """Write a synthetic training text: monolingual text with its translations by a trained system.
+    """Translate monolingual text by a trained system, and write both as synthetic training text.
 
     params.yaml names the text and the system that translates it. It also says whether translations
-    are sampled from the model instead of searched, and whether noise is added to them.
+    are sampled from the model instead of found by beam search, and whether noise is added to them.
 
     Args:
         settings: The settings in params.yaml.
@@ -38,12 +38,12 @@ def back_translate(settings: Settings, name: str) -> None:
         UserError: params.yaml has no such text, or all translations are empty.
     """
     synthetic = settings.synthetic_text(name)
-    # The synthetic text becomes a part of the training text of this corpus. The translating system
-    # may be trained on another corpus, `synthetic.corpus`.
+    # The synthetic text becomes a part of the training text of this corpus. The system that
+    # translates may have been trained on another corpus, `synthetic.corpus`.
     corpus = settings.corpus(synthetic.part_of)
     text = corpus.files.train[name]
     first_seed = settings.seeds[0]
-    # Another text or another seed gives other random numbers.
+    # Each text gets its own random numbers.
     random_seed = f"{first_seed} {name}"
     sampler = None
     if synthetic.sampling is not None:
@@ -85,10 +85,10 @@ def _noise_function(
     """
 
     def with_noise(sentence: str, line_number: int) -> str:
-        """Return a translation with noise in its words.
+        """Return a translation with noise: some words are dropped, replaced or moved.
 
-        The random numbers depend on the number of the line, which is counted from 0, and not on the
-        order in which lines are translated.
+        The line number, counted from 0, is part of the random seed. So a line gets the same noise
+        whichever lines are translated before it.
         """
         random = Random(f"{random_seed} {line_number}")
         return add_noise_to_sentence(sentence, tokenizer, noise, random)
@@ -109,9 +109,9 @@ def translate_side(
     tag: str | None,
     change: Callable[[str, int], str] = _unchanged,
 ) -> None:
-    """Translate a monolingual text, and write sentence pairs of the text and its translations.
+    """Translate a monolingual text, and write its sentences and their translations as pairs.
 
-    A note says how many translations are empty.
+    A note tells the user how many translations are empty.
 
     Args:
         translator: Translates the sentences of the text.
@@ -121,8 +121,8 @@ def translate_side(
             otherwise they are the target side.
         tag: If given, a word that is put before each source sentence, so that a model can tell
             synthetic text from other text (Caswell et al. 2019). Empty sentences stay empty.
-        change: A function that returns what is written for a translation and its line number,
-            counted from 0. It may add noise, for example.
+        change: A function that is applied to each translation before it is written, for example to
+            add noise. It gets the translation and the line number, counted from 0.
 
     Raises:
         UserError: All translations are empty.
@@ -175,9 +175,9 @@ def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, ran
         random: The source of random numbers.
     """
     words = add_noise(tokenizer.tokenize(sentence), noise, random)
-    # A later stage splits the sentence again, and should find the same words. Spaces between the
-    # words usually ensure that. `detokenize` may not: it could attach a comma to the word before
-    # it, which is another word now, so that the two become one word.
+    # A later stage tokenizes the sentence again, and should find the same words. So the words are
+    # joined by spaces if this works. `detokenize` might attach a moved comma to its new neighbor,
+    # and the tokenizer would then take the two as one word.
     joined_by_spaces = " ".join(words)
     if tokenizer.tokenize(joined_by_spaces) == words:
         return joined_by_spaces
@@ -188,7 +188,7 @@ def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
     """Add noise to a sentence: drop some words, replace some by the word FILLER, and move some.
 
     A model may learn more from synthetic pairs with noise than from clean ones (Edunov et al. 2018,
-    section 3.1). At least one word of the sentence stays.
+    section 3.1). If all words were dropped, the first one is kept.
 
     Args:
         words: The words of the sentence.
@@ -201,7 +201,7 @@ def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
         if random.random() >= noise.drop:
             kept_words.append(word)
     if not kept_words:
-        kept_words = list(words[:1])
+        kept_words = list(words[:1])  # Still empty if the sentence is.
     for position in range(len(kept_words)):
         if random.random() < noise.blank:
             kept_words[position] = FILLER
@@ -210,5 +210,6 @@ def add_noise(words: Sequence[str], noise: Noise, random: Random) -> list[str]:
     keyed_words = []
     for position, word in enumerate(kept_words):
         sort_key = position + (noise.shuffle + 1) * random.random()
+        # Of two words with the same key, the one that came first stays first.
         keyed_words.append((sort_key, position, word))
-    return [word for _, _, word in sorted(keyed_words)]
+    return [word for _sort_key, _position, word in sorted(keyed_words)]

@@ -96,7 +96,7 @@ def _script_settings(
 ) -> dict[str, Any]:
     """Return the content of settings.json, which the exported script reads.
 
-    It has the languages, and the settings for splitting text into tokens and for the search.
+    It contains the languages, and the settings of the tokenizer and of the search.
 
     Args:
         settings: The settings of the experiment.
@@ -134,7 +134,8 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
     licenses = {}
     for name in sorted(used_licenses):
         licenses[name] = corpus.license_and_citation[name].license
-    # There are no scores without results, or if the translations were changed after scoring.
+    # The README lists no scores if there are no results, or if the translations have changed since
+    # they were scored.
     scores: Mapping[str, Any] = {}
     if results:
         scores, _ = results.checked_scores()
@@ -156,7 +157,8 @@ def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) 
 def script_modules() -> list[Path]:
     """Return the files of this package that the exported script imports, directly or indirectly.
 
-    Python also needs the file __init__.py of each package that contains one of them.
+    They are copied beside the script, so that it runs without this project. Python also needs the
+    file __init__.py of each package that contains one of them.
 
     Returns:
         The paths relative to this package, such as `text/tokenizers.py`.
@@ -164,11 +166,11 @@ def script_modules() -> list[Path]:
     project_root = _PACKAGE.parents[1]
     source_tree = SourceTree(project_root)
     needed_modules = set[str]()
-    # The modules whose imports have not been looked at yet.
-    to_visit = [_SCRIPT]
-    while to_visit:
-        imported = source_tree.imports_of(to_visit.pop())
-        to_visit += imported - needed_modules
+    # The modules whose imports have not been looked up yet.
+    unvisited_modules = [_SCRIPT]
+    while unvisited_modules:
+        imported = source_tree.imports_of(unvisited_modules.pop())
+        unvisited_modules += imported - needed_modules
         needed_modules |= imported
     files = set[Path]()
     for module in needed_modules:

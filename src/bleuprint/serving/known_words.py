@@ -39,7 +39,7 @@ class KnownWords:
     """
 
     def __init__(self, corpus: BinaryCorpus, language: str = "") -> None:
-        """Prepare to tell which words of a text the training text contains, without reading it yet.
+        """Prepare to look up words in the training text, which is read only when it is needed.
 
         Args:
             corpus: The corpus that the system was trained on.
@@ -49,7 +49,7 @@ class KnownWords:
         self._corpus = corpus
         self._language = language or corpus.source
         self._segmentation = corpus.segmentation(corpus.source)
-        # Frequent tokens are looked up once.
+        # Calls `_unknown_words_of_token` once for each frequent token.
         self._unknown_words_by_token = BoundedCache(self._unknown_words_of_token)
         # The corpus is in the folder data/binary/CORPUS of the project.
         project_root = corpus.folder.parents[2]
@@ -60,7 +60,7 @@ class KnownWords:
         self._has_text = is_small and self._train_file.exists()
 
     def unknown_words(self, tokens: Iterable[str]) -> list[str]:
-        """Return the words of a sentence that the training text does not contain, in their order.
+        """Return the words of a sentence that the training text does not contain, in text order.
 
         Args:
             tokens: The tokens of the sentence.
@@ -86,8 +86,9 @@ class KnownWords:
     def note(self, unknown: Counter[str], word_count: int) -> tuple[str, MessageKind]:
         """Return a message about the words of a text that the training text does not contain.
 
-        The message lists only the most frequent of these words, so that it stays short. If they are
-        more than half of all words, the text may be in another language, and the message says so.
+        The message names only the most frequent of these words, so that it stays short. If more
+        than half of all words are unknown, the text may be in another language: the message then
+        asks for it, and is a warning.
 
         Args:
             unknown: How often each unknown word occurs in the text.
@@ -130,21 +131,21 @@ class KnownWords:
         """Return the words in a token that the system does not know.
 
         Most tokens are one word, but 10:30, for example, contains two. A word is unknown if the
-        training text does not contain it. If that text cannot be read, a word is unknown if the
-        vocabulary cannot encode it and yields UNK, the token for unknown text.
+        training text does not contain it, or if the vocabulary cannot encode it and yields UNK, the
+        token for unknown text. If the training text is not available, only the vocabulary counts.
         """
         words = find_words([token])
         has_unk = self._is_encoded_with_unk(token)
-        if not self._has_text:
-            # If the vocabulary can encode 10:30, both words are known, even if it cannot encode 10.
-            if not has_unk:
-                return []
+        if self._has_text:
+            is_one_word = words == [token]
+            if has_unk and is_one_word:
+                # The model cannot read the word, even if the training text contains it.
+                return words
+            return [word for word in words if word not in self._all_words]
+        if has_unk:
             return [word for word in words if self._is_encoded_with_unk(word)]
-        is_one_word = words == [token]
-        if has_unk and is_one_word:
-            # The model cannot read the word, even if the training text contains it.
-            return words
-        return [word for word in words if word not in self._all_words]
+        # The vocabulary can encode 10:30 as a whole, even if it cannot encode 10 alone.
+        return []
 
     def _is_encoded_with_unk(self, word: str) -> bool:
         """Return whether the vocabulary lacks a word, or a part of it."""

@@ -65,13 +65,13 @@ def serve(run: Run, decode: Decode, port: int, languages: tuple[str, str]) -> No
     Raises:
         UserError: The port is in use or not permitted.
     """
-    # This comes first, since loading the model takes seconds, and the port may be in use.
+    # Loading the model takes seconds, so an error about the port should come before.
     listening_socket = _open_port(port)
     translator = load_translator(run, decode, languages)
     page = _render_page(translator, run)
     server = _create_server(application(translator, page.html), page.content_security_policy)
-    # uvicorn installs its signal handler only while its loop runs, and raises the signal again at
-    # the end. Installed here, the handler also catches signals before and after.
+    # uvicorn handles signals only while its loop runs, and raises them again at the end, which
+    # would end the process with another status. Its handler is therefore installed here, too.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, server.handle_exit)
     actual_port = listening_socket.getsockname()[1]
@@ -120,16 +120,17 @@ def _create_server(app: Starlette, content_security_policy: str) -> uvicorn.Serv
 
 
 def application(translator: Translator, page: str) -> Starlette:
-    """Create the web application, which says how requests to the server are answered.
+    """Create the web application, which defines how requests to the server are answered.
 
-    `GET /` returns a page, from which a user can translate. `POST /translate` translates the text
-    in a JSON object, and returns the translations as JSON.
+    `GET /` returns a page on which a user can translate. `POST /translate` translates the text in a
+    JSON object, and returns the translations as JSON.
 
     Args:
         translator: The translator, with a loaded model.
         page: The page as HTML.
     """
-    # One thread, so that the model translates one request at a time; the server stays responsive.
+    # The model translates one request at a time, in this single thread. Meanwhile the server can
+    # accept other requests.
     translation_thread = ThreadPoolExecutor(1)
 
     async def show_page(_: Request) -> Response:
@@ -158,14 +159,14 @@ def application(translator: Translator, page: str) -> Starlette:
             raise HTTPException(422, str(error)) from None
         return JSONResponse(content)
 
-    # A request that names another host is refused. It may come from a page of another site, whose
-    # host name leads to this machine.
+    # A request must name this machine as its host. Otherwise it may come from a malicious page,
+    # whose host name was made to resolve to this machine (DNS rebinding).
     app = Starlette(
         routes=[Route("/", show_page), Route("/translate", translate, methods=["POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
         exception_handlers={HTTPException: _answer_refusal, Exception: _answer_failure},
     )
-    # Starlette would redirect /translate/ to /translate. Here it is an unknown path (status 404).
+    # Otherwise Starlette would redirect /translate/ to /translate, instead of the status 404.
     app.router.redirect_slashes = False
     return app
 
@@ -200,7 +201,7 @@ class TranslationRequest:
         try:
             content = json.loads(body)
             # JSON may contain one half of a surrogate pair, such as "\ud800", which UTF-8 cannot
-            # encode. This raises a ValueError for it.
+            # encode. Encoding it here raises a ValueError, instead of later in the translator.
             json.dumps(content, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
@@ -233,18 +234,18 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     lines = []
     for line in request.text.removesuffix("\n").split("\n"):
         lines.append(line.removesuffix("\r"))
-    # How many attention weights the rest of the answer may contain.
+    # How many attention weights the answer may still contain. It becomes negative at the first line
+    # whose maps would make the answer too large; this line and all later ones get no maps.
     weights_left = _MAX_WEIGHTS
     answers = []
     for translated in translator(lines, request.n_best):
         maps = None
         if request.attention and weights_left >= 0:
             # `cross` is the attention of translated tokens to source tokens.
-            maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
-            weights_left -= sum(attention_map.weights.size for attention_map in maps)
-            if weights_left < 0:
-                # These maps would make the answer too large. No line after this one gets maps.
-                maps = None
+            cross_maps = [by_kind["cross"] for by_kind in translator.attention(translated)]
+            weights_left -= sum(attention_map.weights.size for attention_map in cross_maps)
+            if weights_left >= 0:
+                maps = cross_maps
         answers.append(_describe_line(translator, translated, maps))
     return {"lines": answers}
 
@@ -252,7 +253,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
 def _describe_line(
     translator: Translator, translated: Translated, maps: Sequence[AttentionMap] | None
 ) -> dict[str, Any]:
-    """Return the part of an answer for one line: translations, attention, unknown words, warnings.
+    """Return the part of the JSON answer for one line: translations, attention maps, warnings.
 
     Args:
         translator: The translator.
@@ -286,7 +287,7 @@ def _map_as_json(attention_map: AttentionMap) -> dict[str, Any]:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body of a request, unless it is too large.
+    """Read the body of a request, and refuse a body that is too large.
 
     The header `Content-Length` may be wrong or missing, so the bytes themselves are counted.
 
@@ -294,7 +295,7 @@ async def _read_body(request: Request) -> bytes:
         HTTPException: The body is too large (status 413).
     """
     body = b""
-    # A client that has disconnected needs no error message.
+    # If the client disconnects, nobody waits for an answer, and the error can be ignored.
     with suppress(ClientDisconnect):
         async for part in request.stream():
             body += part
@@ -316,10 +317,10 @@ class _Page(NamedTuple):
 
 
 def _render_page(translator: Translator, run: Run) -> _Page:
-    """Render the page for translating with a model, and the security header that belongs to it.
+    """Render the page for translating with a model, and the security header for it.
 
-    The header Content-Security-Policy tells the browser to run only the script and to use only the
-    style whose hashes it contains. So text that somebody types cannot become code on the page.
+    By the header Content-Security-Policy, the browser runs only the script and uses only the style
+    whose hashes are in the header. So text that a user types cannot become code on the page.
 
     Args:
         translator: The translator, with a loaded model.

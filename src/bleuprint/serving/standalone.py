@@ -40,22 +40,22 @@ class Line(NamedTuple):
 def main() -> None:
     """Translate the lines of files, or of standard input, and print each translation as a line.
 
-    If a file cannot be read, the lines before are translated, and the process ends with a message
-    and status 1.
+    If a file cannot be read, the lines before it are still translated. Then the process ends with a
+    message and status 1.
     """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
-    # A stream is None if the caller has closed it, as by `>&-` in a shell.
+    # Python sets a stream to None if the caller has closed it, as by `>&-` in a shell.
     if sys.stdout is None:
         sys.exit("translate.py: standard output is closed")
     if sys.stderr is None:
-        # Messages are dropped. Without this, `print` would write them to standard output.
+        # Drop all messages. With None as its file, `print` would write them to standard output.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     translate = Translator()
-    # UTF-8 even if the settings of the operating system name another encoding.
+    # Translations are UTF-8, even if the locale of the system has another encoding.
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     failures: list[str] = []
     lines = read(files, failures)
@@ -88,7 +88,7 @@ def read(files: list[str], failures: list[str]) -> Iterator[Line]:
                 location = f"{lines.filename()}:{lines.filelineno()}"
                 text = line.decode().removesuffix("\n").removesuffix("\r")
                 if lines.isfirstline():
-                    # The byte order mark, with which some editors begin a file.
+                    # Some editors put a byte order mark at the beginning of a file.
                     text = text.removeprefix("\ufeff")
                 yield Line(location, text)
     except UnicodeDecodeError as error:
@@ -260,9 +260,9 @@ def _best_output(result: Any, settings: dict[str, Any], max_length: int) -> list
 def score(output: tuple[float, list[str]], settings: dict[str, Any], max_length: int) -> float:
     """Return the score of an output: its log-probability, divided by the length penalty.
 
-    The length penalty in the settings is length^alpha, or ((5 + length) / 6)^alpha as in Google's
-    system GNMT. CTranslate2 knows only the first one. For the second one, its score is multiplied
-    by the first penalty and divided by the second.
+    The settings choose one of two penalties: length^alpha, or ((5 + length) / 6)^alpha as in
+    Google's system GNMT. CTranslate2 knows only the first one, by which it has divided. For the
+    second one, its score is multiplied by the first penalty and divided by the second.
 
     Args:
         output: CTranslate2's score of the output, and the subwords.
@@ -275,8 +275,8 @@ def score(output: tuple[float, list[str]], settings: dict[str, Any], max_length:
         return ctranslate2_score
     alpha = settings["length_penalty"]["alpha"]
     length = len(subwords)
-    # The length includes EOS, which ends an output. An output that was cut off at the maximum
-    # length has no EOS.
+    # CTranslate2 also counts EOS, the end-of-sentence token, in the length. Only an output that was
+    # cut off at the maximum length has no EOS.
     if length < max_length:
         length += 1
     return float(ctranslate2_score * length**alpha / ((5 + length) / 6) ** alpha)

@@ -97,7 +97,7 @@ class Translated:
 
     @property
     def warnings(self) -> list[str]:
-        """Messages about reasons why the translation may lack a part of the sentence."""
+        """Messages that tell the user why the translation may lack a part of the sentence."""
         warnings = []
         if self.excess_tokens:
             warnings.append(
@@ -131,11 +131,11 @@ def load_translator(
     languages: tuple[str, str] | None = None,
     sampler: Sampler | None = None,
 ) -> "Translator":
-    """Load a trained model and all that is needed to translate raw text with it.
+    """Load a trained model, its vocabularies and its tokenizers, to translate raw text.
 
     Args:
-        run: The system, corpus and seed of the model. It is the average of several checkpoints, or
-            an ensemble of them.
+        run: The system, corpus and seed of the model, which is the average of several checkpoints
+            or an ensemble of them.
         decode: The settings of the search.
         languages: The source and the target language; by default those of the corpus.
         sampler: If given, translations are sampled from the model instead of searched.
@@ -204,8 +204,8 @@ class Translator:
         self.known_words = KnownWords(corpus, self.source)
         self._edits = edits
         self._aligner = WordAligner(model, corpus, decode)
-        # A model for several directions reads a tag before each sentence, which tells it the target
-        # language. For other models this is empty.
+        # A model with several target languages reads a tag before each sentence, which names the
+        # language to translate into. For any other model, the list is empty.
         self._tag_ids = corpus.source_prefix(self.target)
         self._engine = create_engine(model, decode, sampler)
         self._max_source_length = self._engine.max_source_length
@@ -227,8 +227,8 @@ class Translator:
         for prepared in prepared_sentences:
             all_pieces += prepared.pieces
         lengths = np.array([len(piece) for piece in all_pieces], dtype=np.int64)
-        # Two outputs may have different tokens but the same text, and then count as one
-        # translation. So all outputs of the beam are needed to find several different ones.
+        # Outputs of the beam may have different tokens but the same text, such as two ways to split
+        # a word. To find several different translations, all outputs of the beam are needed.
         outputs_per_piece = 1 if n_best == 1 else self.decode.beam
         all_outputs = iter(self._engine.search(all_pieces, lengths, outputs_per_piece))
         translated_sentences = []
@@ -247,7 +247,7 @@ class Translator:
     def _combine_outputs(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]], n_best: int
     ) -> Translated:
-        """Turn the outputs of the search for one sentence into its translations.
+        """Turn the outputs of the search for the pieces of one sentence into its translations.
 
         Args:
             prepared: The sentence as token ids, in one piece or, if it is too long, in several.
@@ -255,7 +255,7 @@ class Translator:
             n_best: The maximum number of translations.
 
         Returns:
-            The translations, and what messages about the sentence need.
+            The translations, and facts about the sentence that messages and attention maps need.
         """
         translations = self._different_translations(prepared, outputs_of_pieces)
         pieces = []
@@ -263,7 +263,7 @@ class Translator:
         if not is_empty:
             for source, outputs in zip(prepared.pieces, outputs_of_pieces, strict=True):
                 pieces.append(Piece(source, outputs[0].tokens))
-        length_with_tag_and_eos = len(self._tag_ids) + prepared.token_count + 1
+        length_with_tag_and_eos = len(self._tag_ids) + prepared.token_count + 1  # EOS is one token.
         return Translated(
             translations=translations[:n_best],
             excess_tokens=max(0, length_with_tag_and_eos - self._max_source_length),
@@ -330,8 +330,8 @@ class Translator:
                 tag for the target language.
         """
         text = sentence
-        # `apply_edits` also joins several spaces into one. If the training text was not cleaned, it
-        # kept them, and a tokenizer such as spaCy makes tokens of them. So they are kept here, too.
+        # `apply_edits` also turns several spaces into one. Training text that was not cleaned keeps
+        # them, and a tokenizer such as spaCy makes tokens of them. So they must stay here, too.
         if self._edits:
             text = apply_edits(sentence, self.source, self._edits)
         line = tokenize_to_line(self.corpus.tokenizer(self.source), text)
@@ -370,8 +370,8 @@ class Translator:
             # Go back to the last token that ends a word.
             while stop > start and not ends_word[stop - 1]:
                 stop -= 1
-            # One word fills the piece, so the word is cut.
             if stop == start:
+                # A single word is longer than a piece, and must be cut.
                 stop = start + max_tokens
             pieces.append([*self._tag_ids, *ids[start:stop], EOS])
             start = stop
@@ -381,10 +381,10 @@ class Translator:
     def _different_translations(
         self, prepared: _PreparedSentence, outputs_of_pieces: list[list[Hypothesis]]
     ) -> list[Translation]:
-        """Return the different translations of a sentence, best first.
+        """Return the translations of a sentence that differ in their text, best first.
 
-        A sentence that was split into pieces gets one translation, from the best output of each
-        piece.
+        A sentence that was split into pieces gets a single translation, which joins the best output
+        of each piece.
 
         Args:
             prepared: The sentence as token ids, in one piece or, if it is too long, in several.
@@ -404,8 +404,8 @@ class Translator:
     def _join_pieces(self, prepared: _PreparedSentence, outputs: list[Hypothesis]) -> Translation:
         """Join the outputs for all pieces of a sentence to one translation.
 
-        Its score is computed as for a single output: the sum of the log-probabilities, divided by
-        the length penalty for all tokens.
+        The score is computed as if the pieces were one output: the sum of all log-probabilities,
+        divided by the length penalty for the total number of tokens.
 
         Args:
             prepared: The sentence as token ids in pieces, and its words.
@@ -416,9 +416,9 @@ class Translator:
         token_count = 0
         first_word = 0
         for source, output in zip(prepared.pieces, outputs, strict=True):
-            # The words are used only by `replace_unk`, which copies a source word for an unknown
-            # word. With this setting each word is one token, so a piece has as many words as it has
-            # tokens without tag and EOS.
+            # Only the setting `replace_unk` uses the words: it replaces an unknown token by a
+            # source word. It requires a vocabulary of words, so a piece has as many words as it has
+            # tokens, without the tag and EOS.
             words_in_piece = len(source) - len(self._tag_ids) - 1
             words = prepared.words[first_word : first_word + words_in_piece]
             first_word += words_in_piece
