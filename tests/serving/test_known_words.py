@@ -73,7 +73,7 @@ def stand_in_corpus(folder, training_text, word_counts):
         source="en",
         segmentation=lambda _: segmentation,
         sets={"train": SetSize(pairs=2, source_tokens=9, target_tokens=9, unknown=1)},
-        source_words=SourceTags({"<2de>": "de"}, lambda: segmentation).words,
+        words_without_tag=SourceTags({"<2de>": "de"}, lambda: segmentation).words_without_tag,
     )
 
 
