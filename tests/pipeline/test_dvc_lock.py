@@ -99,10 +99,10 @@ def test_a_project_without_dvc_lock_has_no_recorded_stages(tmp_path):
     assert lock.stages == {}
 
 
-def test_a_lock_with_merge_conflicts_is_refused(tmp_path):
-    (tmp_path / "dvc.lock").write_text(
-        "schema: '2.0'\nstages:\n<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n"
-    )
+def test_reading_a_dvc_lock_with_merge_conflicts_is_an_error(tmp_path):
+    """Git writes the markers <<<<<<<, ======= and >>>>>>> where two branches differ."""
+    text_after_a_merge = "schema: '2.0'\nstages:\n<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n"
+    (tmp_path / "dvc.lock").write_text(text_after_a_merge)
 
     with pytest.raises(UserError, match=r"dvc\.lock: contains merge conflicts"):
         LockFile.read(tmp_path)
@@ -116,8 +116,8 @@ def test_a_lock_with_merge_conflicts_is_refused(tmp_path):
         pytest.param("schema: '2.0'\nstages:\n  a:\n", id="after a name"),
     ],
 )
-def test_the_error_for_a_dvc_lock_that_was_cut_short_tells_how_to_go_on(project, text):
-    """As by a kill while DVC writes the file."""
+def test_the_error_for_a_truncated_dvc_lock_says_to_remove_it(project, text):
+    """DVC was killed while it wrote the file. Git cannot restore it: it was never committed."""
     (project / "dvc.lock").write_text(text)
 
     with pytest.raises(UserError, match=r"dvc\.lock'.*; git has no copy of it\. Run: rm"):
@@ -125,8 +125,8 @@ def test_the_error_for_a_dvc_lock_that_was_cut_short_tells_how_to_go_on(project,
 
 
 @pytest.mark.parametrize("name", ["dvc.yaml", "dvc.lock"])
-def test_the_error_for_a_file_of_dvc_that_is_nested_too_deeply_tells_how_to_go_on(project, name):
-    """The parser of YAML would need more calls than Python allows."""
+def test_the_error_for_a_file_of_dvc_that_is_nested_too_deeply_says_to_remove_it(project, name):
+    """5,000 nested lists make the YAML parser exceed Python's recursion limit."""
     (project / name).write_text("a: " + "[" * 5000 + "]" * 5000)
 
     with pytest.raises(UserError) as error:
@@ -154,6 +154,7 @@ class InterruptedStage:
 
 
 def test_dvc_lock_is_restored_if_writing_it_is_interrupted(tmp_path, monkeypatch):
+    """InterruptedStage simulates Ctrl-C: it empties the file, then raises KeyboardInterrupt."""
     monkeypatch.chdir(tmp_path)
     lock_file = tmp_path / "dvc.lock"
     lock_file.write_text(DVC_LOCK)
@@ -212,7 +213,10 @@ def test_the_lock_of_a_running_snakemake_stays(tmp_path, snakemake_lock, running
     assert snakemake_lock.exists()
 
 
-def test_the_lock_of_a_killed_snakemake_is_removed(tmp_path, snakemake_lock, running_snakemake):
+def test_the_lock_of_a_killed_snakemake_is_removed_at_the_next_start(
+    tmp_path, snakemake_lock, running_snakemake
+):
+    """A lock file that stays after a kill would make every later Snakemake refuse to start."""
     running_snakemake.kill()
     running_snakemake.communicate()
 
@@ -224,7 +228,10 @@ def test_the_lock_of_a_killed_snakemake_is_removed(tmp_path, snakemake_lock, run
 def test_the_lock_of_a_snakemake_on_another_machine_stays(
     tmp_path, snakemake_lock, running_snakemake
 ):
-    """It may still run there."""
+    """Machines may share the project's folder; only its own machine can see if a process runs.
+
+    The file `host` says on which machine the Snakemake with the lock was started.
+    """
     running_snakemake.kill()
     running_snakemake.communicate()
     (tmp_path / "work/snakemake/host").write_text("another")
@@ -278,36 +285,39 @@ def damaged_bytes(request):
     return request.param
 
 
-def test_a_damaged_dvc_lock_that_is_not_in_git_is_written_again_as_the_message_says(
+def test_following_the_error_for_a_damaged_dvc_lock_outside_git_restores_it(
     small_project, damaged_bytes
 ):
+    """The error says to remove the file and run the stages; DVC then writes it as before."""
     lock_file = small_project / "dvc.lock"
-    old_content = lock_file.read_bytes()
+    content_before_damage = lock_file.read_bytes()
     lock_file.write_bytes(damaged_bytes)
-
     with pytest.raises(UserError, match=r"git has no copy of it\. Run: rm dvc\.lock, then"):
         changed_stages()
 
     lock_file.unlink()
     subprocess.run([sys.executable, "-m", "dvc", "repro", "--quiet"], check=True)
-    assert lock_file.read_bytes() == old_content
+
+    assert lock_file.read_bytes() == content_before_damage
 
 
-def test_a_damaged_dvc_lock_that_is_in_git_is_restored_as_the_message_says(
+def test_following_the_error_for_a_damaged_dvc_lock_in_git_restores_it(
     small_project, damaged_bytes
 ):
+    """The error says to check out Git's copy; all stages are then up to date again."""
     subprocess.run(["git", "add", "dvc.lock"], check=True)
     (small_project / "dvc.lock").write_bytes(damaged_bytes)
-
     with pytest.raises(UserError, match=r"run: git checkout dvc\.lock, then"):
         changed_stages()
 
     subprocess.run(["git", "checkout", "--quiet", "dvc.lock"], check=True)
-    assert not changed_stages()
+
+    stages_out_of_date = changed_stages()
+    assert not stages_out_of_date
 
 
-def test_the_error_for_a_pipe_in_the_project_names_it(small_project):
-    """DVC itself would wait for a writer for ever."""
+def test_the_error_for_a_named_pipe_among_the_files_gives_its_path(small_project):
+    """Reading a pipe waits until another process writes to it, so DVC alone would wait forever."""
     (small_project / "data" / "raw").mkdir(parents=True)
     os.mkfifo(small_project / "data" / "raw" / "pipe")
 
@@ -319,8 +329,10 @@ def test_the_error_for_a_pipe_in_the_project_names_it(small_project):
     "damaged_content",
     [pytest.param(b"", id="empty"), pytest.param(b'{"a": ', id="cut short")],
 )
-def test_the_error_for_a_damaged_list_of_locks_says_what_to_remove(small_project, damaged_content):
-    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
+def test_the_error_for_a_damaged_list_of_locks_says_which_file_to_remove(
+    small_project, damaged_content
+):
+    """DVC lists in .dvc/tmp/rwlock, a JSON file, which processes read or write outputs."""
     (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged_content)
 
     with pytest.raises(UserError, match=r"rwlock'.*; remove it, if no other DVC runs here$"):
@@ -333,25 +345,34 @@ def interrupt(_content, file):
     raise KeyboardInterrupt
 
 
-def test_an_interrupted_dvc_leaves_the_list_of_locks_as_it_was(small_project, monkeypatch):
-    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
-    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
-    old_content = b'{"read": {}, "write": {}}'
-    rwlock.write_bytes(old_content)
+def test_ctrl_c_while_dvc_writes_its_list_of_locks_keeps_the_old_list(small_project, monkeypatch):
+    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs.
 
+    `interrupt` replaces json.dump: it writes half of the list and raises KeyboardInterrupt. A file
+    with half of a list would stop all later DVC commands.
+    """
+    rwlock = small_project / ".dvc" / "tmp" / "rwlock"
+    old_list = b'{"read": {}, "write": {}}'
+    rwlock.write_bytes(old_list)
     monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
+
     with pytest.raises(KeyboardInterrupt):
         changed_stages()
 
-    assert rwlock.read_bytes() == old_content
+    assert rwlock.read_bytes() == old_list
 
 
-def test_an_interrupted_dvc_leaves_no_part_of_a_new_list_of_locks(small_project, monkeypatch):
-    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs."""
+def test_ctrl_c_while_dvc_writes_its_first_list_of_locks_removes_the_half_written_file(
+    small_project, monkeypatch
+):
+    """DVC lists in .dvc/tmp/rwlock which processes read or write outputs.
+
+    `interrupt` replaces json.dump: it writes half of the list and raises KeyboardInterrupt.
+    """
     rwlock = small_project / ".dvc" / "tmp" / "rwlock"
     rwlock.unlink(missing_ok=True)
-
     monkeypatch.setattr("dvc.rwlock.json.dump", interrupt)
+
     with pytest.raises(KeyboardInterrupt):
         changed_stages()
 

@@ -53,6 +53,7 @@ def test_entries_have_the_names_and_the_order_of_dvc_yaml(dvc_entries):
 
 
 def test_an_entry_with_foreach_over_corpora_has_a_stage_for_each_corpus(dvc_entries):
+    """One entry of dvc.yaml defines several stages, here `prepare@CORPUS`."""
     entry = dvc_entries["prepare"]  # foreach: ${corpora}
 
     # DVC calls the loop variable of foreach ${key}.
@@ -62,7 +63,11 @@ def test_an_entry_with_foreach_over_corpora_has_a_stage_for_each_corpus(dvc_entr
 
 
 def test_an_entry_with_a_matrix_of_systems_corpora_and_seeds_has_a_stage_for_each_run(dvc_entries):
-    entry = dvc_entries["learn"]  # matrix: {system: ${systems}, corpus: ${corpora}, ...}
+    """The entry `learn` has matrix: {system: ${systems}, corpus: ${corpora}, seed: ${seeds}}.
+
+    A run is one training: of a system, on a corpus, with a seed.
+    """
+    entry = dvc_entries["learn"]
 
     assert entry.loops == {"system": "systems", "corpus": "corpora", "seed": "seeds"}
     assert entry.is_of_runs()
@@ -70,6 +75,7 @@ def test_an_entry_with_a_matrix_of_systems_corpora_and_seeds_has_a_stage_for_eac
 
 
 def test_an_entry_includes_the_keys_of_the_yaml_anchor_that_it_merges(tmp_path):
+    """In YAML, `&learn` names a mapping, and `<<: *learn` copies its keys into another one."""
     write_dvc_yaml(
         tmp_path,
         """\
@@ -112,7 +118,9 @@ stages:
 """,
     )
 
-    assert load_entries(tmp_path)["tables"].outputs == ("table.md", "metrics.json")
+    entry = load_entries(tmp_path)["tables"]
+
+    assert entry.outputs == ("table.md", "metrics.json")
 
 
 def test_the_parameters_of_an_entry_are_its_keys_of_the_resolved_settings(dvc_entries):

@@ -77,55 +77,75 @@ def edit(path, old, new):
         pytest.param(MODULE, "\n\n\n", "\n\n\n# a comment\n", id="comment in code"),
     ],
 )
-def test_a_user_may_edit_what_a_running_stage_does_not_use(project, file, old, new):
-    check_at_the_end = begin_average()
+def test_a_stage_ends_without_error_if_an_edit_meanwhile_does_not_concern_it(
+    project, file, old, new
+):
+    """The stage `average` begins; then the user edits a file; then the stage ends.
+
+    Another setting or comment cannot have changed its result.
+    """
+    check_for_edits_at_the_end = begin_average()
 
     edit(project / file, old, new)
 
-    check_at_the_end()
+    check_for_edits_at_the_end()  # An edit that concerns the stage would raise UserError.
 
 
-def test_a_stage_whose_setting_was_edited_while_it_ran_fails(project):
-    """Otherwise DVC would record the new value as the one of the result."""
-    check_at_the_end = begin_average()
+def test_a_stage_fails_at_its_end_if_its_setting_was_edited_while_it_ran(project):
+    """The stage averaged 1 checkpoint, then the user edits the setting to 2.
+
+    Without the error, DVC would record the result as computed with 2.
+    """
+    check_for_edits_at_the_end = begin_average()
 
     edit(project / "reports/resolved.json", '"last": 1', '"last": 2')
 
     message = r"^reports/resolved.json \(runs.micro.toy.average\) was edited while"
     with pytest.raises(UserError, match=message):
-        check_at_the_end()
+        check_for_edits_at_the_end()
 
 
-def test_a_section_whose_key_is_unknown_must_not_be_edited_while_a_stage_runs(project):
-    """The stage depends on `custom.${item.part}.x`, and its arguments do not tell item.part.
+def test_a_stage_fails_if_any_value_of_a_section_was_edited_whose_key_it_cannot_know(project):
+    """In dvc.yaml, the stage depends on the setting `custom.${item.part}.x`.
 
-    So each value in the section `custom` counts.
+    Its arguments are a system, a corpus and a seed: they do not give a value for item.part. So an
+    edit of any value in the section `custom` counts, here of {"custom": {"a": 1}}.
     """
-    check_at_the_end = begin_average()
+    check_for_edits_at_the_end = begin_average()
 
     edit(project / "reports/resolved.json", '"a": 1', '"a": 2')
 
     with pytest.raises(UserError, match=r"^reports/resolved.json \(custom\) was edited while"):
-        check_at_the_end()
+        check_for_edits_at_the_end()
 
 
-def test_a_stage_whose_code_was_edited_while_it_ran_fails(project):
-    check_at_the_end = begin_average()
+def test_a_stage_fails_at_its_end_if_its_code_was_edited_while_it_ran(project):
+    """DVC would record the hash of the new code, but the old code has computed the result."""
+    check_for_edits_at_the_end = begin_average()
 
-    edit(project / MODULE, "\n\n\n", "\n\n\nX = 1\n")
+    edit(project / "src/bleuprint/training/averaging.py", "\n\n\n", "\n\n\nX = 1\n")
 
     with pytest.raises(UserError, match=r"^the code of stages/average.py was edited"):
-        check_at_the_end()
+        check_for_edits_at_the_end()
 
 
-def test_a_stage_whose_code_was_edited_since_resolve_fails(project):
-    """The stage resolve has written the hash of the code before the edit."""
-    edit(project / MODULE, "\n\n\n", "\n\n\nX = 1\n")
+def test_a_stage_fails_if_its_code_was_edited_between_resolve_and_its_start(project):
+    """`resolve` runs first and writes the hash of each stage's code; DVC records this hash."""
+    edit(project / "src/bleuprint/training/averaging.py", "\n\n\n", "\n\n\nX = 1\n")
 
+    check_for_edits_at_the_end = begin_average()
     with pytest.raises(UserError, match=r"^the code"):
-        begin_average()()
+        check_for_edits_at_the_end()
 
-    # The check writes nothing.
+
+def test_the_check_for_edits_does_not_write_resolved_json(project):
+    """It contains a hash of each stage's code, here "x" for `train`; only `resolve` updates it."""
+    edit(project / "src/bleuprint/training/averaging.py", "\n\n\n", "\n\n\nX = 1\n")
+
+    check_for_edits_at_the_end = begin_average()
+    with pytest.raises(UserError, match=r"^the code"):
+        check_for_edits_at_the_end()
+
     assert read_json(project / "reports/resolved.json")["code"]["train"] == "x"
 
 

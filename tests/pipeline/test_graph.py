@@ -69,23 +69,33 @@ def script_of(stage):
 
 
 def test_every_stage_depends_on_the_code_of_its_script(stages):
-    """The stages resolve and report depend on all code."""
+    """The parameter code.SCRIPT is a hash of stages/SCRIPT.py and all modules that it imports.
+
+    Without it, DVC would keep old results after a bug in the code was fixed. The stages resolve and
+    report depend on the whole folder src instead.
+    """
     for stage in stages.values():
         script = script_of(stage)
         if script not in ("resolve", "report"):
             assert f"code.{script}" in stage.parameters, stage.name
 
 
-def test_every_script_in_stages_is_run_by_a_stage(stages):
-    # These have stages only in a project with init_from or vocabularies: test_init_from_graph.py.
-    other_scripts = {"share_vocabulary", "parents", "init_weights"}
+def test_every_script_in_the_folder_stages_is_run_by_a_stage(stages):
+    """A script without an entry in dvc.yaml would never run."""
+    scripts_in_folder = {path.stem for path in (micro.ROOT / "stages").glob("*.py")}
+    # Only projects with the settings init_from or vocabularies have stages with these scripts:
+    # test_init_from_graph.py.
+    scripts_for_other_settings = {"share_vocabulary", "parents", "init_weights"}
 
-    scripts = {script_of(stage) for stage in stages.values()}
+    scripts_of_stages = {script_of(stage) for stage in stages.values()}
 
-    assert scripts | other_scripts == {path.stem for path in (micro.ROOT / "stages").glob("*.py")}
+    assert scripts_of_stages | scripts_for_other_settings == scripts_in_folder
 
 
-def test_every_input_of_a_stage_is_an_output_of_another_or_an_existing_file(project, stages):
+def test_every_input_of_a_stage_is_an_output_of_another_stage_or_a_file_of_the_project(
+    project, stages
+):
+    """A misspelled path in dvc.yaml would be neither, and the stage would fail."""
     writers = stage_by_output(stages)
 
     for name, paths in graph.input_paths(stages.values(), project.root).items():
@@ -99,8 +109,12 @@ def test_a_users_file_is_an_input_of_the_stage_that_reads_it(project, stages):
     assert "inputs/a.en" in inputs["download@own"]
 
 
-def test_a_folder_of_files_is_listed_file_by_file_without_compiled_files(project, stages):
-    """The stage resolve depends on the folder src."""
+def test_a_dependency_on_a_folder_counts_its_files_except_compiled_python(project, stages):
+    """The stage resolve depends on the folder src.
+
+    Python writes compiled files into __pycache__ whenever it runs. If they counted, the stage would
+    never be up to date.
+    """
     python_cache = project.root / "src/bleuprint/corpus/phrasebook/__pycache__"
     python_cache.mkdir(exist_ok=True)
     (python_cache / "__init__.pyc").touch()
@@ -108,11 +122,13 @@ def test_a_folder_of_files_is_listed_file_by_file_without_compiled_files(project
     inputs = graph.input_paths(stages.values(), project.root)["resolve"]
 
     assert "src/bleuprint/corpus/phrasebook/phrasebook.tar.xz" in inputs
-    assert not [path for path in inputs if "__pycache__" in path]
+    compiled_files = [path for path in inputs if "__pycache__" in path]
+    assert compiled_files == []
 
 
 def test_a_training_depends_on_its_code_and_the_settings_of_its_run(stages):
-    stage = stages["train@wide-own-1"]
+    """Settings such as `decode` or `average` may change without a new training."""
+    stage = stages["train@wide-own-1"]  # system wide, corpus own, seed 1
 
     assert set(stage.parameters) == {
         "code.train",
@@ -123,11 +139,11 @@ def test_a_training_depends_on_its_code_and_the_settings_of_its_run(stages):
 
 
 def test_the_parameters_of_a_stage_include_inherited_settings(stages):
-    """System wide is like tiny, which has 2 heads, and sets its own d_ff."""
+    """In params.yaml, tiny has heads: 2 and d_ff: 48; wide has like: tiny and d_ff: 64."""
     model = stages["train@wide-own-1"].parameters["runs.wide.own.model"]
 
-    assert model["d_ff"] == 64
-    assert model["heads"] == 2
+    assert model["d_ff"] == 64  # its own
+    assert model["heads"] == 2  # inherited from tiny
 
 
 def test_stages_with_different_settings_have_different_digests(stages):
@@ -135,71 +151,90 @@ def test_stages_with_different_settings_have_different_digests(stages):
 
 
 @pytest.mark.parametrize("kind", ["train", "translate"])
-def test_a_run_with_portable_arithmetic_takes_one_thread_and_no_gpu(project, stages, kind):
+def test_a_run_with_portable_arithmetic_asks_for_one_thread_instead_of_a_gpu(project, stages, kind):
+    """Portable arithmetic gives the same bits on every machine; it computes on one CPU thread."""
+    native_stage = stages[f"{kind}@wide-own-1"]
+    assert (native_stage.threads, native_stage.gpu) == (8, 1)
     settings = json.loads((project.root / RESOLVED).read_text())
     settings["runs"]["wide"]["own"]["arithmetic"] = "portable"
 
-    portable_stages = {stage.name: stage for stage in graph.load_stages(project.root, settings)}
+    new_stages = {stage.name: stage for stage in graph.load_stages(project.root, settings)}
 
-    native_stage = stages[f"{kind}@wide-own-1"]
-    assert (native_stage.threads, native_stage.gpu) == (8, 1)
-    portable_stage = portable_stages[f"{kind}@wide-own-1"]
+    portable_stage = new_stages[f"{kind}@wide-own-1"]
     assert (portable_stage.threads, portable_stage.gpu) == (1, 0)
-    # The same system on the other corpus keeps native arithmetic.
-    assert portable_stages[f"{kind}@wide-other-1"] == stages[f"{kind}@wide-other-1"]
+    # The same system keeps native arithmetic on the corpus other.
+    assert new_stages[f"{kind}@wide-other-1"] == stages[f"{kind}@wide-other-1"]
 
 
-def test_what_dvc_hashes_of_a_stage_names_no_hardware(stages):
-    """Otherwise a stage would be out of date on another machine."""
-    hardware = re.compile(
+def test_stages_describe_the_experiment_without_naming_hardware(stages):
+    """DVC hashes the command and the parameters of a stage.
+
+    If they contained the number of threads, the stage would be out of date on another machine.
+    """
+    hardware_word = re.compile(
         "process|worker|thread|core|gpu|cuda|device|node|rank|host", re.IGNORECASE
     )
-    # The name of the stage score contains the word core.
-    score = re.compile(r"(stages/|code\.)?score(\.py|@|\b)")
+    # Names such as stages/score.py contain the word core.
+    score_word = re.compile(r"(stages/|code\.)?score(\.py|@|\b)")
 
     for stage in stages.values():
         hashed_text = json.dumps([stage.name, stage.command, stage.parameters])
-        assert not hardware.search(score.sub("", hashed_text)), stage.name
+        text_without_score = score_word.sub("", hashed_text)
+        assert hardware_word.search(text_without_score) is None, stage.name
 
 
 def test_the_jobs_of_snakemake_depend_on_each_other_like_the_stages_of_dvc(
     project, stages, dvc_edges
 ):
+    """An edge is a pair of a stage and a stage that reads its outputs.
+
+    If Snakemake lacked an edge, it could start a stage before its inputs are written.
+    """
     writers = stage_by_output(stages)
 
     job_edges = set()
     for rule in make_rules(stages.values(), root=project.root):
         for name, paths in rule.dependencies.items():
-            job_edges.update((writers[path], name) for path in paths if path in writers)
+            for path in paths:
+                if path in writers:
+                    job_edges.add((writers[path], name))
 
     assert len(dvc_edges) > 60
     assert job_edges == dvc_edges
 
 
 def test_snakemake_links_its_rules_like_the_entries_of_dvc_yaml(project, dvc_edges):
-    """Snakemake draws its graph of rules in the language dot: `1[label = "train"]`, `0 -> 1`."""
+    """Snakemake prints its graph of rules in the language dot: `1[label = "train"]`, `0 -> 1`.
+
+    An edge of DVC is a pair of stages such as (clean@own, dedup@own); the rules have the names
+    before the @. The rule `all`, which is not in dvc.yaml, asks for the outputs of all other rules.
+    """
     entry_edges = set()
     for before, after in dvc_edges:
         entry_edges.add((before.partition("@")[0], after.partition("@")[0]))
 
     dot = project.run("snakemake", "--rulegraph")
+
     rule_names = dict(re.findall(r'(\d+)\[label = "([^"\\]+)', dot))
     rule_edges = set()
+    rules_before_all = set()
     for before, after in re.findall(r"(\d+) -> (\d+)", dot):
-        rule_edges.add((rule_names[before], rule_names[after]))
-
-    # The rule `all`, which is not in dvc.yaml, asks for the outputs of all the other rules.
-    edges_to_all = {(before, after) for before, after in rule_edges if after == "all"}
-    assert rule_edges - edges_to_all == entry_edges
-    assert {before for before, _ in edges_to_all} == set(rule_names.values()) - {"all"}
+        if rule_names[after] == "all":
+            rules_before_all.add(rule_names[before])
+        else:
+            rule_edges.add((rule_names[before], rule_names[after]))
+    assert rule_edges == entry_edges
+    assert rules_before_all == set(rule_names.values()) - {"all"}
 
 
 def test_dvc_runs_resolve_before_all_other_stages(project, stages):
-    """The stage resolve refuses names that contain shell commands (test_hostile_names.py)."""
+    """`resolve` refuses names in params.yaml that contain shell commands, before one can run."""
     with open_repo(project.root) as repo:
-        edges = {(before.name, after.name) for after, before in repo.index.graph.edges}
+        # An edge of DVC's graph leads from a stage to a stage whose outputs it reads.
+        edges = list(repo.index.graph.edges)
 
-    assert {after for before, after in edges if before == "resolve"} == set(stages) - {"resolve"}
+    stages_after_resolve = {after.name for after, before in edges if before.name == "resolve"}
+    assert stages_after_resolve == set(stages) - {"resolve"}
 
 
 def test_a_synthetic_text_depends_on_its_sources_and_the_averaged_model(stages):
@@ -212,18 +247,23 @@ def test_a_synthetic_text_depends_on_its_sources_and_the_averaged_model(stages):
 
 
 def test_only_the_stages_of_its_corpus_and_the_report_depend_on_a_synthetic_text(stages):
-    """The text `forward` becomes a part of the corpus other."""
+    """The synthetic text `forward` becomes a part of the corpus other.
+
+    A search along the graph collects all stages that come after the one that writes the text.
+    """
     before = stages_before(stages)
 
     stages_after = set()
     unvisited = ["back_translate@forward"]
     while unvisited:
-        present = unvisited.pop()
-        next_stages = {name for name in before if present in before[name]} - stages_after
-        stages_after |= next_stages
-        unvisited += next_stages
+        visited_stage = unvisited.pop()
+        for name in before:
+            if visited_stage in before[name] and name not in stages_after:
+                stages_after.add(name)
+                unvisited.append(name)
 
     stages_of_corpus = {name for name in stages if "other" in name}
+    # `download` runs before: the model translates downloaded text.
     assert stages_after == stages_of_corpus - {"download@other"} | {"report"}
 
 
@@ -234,30 +274,38 @@ def test_only_the_stages_of_its_corpus_and_the_report_depend_on_a_synthetic_text
         ("train", "models/{system}/{corpus}/{seed}/checkpoints"),
     ],
 )
-def test_snakemake_is_told_which_outputs_are_folders(project, stages, rule_name, folder):
+def test_a_rule_of_snakemake_marks_an_output_folder_as_a_folder(project, stages, rule_name, folder):
+    """Snakemake has to know whether an output is a file or a folder; DVC finds out by itself."""
     rules = {rule.name: rule for rule in make_rules(stages.values(), root=project.root)}
 
     assert rules[rule_name].folders == [folder]
 
 
-def test_snakemake_is_told_which_outputs_are_files(project, stages):
+def test_the_output_files_of_snakemakes_rules_are_json_files_and_tables(project, stages):
+    """Snakemake has to know whether an output is a file or a folder; DVC finds out by itself."""
     suffixes = set()
     for rule in make_rules(stages.values(), root=project.root):
         for path in (*rule.files, *rule.git_outputs):
             suffixes.add(path.rpartition(".")[2])
 
-    # The weights and the texts are in folders.
+    # Weights and texts, such as .safetensors or .en, are in output folders.
     assert suffixes == {"json", "csv", "md", "tex"}
 
 
 @pytest.mark.parametrize("prefix", ["translate@", "score@", "comet@own-model-"])
-def test_an_external_system_runs_the_same_stages_as_a_trained_one(stages, prefix):
-    external = stages[f"{prefix}online-a-own-1"]
-    trained = stages[f"{prefix}tiny-own-1"]
+def test_the_stages_of_an_external_system_equal_the_stages_of_a_trained_system(stages, prefix):
+    """`online-a` is an external system, whose translations are files; `tiny` is trained.
 
-    assert external.command == trained.command.replace("tiny", "online-a")
-    expected_dependencies = [path.replace("tiny", "online-a") for path in trained.dependencies]
-    assert list(external.dependencies) == expected_dependencies
+    Their stages differ only in the name, so both kinds of systems are scored in the same way.
+    """
+    external_stage = stages[f"{prefix}online-a-own-1"]
+    trained_stage = stages[f"{prefix}tiny-own-1"]
+
+    assert external_stage.command == trained_stage.command.replace("tiny", "online-a")
+    expected_dependencies = []
+    for path in trained_stage.dependencies:
+        expected_dependencies.append(path.replace("tiny", "online-a"))
+    assert list(external_stage.dependencies) == expected_dependencies
 
 
 @pytest.mark.parametrize(
@@ -267,14 +315,18 @@ def test_an_external_system_runs_the_same_stages_as_a_trained_one(stages, prefix
         pytest.param("tiny", 8, 1, id="a trained system"),
     ],
 )
-def test_translate_takes_a_gpu_only_for_a_trained_system(stages, system, threads, gpus):
+def test_translate_asks_for_a_gpu_only_for_a_trained_system(stages, system, threads, gpus):
+    """On a cluster, a job that only copies files must not wait for a GPU."""
     stage = stages[f"translate@{system}-own-1"]
 
     assert (stage.threads, stage.gpu) == (threads, gpus)
 
 
-def test_translate_depends_on_the_files_of_an_external_system(stages):
-    """The file and its sum are in the setting `translations` of params.yaml."""
+def test_translate_depends_on_the_checksum_of_an_external_systems_file(stages):
+    """The setting `translations` of online-a names its file and the SHA-256 sum, here 64 a's.
+
+    If the user puts another file in its place, the sum changes and the stage runs again.
+    """
     parameters = stages["translate@online-a-own-1"].parameters
 
     assert parameters["runs.online-a.own.translations"] == {
@@ -288,16 +340,17 @@ def test_only_translate_depends_on_the_files_of_an_external_system(stages, kind)
     assert "runs.online-a.own.translations" not in stages[f"{kind}@online-a-own-1"].parameters
 
 
-def test_the_option_config_of_snakemake_is_refused(project):
-    """Settings are in params.yaml alone; `--config beam=2` would have no effect."""
+def test_snakemakes_option_config_is_an_error_of_one_line(project):
+    """All settings are read from params.yaml, so the user's beam=2 would be ignored silently."""
     output = project.run("snakemake", "-n", "--config", "beam=2", status=1)
 
-    # Snakemake itself may print "Using profile ..." first.
     message = r"bleuprint: error: --config beam has no effect\. Edit params.yaml, or .*"
+    # Snakemake itself may print "Using profile ..." first.
     assert re.fullmatch(rf"(Using .*\n)?{message}\n", output)
 
 
 def test_an_unknown_variable_in_dvc_yaml_is_an_error_of_one_line(project, tmp_path):
+    """In dvc.yaml, ${key} is the name of the corpus; here it is misspelled as ${kex}."""
     broken_project = project.copy(tmp_path / "other")
     broken_project.edit("dvc.yaml", "stages/clean.py ${key}", "stages/clean.py ${kex}")
 
@@ -311,7 +364,11 @@ def describe_without_inputs(stage):
     return [text for text in texts if not text.startswith("inputs/")]
 
 
-def test_a_corpus_of_several_directions_has_the_same_stages_as_any_other_corpus(tmp_path):
+def test_a_corpus_with_two_directions_has_the_same_stages_as_a_corpus_with_one(tmp_path):
+    """The corpus `many` translates from English to German and back; `own` has one direction.
+
+    Their stages may differ only in the name of the corpus and in the user's files in inputs/.
+    """
     project = micro.make(tmp_path / "project")
     directions = "directions: {en-de: {}, de-en: {}}"
     many = f"{{from: phrasebook, {directions}, vocabulary: {{bpe: {{num_merges: 9}}}}}}"
@@ -322,8 +379,8 @@ def test_a_corpus_of_several_directions_has_the_same_stages_as_any_other_corpus(
     for stage in graph.load_stages(project.root):
         descriptions[stage.name] = describe_without_inputs(stage)
 
-    names = [name for name in descriptions if "many" in name]
-    assert len(names) == 18  # The stages of the corpus and of two systems on it.
-    for name in names:
-        renamed = [text.replace("many", "own") for text in descriptions[name]]
-        assert renamed == descriptions[name.replace("many", "own")]
+    names_with_many = [name for name in descriptions if "many" in name]
+    assert len(names_with_many) == 18  # The stages of the corpus and of two systems on it.
+    for name in names_with_many:
+        texts_with_own = [text.replace("many", "own") for text in descriptions[name]]
+        assert texts_with_own == descriptions[name.replace("many", "own")]

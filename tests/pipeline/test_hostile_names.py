@@ -20,11 +20,15 @@ import pytest
 def test_a_name_that_contains_a_shell_command_is_refused_and_not_run(
     clean, tmp_path, runner, old_line
 ):
+    """The names of systems and corpora become words of shell commands: `stages/train.py NAME`.
+
+    A params.yaml from the internet could run any command in this way.
+    """
     root = clean.copy(tmp_path / "project").root
     params = (root / "params.yaml").read_text(encoding="utf-8")
     assert old_line in params
-    hostile_line = '  "x; touch hostile #":\n'  # The command would create the file `hostile`.
-    hostile_params = params.replace(old_line, hostile_line, 1)
+    hostile_name = "x; touch hostile #"  # A shell would create the file `hostile`.
+    hostile_params = params.replace(old_line, f'  "{hostile_name}":\n', 1)
     (root / "params.yaml").write_text(hostile_params, encoding="utf-8")
 
     result = subprocess.run(

@@ -84,11 +84,15 @@ def test_dvc_trains_a_system_after_one_that_is_below_it_in_params_yaml(dvc_befor
 
 
 @pytest.mark.parametrize("run", ["tiny-own-1", "tiny-other-1", "wide-other-1"])
-def test_a_training_from_random_weights_waits_for_no_other_training(dvc_before, run):
+def test_a_system_that_starts_from_random_weights_can_be_trained_first(dvc_before, run):
+    """Only the systems fine and again start from the weights of another system.
+
+    The others need none of the stages that copy such weights, parents and init_weights.
+    """
     kinds_before = {name.partition("@")[0] for name in dvc_before[f"train@{run}"]}
 
-    assert "fresh" in kinds_before  # The stage that initializes weights at random.
-    assert not kinds_before & {"train", "parents", "init_weights"}
+    assert "fresh" in kinds_before  # It initializes the weights at random.
+    assert kinds_before.isdisjoint({"train", "parents", "init_weights"})
 
 
 @pytest.mark.parametrize("prefix", ["average@", "translate@", "score@", "comet@own-model-"])
@@ -114,32 +118,33 @@ def test_the_corpus_that_lends_its_vocabulary_does_not_wait_for_the_other(dvc_be
 @pytest.mark.parametrize(
     "stage", ["binarize@other", "parents@again", "init_weights@again-1", "train@again-other-1"]
 )
-def test_snakemake_waits_for_no_stage_that_dvc_does_not_run_before(
+def test_snakemake_waits_only_for_stages_that_dvc_runs_before_too(
     dvc_before, snakemake_before, stage
 ):
+    """DVC's order is the reference. A stage more would delay the job, or be a circle."""
     assert snakemake_before[stage] <= dvc_before[stage]
 
 
-@pytest.mark.parametrize(
-    ("stage", "expected"),
-    [
-        ("train@again-other-1", {"fresh@again-1", "init_weights@again-1"}),
-        ("binarize@other", {"share_vocabulary@other"}),
-    ],
-)
-def test_snakemake_waits_for_weights_and_vocabularies_of_others(snakemake_before, stage, expected):
-    """System again starts from another one; corpus other uses the vocabulary of another one."""
-    assert expected <= snakemake_before[stage]
+def test_snakemake_trains_a_fine_tuned_system_after_its_initial_weights(snakemake_before):
+    """The system again starts from fine: init_weights@again-1 copies its averaged weights."""
+    assert {"fresh@again-1", "init_weights@again-1"} <= snakemake_before["train@again-other-1"]
 
 
-def test_the_weights_of_a_start_depend_on_the_parents_alone(snakemake_before):
+def test_snakemake_binarizes_a_corpus_after_the_vocabulary_that_it_shares(snakemake_before):
+    """The corpus other uses the vocabulary of own: `vocabularies: {other: own}`."""
+    assert "share_vocabulary@other" in snakemake_before["binarize@other"]
+
+
+def test_the_initial_weights_depend_only_on_the_stage_that_collects_the_parents(snakemake_before):
+    """parents@again copies the models of fine, from which the system again starts."""
     assert snakemake_before["init_weights@again-1"] == {"parents@again"}
 
 
 @pytest.mark.parametrize(
     "stage", ["share_vocabulary@other", "parents@fine", "init_weights@fine-1", "fresh@fine-1"]
 )
-def test_a_stage_for_starts_or_vocabularies_depends_on_its_code(stages, stage):
+def test_a_stage_for_initial_weights_or_vocabularies_depends_on_its_code(stages, stage):
+    """The parameter code.SCRIPT is a hash of the code that the stage runs."""
     script = stage.partition("@")[0]
 
     assert f"code.{script}" in stages[stage].parameters
@@ -153,16 +158,18 @@ def test_a_stage_for_starts_or_vocabularies_depends_on_its_code(stages, stage):
         ("share_vocabulary", "data/bpe/{key}/shared"),
     ],
 )
-def test_the_output_of_a_rule_for_starts_or_vocabularies_is_a_folder(rules, rule_name, folder):
+def test_the_rules_for_initial_weights_and_vocabularies_write_folders(rules, rule_name, folder):
+    """Snakemake has to know whether an output is a file or a folder."""
     assert rules[rule_name].folders == [folder]
 
 
 def test_the_stage_fresh_writes_a_file(stages):
-    """Its weights are made by the training itself; the file contains their settings."""
+    """The training itself initializes the weights at random; the file contains their settings."""
     assert stages["fresh@fine-1"].outputs == ("data/starts/fine/1/fresh.json",)
 
 
-def test_a_fine_tuned_training_differs_from_other_trainings_only_in_its_start(stages):
+def test_a_fine_tuned_training_differs_from_other_trainings_only_in_its_initial_weights(stages):
+    """System fine is like tiny, but starts from weights in data/starts/fine/1."""
     fine_tuned = stages["train@fine-other-1"]
     from_scratch = stages["train@tiny-other-1"]
 

@@ -73,35 +73,49 @@ def file_names(root):
     return names - {"params.yaml", "dvc.yaml"}
 
 
-def test_leftovers_are_looked_for_in_all_folders_that_the_report_reads():
-    """The folder `results` has a level for each of system, corpus and seed."""
-    dependencies = load_yaml(ROOT / "dvc.yaml")["stages"]["report"]["deps"]
-    read_folders = {path for path in dependencies if path.startswith(("data/", "results"))}
+def test_leftovers_are_searched_in_all_folders_that_the_report_reads():
+    """REPORT_FOLDERS_BY_CORPUS lists the folders in data/ that have a folder for each corpus.
+
+    If the report read another folder, it would show results of runs that params.yaml has removed.
+    """
+    report_stage = load_yaml(ROOT / "dvc.yaml")["stages"]["report"]
+    read_folders = {path for path in report_stage["deps"] if path.startswith(("data/", "results"))}
 
     assert read_folders == {"results", *REPORT_FOLDERS_BY_CORPUS}
 
 
-def test_files_that_the_report_would_read_are_moved_and_all_others_stay(project):
+def test_only_files_of_removed_runs_that_the_report_would_read_are_moved(project):
+    """LEFTOVERS are such files, for example results/deep/own/1/scores.json of no system.
+
+    UNREAD are files of removed runs in folders that no stage reads, such as models/deep. NAMED are
+    files of the systems and corpora in params.yaml.
+    """
     move_leftovers_of(project)
 
-    moved = {f"work/removed/{name}" for name in LEFTOVERS}
-    assert file_names(project) == moved | set(UNREAD) | set(NAMED)
+    moved_files = {f"work/removed/{name}" for name in LEFTOVERS}
+    assert file_names(project) == moved_files | set(UNREAD) | set(NAMED)
 
 
-def test_leftovers_may_be_moved_over_earlier_ones(project):
-    """The same runs were removed from params.yaml, named again, and removed once more."""
+def test_leftovers_replace_the_leftovers_of_the_same_run_that_were_moved_before(project):
+    """The same runs were removed from params.yaml, named again, and removed once more.
+
+    LEFTOVERS are files of these runs; UNREAD and NAMED are files that must stay.
+    """
     move_leftovers_of(project)
     for name in LEFTOVERS:
         write_file(project / name)
 
     move_leftovers_of(project)
 
-    moved = {f"work/removed/{name}" for name in LEFTOVERS}
-    assert file_names(project) == moved | set(UNREAD) | set(NAMED)
+    moved_files = {f"work/removed/{name}" for name in LEFTOVERS}
+    assert file_names(project) == moved_files | set(UNREAD) | set(NAMED)
 
 
-def test_a_run_in_a_folder_that_is_moved_later_is_kept(project):
-    """`outside` was a system; the folder of this name is also one of version 1.0."""
+def test_moving_a_folder_of_version_1_0_keeps_the_run_that_was_moved_into_it_before(project):
+    """results/outside/own/online-a contains results of version 1.0, and 1/ is a removed run.
+
+    First the run is moved to work/removed/results/outside, then the rest of the folder.
+    """
     write_file(project / "results/outside/own/1/scores.json")
 
     move_leftovers_of(project)
@@ -111,7 +125,8 @@ def test_a_run_in_a_folder_that_is_moved_later_is_kept(project):
     assert (moved_folder / "online-a/scores.json").exists()
 
 
-def test_a_link_among_leftovers_is_moved_though_its_target_is_gone(project):
+def test_a_broken_link_among_leftovers_is_moved(project):
+    """The results of the removed system deep were a link to a folder that was deleted."""
     (project / "results/deep/own/1").rename(project / "elsewhere")
     (project / "results/deep/own/1").symlink_to(project / "elsewhere")
     shutil.rmtree(project / "elsewhere")
@@ -122,7 +137,8 @@ def test_a_link_among_leftovers_is_moved_though_its_target_is_gone(project):
     assert (project / "work/removed/results/deep/own/1").is_symlink()
 
 
-def test_a_folder_is_moved_over_a_file_that_was_moved_earlier(project):
+def test_a_moved_folder_replaces_a_file_that_was_moved_before(project):
+    """results/deep/own/1 is a folder of a removed run; work/removed has a file of this name."""
     write_file(project / "work/removed/results/deep/own/1")
 
     move_leftovers_of(project)
@@ -130,7 +146,8 @@ def test_a_folder_is_moved_over_a_file_that_was_moved_earlier(project):
     assert (project / "work/removed/results/deep/own/1/scores.json").exists()
 
 
-def test_an_empty_folder_of_results_is_removed(project):
+def test_an_empty_folder_of_a_removed_system_is_deleted_instead_of_moved(project):
+    """DVC leaves empty folders behind; system `gone` is not in params.yaml."""
     (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
 
     move_leftovers_of(project)
@@ -140,7 +157,12 @@ def test_an_empty_folder_of_results_is_removed(project):
 
 
 def test_a_note_names_the_folders_that_were_moved(project, capsys):
-    (project / "results/gone/own/1/hypotheses").mkdir(parents=True)  # Empty: not worth a note.
+    """params.yaml has the systems tiny and wide with seed 1.
+
+    The note starts with the results of other systems and seeds. It omits results/gone, which
+    contains no file.
+    """
+    (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
 
     move_leftovers_of(project)
 
@@ -156,6 +178,7 @@ def test_a_note_names_the_folders_that_were_moved(project, capsys):
 
 
 def test_the_note_is_repeated_when_leftovers_are_moved_again(project, capsys):
+    """LEFTOVERS are files of removed runs; here they appear again after they were moved."""
     move_leftovers_of(project)
     first_note = capsys.readouterr().err
     for name in LEFTOVERS:
@@ -167,7 +190,8 @@ def test_the_note_is_repeated_when_leftovers_are_moved_again(project, capsys):
 
 
 @pytest.mark.parametrize("folder", ["data/ledgers", "data/statistics", "data/tests"])
-def test_folders_of_version_1_0_that_have_another_name_now_are_moved(project, folder):
+def test_data_folders_with_their_names_of_version_1_0_are_moved(project, folder):
+    """These folders have other names now, so their files are of earlier runs."""
     write_file(project / folder / "own/a.json")
 
     move_leftovers_of(project)
@@ -177,7 +201,10 @@ def test_folders_of_version_1_0_that_have_another_name_now_are_moved(project, fo
 
 
 def test_leftovers_are_moved_to_another_disk_if_work_is_a_link_to_it(project):
-    """Files cannot be renamed from one disk to another. /dev/shm is another file system."""
+    """A file cannot be renamed from one disk to another, so it has to be copied and deleted.
+
+    Here the other disk is /dev/shm, a file system in memory.
+    """
     with TemporaryDirectory(dir="/dev/shm") as disk:
         assert Path(disk).stat().st_dev != project.stat().st_dev
         shutil.move(project / "work", disk)
@@ -198,7 +225,10 @@ def test_leftovers_are_moved_to_another_disk_if_work_is_a_link_to_it(project):
     ],
 )
 def test_unnamed_vocabularies_are_moved_out_of_the_folder_that_binarize_reads(project, name):
-    """The vocabulary of the corpus itself is in data/bpe/own/own."""
+    """The stage binarize reads all files in data/bpe/own.
+
+    The corpus own uses its own vocabulary, data/bpe/own/own; params.yaml names no shared one.
+    """
     folder = project / "data/bpe/own"
     write_file(folder / "own/vocabulary.de")
     write_file(folder / name)
@@ -211,9 +241,9 @@ def test_unnamed_vocabularies_are_moved_out_of_the_folder_that_binarize_reads(pr
 
 
 def test_a_shared_vocabulary_that_params_yaml_names_stays(project):
-    sections = f"{micro.SECOND_CORPUS}vocabularies: {{own: other}}\nsystems:\n"
-    params = micro.PARAMS.replace("systems:\n", sections)
-    (project / "params.yaml").write_text(params)
+    """The corpus own uses the vocabulary of the corpus other: `vocabularies: {own: other}`."""
+    new_sections = f"{micro.SECOND_CORPUS}vocabularies: {{own: other}}\nsystems:\n"
+    (project / "params.yaml").write_text(micro.PARAMS.replace("systems:\n", new_sections))
     shared_vocabulary = project / "data/bpe/own/shared/vocabulary.de"
     write_file(shared_vocabulary)
 
@@ -230,7 +260,10 @@ def test_a_shared_vocabulary_that_params_yaml_names_stays(project):
     ],
 )
 def test_an_unnamed_synthetic_text_is_moved_out_of_the_folder_that_clean_reads(project, name):
-    """The folder data/raw/CORPUS has the user's texts in `given`, and others by name."""
+    """data/raw/own/given contains the user's texts; each synthetic text has a folder beside it.
+
+    This params.yaml defines no synthetic text, so the corpus must not be trained on one.
+    """
     given_text = project / "data/raw/own/given/a"
     synthetic_text = project / "data/raw/own" / name / "a"
     write_file(given_text)
@@ -244,7 +277,10 @@ def test_an_unnamed_synthetic_text_is_moved_out_of_the_folder_that_clean_reads(p
 
 
 def test_models_of_an_unnamed_seed_are_moved_out_of_the_folder_that_parents_reads(project):
-    """The stage parents reads the models of tiny, with whose weights the system mine starts."""
+    """System mine starts from the weights of tiny; the stage parents reads the models of tiny.
+
+    The only seed in params.yaml is 1, so the model of seed 2 is of an earlier run.
+    """
     fine_tuned = "  mine: {like: tiny}\ninit_from: {mine: {system: tiny, corpus: own}}\n"
     (project / "params.yaml").write_text(f"{micro.PARAMS}{fine_tuned}")
     write_file(project / "models/tiny/own/2/averaged/model")
@@ -258,8 +294,11 @@ def test_models_of_an_unnamed_seed_are_moved_out_of_the_folder_that_parents_read
     assert (project / "models/deep/own/1").exists()
 
 
-def test_results_of_an_external_system_stay_while_params_yaml_names_it(tmp_path):
-    """Its name, 2024, is a number in YAML."""
+def test_results_of_an_external_system_whose_name_is_a_number_stay(tmp_path):
+    """params.yaml names the external system '2024', which is a number in YAML without quotes.
+
+    The system gone is not in params.yaml.
+    """
     external_system = micro.EXTERNAL.replace("online-a", "'2024'")
     (tmp_path / "params.yaml").write_text(f"{micro.PARAMS}{external_system}")
     named_scores = tmp_path / "results/2024/own/1/scores.json"
@@ -273,10 +312,11 @@ def test_results_of_an_external_system_stay_while_params_yaml_names_it(tmp_path)
     assert not unnamed_scores.exists()
 
 
-def test_an_unnamed_start_is_moved_out_of_the_folder_that_train_reads(project):
-    """System tiny started from the weights of another one; now it starts from random weights.
+def test_initial_weights_that_a_system_no_longer_uses_are_moved_away(project):
+    """System tiny started from another system's weights before; now it starts at random.
 
-    The file `model` beside the weights was written by an earlier version.
+    The stage train reads the folder data/starts/tiny/1. Only fresh.json may stay, which describes
+    the random weights. An earlier version wrote the file `model` beside it.
     """
     start_folder = project / "data/starts/tiny/1"
     for name in ("fresh.json", "weights/model", "model"):
@@ -288,7 +328,8 @@ def test_an_unnamed_start_is_moved_out_of_the_folder_that_train_reads(project):
     assert (project / "work/removed/data/starts/tiny/1/weights/model").exists()
 
 
-def test_the_weights_with_which_a_fine_tuned_system_starts_stay(project):
+def test_the_initial_weights_of_a_fine_tuned_system_stay(project):
+    """The system mine starts from the weights of tiny, as init_from in params.yaml says."""
     fine_tuned = "  mine: {like: tiny}\ninit_from: {mine: {system: tiny, corpus: own}}\n"
     (project / "params.yaml").write_text(f"{micro.PARAMS}{fine_tuned}")
     weights = project / "data/starts/mine/1/weights/model"

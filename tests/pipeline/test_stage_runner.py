@@ -1,4 +1,4 @@
-"""What has changed runs, independent stages beside each other, and is recorded as DVC does it."""
+"""`make reproduce` runs what has changed, several stages at once, and records it as DVC does."""
 
 import os
 import re
@@ -21,22 +21,19 @@ from bleuprint.runtime.yaml_tree import load_yaml
 from processes import on_terminal
 from root import ROOT
 
-CELLS = ["tiny-other-1", "tiny-own-1", "wide-own-1"]
-TRAININGS = [f"train@{run}" for run in CELLS]
-AFTER = {f"{kind}@{run}" for kind in ("train", "average", "translate", "score") for run in CELLS}
-# Ends once two trainings run at the same time, and fails if the second does not begin within two
-# minutes.
-MEETING = """\
+# Shell commands that the stages `train` of these tests run.
+#
+# Succeeds if another training runs at the same time; fails after two minutes alone.
+WAIT_FOR_ANOTHER_TRAINING = """\
 mkdir -p work/meeting; touch work/meeting/$$
 for _ in $(seq 1200); do test $(ls work/meeting | wc -l) -ge 2 && exit 0; sleep 0.1; done; exit 1
 """
-# Ends half a second after there is a file work/go, and fails if there is none within two minutes.
-WAITING = """\
+# Succeeds half a second after the file work/go was created; fails after two minutes without it.
+WAIT_FOR_THE_FILE_GO = """\
 for _ in $(seq 1200); do test -e work/go && sleep 0.5 && exit 0; sleep 0.1; done; exit 1
 """
-# Counts 40 updates, each of a hundredth of a second or more, and writes a line after each but the
-# last.
-COUNTING = """\
+# Shows the progress of 40 updates of 0.01 seconds; in lines, one after each update but the last.
+SHOW_PROGRESS_OF_40_UPDATES = """\
 python -c '
 import time
 from bleuprint.runtime import progress
@@ -45,14 +42,15 @@ for _ in progress.track(range(40), "train it", 40, "updates"):
     time.sleep(0.01)
 '
 """
-# Saves at SIGTERM, in half a second; the stage that has started it ends at once.
-SAVING = """\
+# Runs until SIGTERM arrives, then takes half a second to create the file work/begun/ID.saved.
+SAVE_AT_SIGTERM = """\
 exec 2> /dev/null  # where it would write that its sleep was terminated
-trap 'sleep 0.5; touch work/meeting/$$.saved; exit 75' TERM
-mkdir -p work/meeting; touch work/meeting/$$
+trap 'sleep 0.5; touch work/begun/$$.saved; exit 75' TERM
+mkdir -p work/begun; touch work/begun/$$
 while :; do sleep 0.05; done
 """
-RUN = """\
+# A program that runs the changed stages on a machine with {cores} cores, and prints their names.
+RUN_CHANGED_STAGES = """\
 from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
@@ -66,7 +64,11 @@ run_main(main)
 
 @pytest.fixture
 def project(stand_in, tmp_path, monkeypatch):
-    """One with portable arithmetic, not yet run with it, as the folder of this process."""
+    """Return a project whose trainings are all out of date, and make it the working folder.
+
+    They are train@tiny-own-1, train@tiny-other-1 and train@wide-own-1. The stages before them,
+    which prepare the text, are up to date. The machine seems to have two cores.
+    """
     copy = stand_in.copy(tmp_path / "project")
     copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
     monkeypatch.chdir(copy.root)
@@ -76,8 +78,8 @@ def project(stand_in, tmp_path, monkeypatch):
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run of what has changed.
+class RunResult:
+    """The result of `run_changed_stages`.
 
     Attributes:
         status: Its exit status.
@@ -91,14 +93,12 @@ class Run:
 
     @property
     def started_trainings(self):
-        return [name for name in self.started if name in TRAININGS]
+        """The started stages of the kind `train`, in this order."""
+        return [name for name in self.started if name.startswith("train@")]
 
 
-NOTHING_TO_DO = Run(status=0, started=[], restored=[])
-
-
-def run():
-    """Resolve the settings and run what has changed."""
+def run_changed_stages():
+    """Resolve the settings, run all stages that are out of date, and return a RunResult."""
     started = []
     restored = []
 
@@ -110,209 +110,365 @@ def run():
 
     write_resolved()
     status = stage_runner.run_changed_stages(note)
-    return Run(status, started, restored)
+    return RunResult(status, started, restored)
 
 
-def entries(project):
+def stages_of_all_runs():
+    """Return the names of the stages train, average, translate and score of the three runs."""
+    names = set()
+    for run in ("tiny-own-1", "tiny-other-1", "wide-own-1"):
+        for kind in ("train", "average", "translate", "score"):
+            names.add(f"{kind}@{run}")
+    return names
+
+
+def dvc_lock_entries(project):
+    """Return what dvc.lock records about each stage: its command, and hashes of its files."""
     return load_yaml(project.root / "dvc.lock")["stages"]
 
 
 @pytest.mark.usefixtures("project")
-def test_trainings_run_at_the_same_time(monkeypatch):
-    """Each training fails unless it meets another one."""
-    monkeypatch.setenv("WHILE_TRAINING", MEETING)
-    assert run().status == 0
+def test_two_trainings_run_at_the_same_time_on_two_cores(monkeypatch):
+    """Each training waits for another one to begin, and fails if it stays alone."""
+    monkeypatch.setenv("WHILE_TRAINING", WAIT_FOR_ANOTHER_TRAINING)
+
+    result = run_changed_stages()
+
+    assert result.status == 0
 
 
-def test_all_that_has_changed_runs_once_and_is_recorded(project):
-    first = run()
-    assert first.status == 0
-    assert first.restored == []
-    assert sorted(first.started) == sorted({"resolve", "report"} | AFTER)
-    assert project.changed() == set()
-    assert run() == NOTHING_TO_DO
+def test_each_changed_stage_runs_once_and_is_recorded_in_dvc_lock(project):
+    """A changed setting of the models affects train, average, translate and score of three runs."""
+    result = run_changed_stages()
+
+    assert result.status == 0
+    assert result.restored == []
+    assert sorted(result.started) == sorted({"resolve", "report"} | stages_of_all_runs())
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
 
 
 @pytest.mark.usefixtures("project")
-def test_resolve_is_first_the_report_last_and_the_longest_training_before_others():
-    first = run()
-    assert first.started[0] == "resolve"
-    assert first.started_trainings[0] == "train@wide-own-1"
-    assert first.started[-1] == "report"
+def test_a_second_run_has_nothing_to_do():
+    """After a run, all stages are up to date."""
+    run_changed_stages()
+
+    second_result = run_changed_stages()
+
+    assert second_result == RunResult(status=0, started=[], restored=[])
 
 
-def test_systems_with_the_same_training_have_it_one_after_the_other(project, monkeypatch):
-    """The second would wait for the first, and keep a core; so another one is started before."""
-    monkeypatch.setenv("WHILE_TRAINING", MEETING)
+@pytest.mark.usefixtures("project")
+def test_resolve_runs_first_and_the_report_runs_last():
+    """`resolve` writes the settings that all stages read; `report` reads all results."""
+    result = run_changed_stages()
+
+    assert result.started[0] == "resolve"
+    assert result.started[-1] == "report"
+
+
+@pytest.mark.usefixtures("project")
+def test_the_longest_training_starts_first():
+    """System `wide` has larger layers than `tiny`: d_ff is 64 instead of 48.
+
+    If the longest training started last, the other cores would idle until it ends.
+    """
+    result = run_changed_stages()
+
+    assert result.started_trainings[0] == "train@wide-own-1"
+
+
+def test_a_system_with_equal_training_settings_starts_after_another_system(project, monkeypatch):
+    """System `twin` differs from `wide` only in decoding, so it copies the trained model of `wide`.
+
+    If both started at once on two cores, `twin` would occupy the second core while it waits.
+    Each training waits until another one begins, so a wrong order fails.
+    """
+    monkeypatch.setenv("WHILE_TRAINING", WAIT_FOR_ANOTHER_TRAINING)
     twin = "  twin:\n    like: wide\n    decode: {beam: 2}\n"
     project.write("params.yaml", project.read("params.yaml") + twin)
-    first = run()
-    assert first.status == 0
-    trainings = [name for name in first.started if name.startswith("train@")]
-    assert trainings[0] == "train@wide-own-1"
-    assert trainings[1] != "train@twin-own-1"
-    assert "train@twin-own-1" in trainings
+
+    result = run_changed_stages()
+
+    assert result.status == 0
+    assert result.started_trainings[0] == "train@wide-own-1"
+    assert result.started_trainings[1] != "train@twin-own-1"
+    assert "train@twin-own-1" in result.started_trainings
 
 
-def test_what_is_recorded_is_what_dvc_records(project, tmp_path):
-    other = project.copy(tmp_path / "other")
-    assert run().status == 0
-    other.repro()
-    assert entries(project) == entries(other)
+def test_dvc_lock_is_the_same_as_after_dvc_repro(project, tmp_path):
+    """`dvc repro` in a copy of the project is the reference."""
+    copy_for_dvc = project.copy(tmp_path / "for-dvc")
+
+    result = run_changed_stages()
+    copy_for_dvc.repro()
+
+    assert result.status == 0
+    assert dvc_lock_entries(project) == dvc_lock_entries(copy_for_dvc)
 
 
-def test_what_has_run_before_comes_from_the_run_cache(project):
+def test_stages_that_ran_before_with_the_same_inputs_are_restored_from_dvcs_cache(project):
+    """A user changes a setting, runs, and changes it back: nothing has to be trained again."""
     portable = "  tiny:\n    arithmetic: portable\n"
     native = "  tiny:\n"
-    assert run().status == 0
+    assert run_changed_stages().status == 0  # with portable arithmetic
     project.edit("params.yaml", portable, native)
-    assert run().status == 0
+    assert run_changed_stages().status == 0
+
     project.edit("params.yaml", native, portable)
-    again = run()
-    assert again.status == 0
-    # The outputs of these two are in git, not in the cache.
-    assert set(again.started) == {"resolve", "report"}
-    assert set(again.restored) == AFTER
-    assert project.changed() == set()
+    result = run_changed_stages()
+
+    assert result.status == 0
+    assert set(result.restored) == stages_of_all_runs()
+    # The outputs of these two stages are in Git instead of the cache.
+    assert set(result.started) == {"resolve", "report"}
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
 
 
 @pytest.mark.usefixtures("project")
-def test_after_a_failure_no_training_is_started(monkeypatch):
-    """On two cores, two of the three trainings are started at once; both fail."""
+def test_after_a_training_has_failed_the_waiting_training_does_not_start(monkeypatch):
+    """Three trainings have changed; two start at once on two cores, and both fail."""
     monkeypatch.setenv("WHILE_TRAINING", "exit 1")
-    failed = run()
-    assert failed.status != 0
-    assert len(failed.started_trainings) == 2
+
+    result = run_changed_stages()
+
+    assert result.status != 0
+    assert len(result.started_trainings) == 2
 
 
-def test_after_a_failure_the_finished_stages_are_recorded_and_no_others(project, monkeypatch):
+def test_a_stage_that_finished_before_a_failure_is_recorded(project, monkeypatch):
+    """`resolve` finishes, then the trainings fail; only the trainings have to run again."""
     monkeypatch.setenv("WHILE_TRAINING", "exit 1")
-    failed = run()
-    assert failed.started[0] == "resolve"
-    changed = project.changed()
-    assert "resolve" not in changed
-    assert changed >= set(TRAININGS)
+
+    result = run_changed_stages()
+
+    assert result.started[0] == "resolve"
+    stages_out_of_date = project.changed()
+    assert "resolve" not in stages_out_of_date
+    assert stages_out_of_date >= {"train@tiny-own-1", "train@tiny-other-1", "train@wide-own-1"}
 
 
-def test_an_error_of_ours_loses_no_stage_that_runs(project, monkeypatch):
-    """Such as standard output that is closed: make reproduce | head."""
-    monkeypatch.setenv("WHILE_TRAINING", WAITING)
-    started_trainings = []
+def test_a_running_training_is_recorded_when_our_own_program_fails(project, monkeypatch):
+    """`make reproduce | head` closes standard output, so printing a stage's name fails.
+
+    The error comes when the second training is announced. The first one is running: it waits for
+    the file work/go, and must finish and be recorded.
+    """
+    monkeypatch.setenv("WHILE_TRAINING", WAIT_FOR_THE_FILE_GO)
+    announced_trainings = []
 
     def fail_at_the_second_training(name, _is_restored):
-        if name in TRAININGS:
-            started_trainings.append(name)
-        if len(started_trainings) == 2:
+        if name.startswith("train@"):
+            announced_trainings.append(name)
+        if len(announced_trainings) == 2:
             (project.root / "work" / "go").touch()
             raise BrokenPipeError(32, "Broken pipe")
 
     write_resolved()
     with pytest.raises(UserError, match="Broken pipe"):
         stage_runner.run_changed_stages(fail_at_the_second_training)
-    # The command of the first one ran when the error came, that of the second was not started.
-    first, second = started_trainings
-    changed = project.changed()
-    assert first not in changed
-    assert second in changed
+
+    first_training, second_training = announced_trainings
+    stages_out_of_date = project.changed()
+    assert first_training not in stages_out_of_date
+    assert second_training in stages_out_of_date
 
 
-@pytest.mark.parametrize(("end", "failed"), [("", 1), ("\nsys.exit(3)", 3)])
-def test_a_command_without_its_outputs_or_with_a_status_has_failed(project, capsys, end, failed):
+def assert_that_scoring_failed(project, result):
+    """Check that no report was started, and that dvc.lock does not record the scores as new."""
+    assert "report" not in result.started
+    stages_out_of_date = project.changed()
+    assert any(name.startswith("score@") for name in stages_out_of_date)
+
+
+def test_a_stage_that_writes_no_output_has_failed(project, capsys):
+    """An empty score.py ends with exit status 0, but without its scores."""
+    (project.root / "stages" / "score.py").write_text("")
+
+    result = run_changed_stages()
+
+    assert result.status == 1
+    assert "does not exist" in capsys.readouterr().err
+    assert_that_scoring_failed(project, result)
+
+
+def test_a_stage_that_ends_with_a_nonzero_status_has_failed(project, capsys):
+    """score.py writes its scores and then ends with status 3, which is the status of the run."""
     script = project.root / "stages" / "score.py"
-    script.write_text(end and script.read_text() + end)
-    ended = run()
-    assert ended.status == failed
-    assert "report" not in ended.started
-    assert any(name.startswith("score@") for name in project.changed())
-    assert ("does not exist" in capsys.readouterr().err) == (not end)
+    script.write_text(script.read_text() + "\nsys.exit(3)")
+
+    result = run_changed_stages()
+
+    assert result.status == 3
+    assert "does not exist" not in capsys.readouterr().err
+    assert_that_scoring_failed(project, result)
 
 
-def test_every_training_of_every_recipe_has_its_work(stand_in):
-    """The longest comes first, whatever ends it; a run that is left out computes nothing."""
-    (stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
+def test_every_training_of_every_recipe_has_a_positive_cost(stand_in):
+    """The training with the highest cost starts first, so each recipe must give a cost.
+
+    A run with empty settings is excluded by params.yaml, and costs 0.
+    """
+    (train_stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
+
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
-        for system, row in load_settings(path, ROOT).resolved()["runs"].items():
-            for corpus, run in row.items():
-                values = {f"runs.{system}.{corpus}.{part}": run[part] for part in SECTIONS}
-                work = stage_runner._training_cost(replace(stage, parameters=values))
-                assert (work > 0) == any(run.values()), f"{path.stem} {system} {corpus}"
+        runs = load_settings(path, ROOT).resolved()["runs"]
+        for system, runs_of_system in runs.items():
+            for corpus, run in runs_of_system.items():
+                parameters = {}
+                for section in SECTIONS:
+                    parameters[f"runs.{system}.{corpus}.{section}"] = run[section]
+                cost = stage_runner._training_cost(replace(train_stage, parameters=parameters))
+                is_excluded = not any(run.values())
+                if is_excluded:
+                    assert cost == 0, f"{path.stem} {system} {corpus}"
+                else:
+                    assert cost > 0, f"{path.stem} {system} {corpus}"
 
 
-def test_the_work_of_a_training_is_tokens_times_the_weights_of_its_layers(stand_in):
-    """Worked out by hand: each layer has four d_model x d_model matrices and one of d_ff."""
-    stage = next(each for each in load_stages(stand_in.root) if each.kind == "train")
+def test_the_cost_of_a_training_is_its_target_tokens_times_the_weights_in_its_layers(stand_in):
+    """Each layer counts four d_model x d_model matrices and one d_model x d_ff matrix."""
+    (train_stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
     model = {"encoder_layers": 3, "decoder_layers": 4, "d_model": 8, "d_ff": 40}
     train = {"max_updates": 100, "tokens_per_update": 2000}
-    values = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
+    parameters = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
+
+    cost = stage_runner._training_cost(replace(train_stage, parameters=parameters))
+
     weights = (3 + 4) * (4 * 8 * 8 + 8 * 40)
-    assert stage_runner._training_cost(replace(stage, parameters=values)) == 200_000 * weights
+    tokens = 100 * 2000
+    assert cost == tokens * weights
 
 
-def test_python_of_a_stage_is_the_commands_own(monkeypatch, tmp_path):
-    (tmp_path / "python").write_text("#!/bin/sh\nexit 3")
-    (tmp_path / "python").chmod(0o755)
+def test_the_python_of_a_stage_is_the_one_that_runs_bleuprint(monkeypatch, tmp_path):
+    """Another `python` that comes first in PATH lacks the packages of the project."""
+    other_python = tmp_path / "python"
+    other_python.write_text("#!/bin/sh\nexit 3")
+    other_python.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert (
-        stage_runner._run_command(f'test "$(command -v python)" -ef "{sys.executable}"', cores=1)
-        == 0
-    )
+
+    # The shell's test -ef succeeds if both paths are the same file.
+    command = f'test "$(command -v python)" -ef "{sys.executable}"'
+    status = stage_runner._run_command(command, cores=1)
+
+    assert status == 0
 
 
-def test_a_command_that_a_signal_ends_has_failed():
-    # the shell itself, as where bash replaces itself by the command
-    assert stage_runner._run_command("kill -KILL $$", cores=1) == 137
+def test_a_command_that_signal_9_ends_has_status_137():
+    """As in a shell, the status is 128 plus the number of the signal.
+
+    The command kills its own shell, since bash may replace itself by the command that it runs.
+    """
+    status = stage_runner._run_command("kill -KILL $$", cores=1)
+
+    assert status == 128 + 9
 
 
-def test_a_stage_that_a_signal_ends_is_named(project, capsys):
+def test_the_error_message_names_the_stage_that_a_signal_has_ended(project, capsys):
+    """The kernel kills a process with signal 9 if memory runs out; the process prints nothing."""
     script = project.root / "stages" / "score.py"
     script.write_text("import os\nos.kill(os.getpid(), 9)")
-    assert run().status == 137
+
+    result = run_changed_stages()
+
+    assert result.status == 128 + 9
     assert re.search(r"error: score@\S+: ended by signal 9\n", capsys.readouterr().err)
 
 
-def test_a_stage_of_several_threads_has_all_cores_and_others_share_them(stand_in, monkeypatch):
+@pytest.mark.parametrize(
+    ("threads", "gpu", "free_cores", "waiting_stages", "expected_cores"),
+    [
+        pytest.param(8, 0, 8, 1, 8, id="alone: all free cores"),
+        pytest.param(8, 0, 5, 2, 2, id="two stages wait: half of five cores, rounded down"),
+        pytest.param(8, 0, 0, 1, 1, id="no free core: asks for one and waits"),
+        pytest.param(1, 0, 8, 1, 1, id="one thread: one core"),
+        pytest.param(8, 1, 3, 1, 8, id="on a GPU: all cores of the machine"),
+    ],
+)
+def test_a_stage_gets_its_share_of_eight_cores(
+    stand_in, monkeypatch, threads, gpu, free_cores, waiting_stages, expected_cores
+):
     monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 8)
-    clean = next(each for each in load_stages(stand_in.root) if each.kind == "clean")
-    assert stage_runner._cores_for(clean, free_cores=8, waiting_stages=1) == 8
-    assert stage_runner._cores_for(clean, free_cores=5, waiting_stages=2) == 2
-    assert (
-        stage_runner._cores_for(clean, free_cores=0, waiting_stages=1) == 1
-    )  # more than there are: it waits
-    assert stage_runner._cores_for(replace(clean, threads=1), free_cores=8, waiting_stages=1) == 1
-    assert stage_runner._cores_for(replace(clean, gpu=1), free_cores=3, waiting_stages=1) == 8
+    (clean,) = (it for it in load_stages(stand_in.root) if it.name == "clean@own")
+    assert clean.threads == 8  # as dvc.yaml says
+    stage = replace(clean, threads=threads, gpu=gpu)
+
+    cores = stage_runner._cores_for(stage, free_cores, waiting_stages)
+
+    assert cores == expected_cores
+
+
+def terminal_of_a_run(project, cores):
+    """Run the changed stages on a terminal, and return what it shows.
+
+    Three trainings run, each of 40 updates. DVC has to restore data/clean from its cache.
+    """
+    shutil.rmtree(project.root / "data/clean")
+    environment = {**project.environment, "WHILE_TRAINING": SHOW_PROGRESS_OF_40_UPDATES}
+    command = [sys.executable, "-c", RUN_CHANGED_STAGES.format(cores=cores)]
+    return on_terminal(command, project.root, environment)
+
+
+# A line of progress. A bar instead looks like `train it: 100%|####| 40/40`.
+PROGRESS_LINE = r"(?m)^train it: \d+ of 40 updates, .* a second, \d+:\d\d:\d\d left\r$"
+
+
+def test_a_training_that_runs_alone_shows_a_progress_bar(project):
+    """On one core, one stage runs after the other, so a bar stays in its place."""
+    terminal = terminal_of_a_run(project, cores=1)
+
+    assert "train it: 100%|" in terminal
+    assert re.findall(PROGRESS_LINE, terminal) == []
+
+
+def test_trainings_that_run_at_the_same_time_show_lines_of_progress(project):
+    """Two bars on one terminal would overwrite each other.
+
+    Three trainings of 40 updates print a line after each update except the last.
+    """
+    terminal = terminal_of_a_run(project, cores=2)
+
+    assert len(re.findall(PROGRESS_LINE, terminal)) == 3 * (40 - 1)
+    assert "train it: 100%|" not in terminal
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-def test_a_terminal_shows_our_progress_and_none_of_dvc(project, cores):
-    """Lines where stages may run beside each other, whose bars would overwrite each other."""
-    shutil.rmtree(project.root / "data/clean")  # which DVC finds in its cache
-    environment = {**project.environment, "WHILE_TRAINING": COUNTING}
-    command = [sys.executable, "-c", RUN.format(cores=cores)]
-    said = on_terminal(command, project.root, environment)
-    assert not re.search(r"\\x|Collecting|lock|file/s", said), said
-    line = r"(?m)^train it: \d+ of 40 updates, .* a second, \d+:\d\d:\d\d left\r$"
-    lines = re.findall(line, said)
-    assert len(lines) == (39 * len(TRAININGS) if cores == 2 else 0)
-    assert ("train it: 100%|" in said) == (cores == 1)
-    assert "\nreport\r\n" in said
+def test_the_terminal_shows_the_stages_without_dvcs_own_progress(project, cores):
+    """DVC prints messages such as `Collecting files` and bars with `file/s`, which hide ours."""
+    terminal = terminal_of_a_run(project, cores)
+
+    assert "\nreport\r\n" in terminal
+    assert not re.search(r"\\x|Collecting|lock|file/s", terminal), terminal
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_stages_and_waits_until_they_have_saved(project, number):
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_the_run_after_each_training_has_saved(project, signal_number):
+    """A training that receives SIGTERM saves, here the file work/begun/ID.saved after 0.5 seconds.
+
+    The runner must wait for this: `kill` or Ctrl-C must not lose hours of training.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN.format(cores=2)],
-        env={**project.environment, "WHILE_TRAINING": SAVING},
+        [sys.executable, "-c", RUN_CHANGED_STAGES.format(cores=2)],
+        env={**project.environment, "WHILE_TRAINING": SAVE_AT_SIGTERM},
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # below nohup, too
+        # If the tests run under nohup, the process would inherit that SIGHUP is ignored.
+        preexec_fn=lambda: signal.signal(signal_number, signal.SIG_DFL),
     )
     try:
-        while len(trainings := [*project.root.glob("work/meeting/*")]) < 2:
+        while len(list(project.root.glob("work/begun/*"))) < 2:
             assert process.poll() is None
             time.sleep(0.05)
-        process.send_signal(number)
-        said = "bleuprint: note: stopped: the same command continues from here\n"
-        assert (process.communicate(timeout=60)[1], process.returncode) == (said, 75)
+        running_trainings = list(project.root.glob("work/begun/*"))
+
+        process.send_signal(signal_number)
+        _, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert all(path.with_name(f"{path.name}.saved").exists() for path in trainings)
+
+    assert process.returncode == 75  # EX_TEMPFAIL: a later call may succeed
+    assert errors == "bleuprint: note: stopped: the same command continues from here\n"
+    assert len(running_trainings) == 2
+    for path in running_trainings:
+        assert path.with_name(f"{path.name}.saved").exists()
