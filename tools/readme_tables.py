@@ -15,7 +15,7 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.published import Published
 from bleuprint.report import frame
 from bleuprint.report.score_frame import by_test_set, score_frame, select_metric
-from bleuprint.report.table import NONE
+from bleuprint.report.table import DASH
 from bleuprint.report.training_costs import one_row_per_training
 
 # The recipes of "On real text", in this order.
@@ -153,7 +153,7 @@ def _training_minutes(runs: pd.DataFrame) -> str:
     trainings = one_row_per_training(runs).drop_duplicates("training_sha256")
     minutes = trainings.train_seconds.mean() / 60
     if isnan(minutes):
-        return NONE
+        return DASH
     rounded = f"{minutes:.0f}" if minutes >= 1 else "< 1"
     if len(trainings) == 1:
         return rounded

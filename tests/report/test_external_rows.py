@@ -209,7 +209,7 @@ def test_results_json_says_what_an_external_system_is(experiment_with_external):
 
 
 def test_costs_csv_contains_no_external_system(experiment_with_external):
-    costs = pd.read_csv(experiment_with_external.root / frame.COSTS)
+    costs = pd.read_csv(experiment_with_external.root / frame.COSTS_CSV)
 
     assert set(costs.system) == {"tiny", "small"}
 
@@ -414,7 +414,7 @@ def test_an_external_system_can_have_the_best_score(records_with_best_external):
     table = wide_bleu_table(score_frame(records_with_best_external))
     bleu = table.column("BLEU")
 
-    is_best = {table.texts(row)[0]: row.cell(bleu).is_best for row in table.rows}
+    is_best = {table.texts(row)[0]: row.cell(bleu).is_bold for row in table.rows}
 
     assert is_best == {"Baseline: tiny": False, "small": False, "a (external)": True}
     assert [row.kind for row in table.rows] == ["baseline", "", ""]

@@ -182,7 +182,7 @@ def markdown_table_page():
     """Return the HTML of a Markdown table with a row for each text, and a score that is best."""
     name = Column(MARKUP, is_text=True)
     number = Column("n|m\\")
-    best = Cell("1.0 [0.5, 2.0]", 1.0, is_best=True)
+    best = Cell("1.0 [0.5, 2.0]", 1.0, is_bold=True)
     rows = [Row({name: Cell(text), number: best}) for text in MARKDOWN_SYNTAX]
     return html_of_markdown(markdown(Table([name, number], rows)))
 

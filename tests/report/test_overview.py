@@ -5,9 +5,9 @@ import re
 import pytest
 
 from bleuprint.config.published import Published
-from bleuprint.report.overview import LINES, everything, one_screen
+from bleuprint.report.overview import SCREEN_LINES, everything, one_screen
 from bleuprint.report.published.literature import with_published_numbers
-from bleuprint.report.table import NONE, Table
+from bleuprint.report.table import DASH, Table
 from bleuprint.report.terminal import show
 from result_rows import against, frame, record
 
@@ -93,7 +93,7 @@ def test_the_overview_of_any_experiment_fits_on_a_screen(any_records, capsys):
 
     lines = printed_lines(one_screen(any_records, closing_lines=closing_lines), capsys)
 
-    assert len(lines) <= LINES
+    assert len(lines) <= SCREEN_LINES
     assert max(len(line) for line in lines) <= 80
     assert lines[-1].endswith("next: the page")
 
@@ -123,7 +123,7 @@ def test_of_many_systems_the_overview_shows_the_baseline_and_the_best(capsys):
         if first_word.startswith("system-"):
             names.append(first_word)
     best_first = [f"system-{number}" for number in range(49, 0, -1)]
-    assert len(lines) == LINES
+    assert len(lines) == SCREEN_LINES
     assert len(names) < 50
     assert names == ["system-0", *best_first[: len(names) - 1]]
     assert f"{50 - len(names)} more rows: bleuprint table --all" in lines
@@ -182,8 +182,8 @@ def test_published_numbers_stand_above_ours_in_the_column_of_their_bleu_variant(
         name_without_space = line.replace(" (", "(").removeprefix("Baseline: ")
         cells.append(name_without_space.split()[:3])
     assert cells == [
-        ["Paper(published)", "38.0", NONE],
-        ["Other(published)", NONE, "37.5"],
+        ["Paper(published)", "38.0", DASH],
+        ["Other(published)", DASH, "37.5"],
         ["system-0", "19.5", "20.0"],
         ["system-1", "20.0", "20.5"],
     ]
@@ -209,7 +209,7 @@ def test_the_overview_of_an_only_system_explains_no_test(capsys):
 
     assert re.search(r"20\.0 \[19", text)
     assert "†" not in text
-    assert NONE not in text
+    assert DASH not in text
 
 
 @pytest.mark.parametrize(

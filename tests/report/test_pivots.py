@@ -6,7 +6,7 @@ from bleuprint.config.published import Published
 from bleuprint.report import pivot_tables, score_tables
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import score_frame
-from bleuprint.report.table import GROUP, NONE
+from bleuprint.report.table import DASH, TITLE_ROW
 from result_rows import against, frame, labels_of, measured, record
 
 
@@ -88,7 +88,7 @@ def loss_table_with_paper(records):
 def test_a_published_perplexity_stands_once_above_ours(loss_table_with_paper):
     row_kinds = [row.kind for row in loss_table_with_paper.rows]
 
-    assert row_kinds == [GROUP, "published", "", "", GROUP, ""]
+    assert row_kinds == [TITLE_ROW, "published", "", "", TITLE_ROW, ""]
 
 
 def test_a_published_perplexity_is_shown_with_its_loss(loss_table_with_paper):
@@ -99,7 +99,7 @@ def test_a_published_perplexity_is_shown_with_its_loss(loss_table_with_paper):
         "System": "A paper (published)",
         "Loss": log_of_5_647,
         "Perplexity": "5.65",
-        "Per word": NONE,
+        "Per word": DASH,
     }
     assert ours["System"] == "tiny"
 
@@ -130,10 +130,10 @@ def test_bleu_by_length_shows_the_number_of_lines_above_the_scores(length_table)
     """Of each range, and of all lines in the column of the length ratio."""
     assert texts_of(length_table) == [
         ["news-en-de, first (lines)", "400", "", "600", "1,000"],
-        ["tiny", "33.0", NONE, "27.0", "0.980"],
-        ["small", "43.0", NONE, "37.0", "1.010"],
+        ["tiny", "33.0", DASH, "27.0", "0.980"],
+        ["small", "43.0", DASH, "37.0", "1.010"],
         ["talks-en-zh, only (lines)", "7", "3", "", "1,000"],
-        ["tiny", "11.0", "12.0", NONE, "0.980"],
+        ["tiny", "11.0", "12.0", DASH, "0.980"],
     ]
 
 
@@ -185,7 +185,7 @@ def test_our_systems_are_scored_in_the_bleu_variants_of_papers(tables_with_paper
     assert tiny["BLEU lower-cased"] == "31.5"
     assert tiny["BLEU intl"] == "29.5"
     assert tiny["BLEU tokens"] == "30.2"
-    assert tiny["BLEU compound-split"] == NONE
+    assert tiny["BLEU compound-split"] == DASH
     assert rows["small"]["BLEU intl"] == "39.5"
 
 
@@ -193,7 +193,7 @@ def test_a_paper_has_a_score_in_its_own_bleu_variant_only(tables_with_papers):
     rows = {row["System"]: row for row in rows_of(tables_with_papers["news-en-de, first"])}
 
     assert rows["Paper intl (published)"]["BLEU intl"] == "35.0"
-    assert rows["Paper intl (published)"]["BLEU tokens"] == NONE
+    assert rows["Paper intl (published)"]["BLEU tokens"] == DASH
 
 
 def test_a_test_set_without_papers_has_no_columns_of_bleu_variants(tables_with_papers):

@@ -201,7 +201,7 @@ def test_the_best_of_our_systems_is_marked_in_each_bleu_variant(three_bleu_varia
     (table,) = tables_by_test_set(score_frame(three_bleu_variants)).values()
     (base,) = [row for row in table.rows if table.texts(row)[0] == "base"]
 
-    assert [base.cell(column).is_best for column in table.columns[1:4]] == [False, True, True]
+    assert [base.cell(column).is_bold for column in table.columns[1:4]] == [False, True, True]
 
 
 def test_a_note_explains_variants_that_are_not_computed(three_bleu_variants):

@@ -14,7 +14,7 @@ import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.report.frame import RUN_COLUMNS, load
 from bleuprint.report.records import collect
-from bleuprint.report.training_costs import COSTS, costs_csv, with_training_costs
+from bleuprint.report.training_costs import COSTS_CSV, costs_csv, with_training_costs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 
@@ -58,7 +58,7 @@ def test_names_that_look_like_numbers_are_read_from_costs_csv(saved_experiment):
     """Pandas would read NA as a missing value and 007 as 7."""
     root = saved_experiment.root
     runs = load(root).runs.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
-    (root / COSTS).write_text(costs_csv(runs))
+    (root / COSTS_CSV).write_text(costs_csv(runs))
 
     read_runs = with_training_costs(runs[RUN_COLUMNS], root)
 
@@ -84,7 +84,7 @@ def colleague_runs(saved_experiment):
 def cloned_root(saved_experiment, colleague_runs):
     """Return the folder of a clone, with the colleague's costs.csv and without timings."""
     root = saved_experiment.root
-    (root / COSTS).write_text(costs_csv(colleague_runs))
+    (root / COSTS_CSV).write_text(costs_csv(colleague_runs))
     shutil.rmtree(root / "timings")
     return root
 
@@ -116,7 +116,7 @@ def test_costs_that_were_measured_here_replace_those_of_a_colleague(
 
 
 def test_costs_of_one_training_are_all_from_one_machine(root_with_own_timing, colleague_runs):
-    (root_with_own_timing / COSTS).write_text(costs_csv(colleague_runs.assign(mfu=0.35)))
+    (root_with_own_timing / COSTS_CSV).write_text(costs_csv(colleague_runs.assign(mfu=0.35)))
 
     utilization = list(load(root_with_own_timing).runs.mfu)
 
@@ -126,8 +126,8 @@ def test_costs_of_one_training_are_all_from_one_machine(root_with_own_timing, co
 
 def test_costs_of_a_colleagues_other_training_are_not_shown(cloned_root, colleague_runs):
     last_training = colleague_runs.training_sha256.iloc[-1]
-    text = (cloned_root / COSTS).read_text()
-    (cloned_root / COSTS).write_text(text.replace(last_training, "0" * 64))
+    text = (cloned_root / COSTS_CSV).read_text()
+    (cloned_root / COSTS_CSV).write_text(text.replace(last_training, "0" * 64))
 
     costs = load(cloned_root).runs.iloc[-1]
 

@@ -94,7 +94,7 @@ def best_columns(records, metrics):
     columns_by_row = {}
     for name, table in tables_by_test_set(score_frame(records), metrics).items():
         for row in table.rows:
-            columns = {column.label for column in table.columns if row.cell(column).is_best}
+            columns = {column.label for column in table.columns if row.cell(column).is_bold}
             columns_by_row[name, table.texts(row)[0]] = columns
     return columns_by_row
 

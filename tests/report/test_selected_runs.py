@@ -14,7 +14,7 @@ from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.records import check_settings
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import wide_bleu_table
-from bleuprint.report.table import NONE
+from bleuprint.report.table import DASH
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.yaml_tree import load_yaml
@@ -76,7 +76,7 @@ def test_a_table_has_a_dash_for_a_run_that_is_not_selected(
     corpora_with_value = set()
     for column, text in zip(table.columns, texts, strict=True):
         corpus, _, _ = column.group.partition(",")
-        if text == NONE:
+        if text == DASH:
             corpora_with_dash.add(corpus)
         else:
             corpora_with_value.add(corpus)

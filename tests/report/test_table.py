@@ -3,8 +3,8 @@
 import pytest
 
 from bleuprint.report.table import (
-    GROUP,
-    NONE,
+    DASH,
+    TITLE_ROW,
     Cell,
     Column,
     Row,
@@ -34,10 +34,10 @@ def stacked():
     and a table without any value are left out, and so is the column c.
     """
     one = text_table(
-        ["System"], ["a", "b", "c"], [["x", "1", "2", NONE], ["(y)", NONE, NONE, NONE]]
+        ["System"], ["a", "b", "c"], [["x", "1", "2", DASH], ["(y)", DASH, DASH, DASH]]
     )
-    empty = text_table(["System"], ["d"], [["(y)", NONE]])
-    baseline = Row({SYSTEM: Cell("z"), B: Cell("3"), D: Cell("4", is_best=True)}, "baseline")
+    empty = text_table(["System"], ["d"], [["(y)", DASH]])
+    baseline = Row({SYSTEM: Cell("z"), B: Cell("3"), D: Cell("4", is_bold=True)}, "baseline")
     two = Table([SYSTEM, B, D], [baseline])
     title_cells = {"two": {D: Cell("beside")}}
     return stack_tables({"one": one, "empty": empty, "two": two}, title_cells)
@@ -50,20 +50,20 @@ def test_stacked_tables_share_columns_with_the_same_head(stacked):
 def test_each_stacked_table_follows_its_title(stacked):
     assert texts_of(stacked) == [
         ["one", "", "", ""],
-        ["x", "1", "2", NONE],
+        ["x", "1", "2", DASH],
         ["two", "", "", "beside"],
-        ["z", NONE, "3", "4"],
+        ["z", DASH, "3", "4"],
     ]
 
 
 def test_stacked_rows_keep_their_kind(stacked):
-    assert [row.kind for row in stacked.rows] == [GROUP, "", GROUP, "baseline"]
+    assert [row.kind for row in stacked.rows] == [TITLE_ROW, "", TITLE_ROW, "baseline"]
 
 
 def test_stacked_cells_keep_the_mark_of_the_best_and_titles_are_marked(stacked):
     marked_columns = []
     for row in stacked.rows:
-        labels = [column.label for column in stacked.columns if row.cell(column).is_best]
+        labels = [column.label for column in stacked.columns if row.cell(column).is_bold]
         marked_columns.append(labels)
 
     assert marked_columns == [["System"], [], ["System"], ["d"]]
@@ -92,13 +92,13 @@ def test_a_column_without_a_value_is_removed():
     name = Column("System")
     empty = Column("empty")
     score = Column("score")
-    rows = [Row({name: Cell("a"), score: Cell("1", is_best=True)}), Row({name: Cell("b")})]
+    rows = [Row({name: Cell("a"), score: Cell("1", is_bold=True)}), Row({name: Cell("b")})]
 
     table = Table([name, empty, score], rows).without_empty_columns()
 
     assert table.columns == [name, score]
-    assert texts_of(table) == [["a", "1"], ["b", NONE]]
-    assert table.rows[0].cell(score).is_best
+    assert texts_of(table) == [["a", "1"], ["b", DASH]]
+    assert table.rows[0].cell(score).is_bold
 
 
 def test_all_columns_without_a_value_are_removed():
@@ -124,6 +124,6 @@ def test_the_name_of_a_group_spans_the_columns_up_to_the_next_text(columns_with_
     for column in columns:
         if column.label in columns_with_text:
             cells[column] = Cell("text")
-    row = Row(cells, GROUP)
+    row = Row(cells, TITLE_ROW)
 
     assert Table(columns, [row]).name_span(row) == span

@@ -24,7 +24,7 @@ from bleuprint.report.records import collect
 from bleuprint.report.score_frame import bleu_rows, score_frame
 from bleuprint.report.score_tables import wide_bleu_table
 from bleuprint.report.score_texts import format_difference
-from bleuprint.report.table import NONE, Table
+from bleuprint.report.table import DASH, Table
 from bleuprint.report.tasks import table_row_name, task_names
 from bleuprint.text.parallel import read_lines
 from recipes import SETTINGS
@@ -155,7 +155,7 @@ def test_preparations_of_one_test_set_share_the_columns_of_the_table(scores):
             columns = "en-de (bpe-en-de, …), only"
         cells = rows[score.row_name]
         assert cells[f"{columns} BLEU"] == score.score_text
-        assert cells[f"{columns} Δ BLEU"] == (score.difference_text or NONE)
+        assert cells[f"{columns} Δ BLEU"] == (score.difference_text or DASH)
         assert cells[f"{columns} FLOPs"] == ("4.2e12" if score.system == "tiny" else "9.9e13")
 
 

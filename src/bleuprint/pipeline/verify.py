@@ -17,7 +17,7 @@ from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import RESULTS, Records, read
 from bleuprint.report.revision import revision_files
 from bleuprint.report.same_results import ResultPair, compare_records
-from bleuprint.report.training_costs import COSTS
+from bleuprint.report.training_costs import COSTS_CSV
 from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted, list_first
@@ -80,7 +80,7 @@ def open_report(name: str) -> Report:
     path = Path(name)
     if not path.exists():
         # Not a path, so it is a commit. Its files are written to a temporary folder.
-        with revision_files(name, (RESULTS, COSTS, LOCK)) as root:
+        with revision_files(name, (RESULTS, COSTS_CSV, LOCK)) as root:
             return _read_report(name, root / RESULTS, root)
     results = _results_file(path)
     root = path if path.is_dir() else _project_root(results)

@@ -29,7 +29,7 @@ from bleuprint.report.records import check_settings
 from bleuprint.report.revision import revision_files
 from bleuprint.report.score_frame import ScoreRow, agreement_model
 from bleuprint.report.score_texts import format_difference
-from bleuprint.report.table import NONE, Table, text_table
+from bleuprint.report.table import DASH, Table, text_table
 from bleuprint.report.terminal import wrap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
@@ -63,16 +63,17 @@ def compare(
 ) -> Iterator[str | Table]:
     """Yield the lines and tables that `bleuprint compare` prints: how two systems differ.
 
-    The systems may be those of one report, or of the reports of two Git revisions. If neither
-    argument names a system, all systems that both reports contain are compared, one after another.
+    Both systems may be in the report of the working tree, or in the reports of two Git revisions.
+    If neither argument names a system, each system that both reports contain is compared with
+    itself, for example with its state at an older revision.
 
     Args:
-        first: The first system: SYSTEM, SYSTEM@REVISION or @REVISION. SYSTEM may be
-            `SYSTEM, CORPUS`, as tables name rows. A system or corpus that is missing is taken from
-            the other argument. Without a revision, the report of the working tree is read.
+        first: The first system, such as `base`, `base, wmt14@v1.0` or `@v1.0`: its name, a corpus
+            and the Git revision of its report. A name or corpus that is missing is taken from the
+            other argument. Without a revision, the report of the working tree is read.
         second: The second system, in the same form.
-        corpus: The only corpus to compare, if neither argument names one. With a corpus, sentences
-            are shown, too.
+        corpus: The corpus to compare, if neither argument names one. By default, all corpora are
+            compared, and no sentences are shown.
         sentences: How many improved and how many worsened sentences are shown.
 
     Raises:
@@ -98,6 +99,7 @@ def compare(
             f"{first} and {second}: the reports have no system of the same name. Name a system "
             "before each @"
         )
+    are_corpora_different = first_corpus != second_corpus
     for first_name, second_name in system_pairs:
         first_system = ReportedSystem(
             first_name,
@@ -105,7 +107,7 @@ def compare(
             first_argument.revision,
             first_settings,
             first_records,
-            on_different_corpora=first_corpus != second_corpus,
+            on_different_corpora=are_corpora_different,
         )
         second_system = ReportedSystem(
             second_name,
@@ -113,7 +115,7 @@ def compare(
             second_argument.revision,
             second_settings,
             second_records,
-            on_different_corpora=first_corpus != second_corpus,
+            on_different_corpora=are_corpora_different,
         )
         yield from compare_systems(first_system, second_system, sentences)
 
@@ -123,9 +125,9 @@ def _system_pairs(
 ) -> list[tuple[str, str]]:
     """Return the names of the systems to compare, in pairs.
 
-    If an argument of the command names a system, there is one pair, and an argument that names
-    none means the same system. Otherwise each system that both reports contain is compared with
-    itself, for example with its older version.
+    For example, `base` and `big` are one pair, and `base` and `@v1.0` compare `base` with its state
+    at v1.0. If neither argument names a system, each system that both reports contain is compared
+    with itself.
 
     Args:
         first: The first argument of the command.
@@ -183,8 +185,8 @@ def compare_systems(
 ) -> Iterator[str | Table]:
     """Yield how two systems differ, as lines and tables: in settings, scores and sentences.
 
-    Only seeds and test sets that both systems have are compared. Sentences are shown for a single
-    corpus, and only from the working tree, since Git stores no translations.
+    Only seeds and test sets that both systems have are compared. Sentences are shown only if the
+    user chose a corpus and both reports are those of the working tree: Git stores no translations.
 
     Args:
         first: The first system, with its report.
@@ -203,14 +205,16 @@ def compare_systems(
     pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
         raise UserError(f"{names}: have no test set in common, so their scores do not compare")
-    common_corpora: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
+    common_corpora: list[str] = []
     if not first.on_different_corpora:
-        common_corpora = dict.fromkeys(pair.first.bleu.corpus for pair in pairs)
+        # Each corpus once, although it may have several test sets.
+        common_corpora = list(dict.fromkeys(pair.first.bleu.corpus for pair in pairs))
     are_trained = all(pair.are_trained for pair in pairs)
     first_settings = deciding_settings(first, common_corpora, are_trained)
     second_settings = deciding_settings(second, common_corpora, are_trained)
-    are_same_results = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
-    if first_settings == second_settings and are_same_results:
+    are_settings_equal = first_settings == second_settings
+    are_results_equal = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
+    if are_settings_equal and are_results_equal:
         yield f"{names}: nothing differs: settings, translations, scores"
         return
     yield names
@@ -231,7 +235,7 @@ def _are_in_working_tree(first: ReportedSystem, second: ReportedSystem) -> bool:
 def _pair_scores(
     first: Mapping[tuple[str, str], SystemScores], second: Mapping[tuple[str, str], SystemScores]
 ) -> list[ScoresPair]:
-    """Return the scores of two systems on each test set that both translate.
+    """Pair the scores of two systems on each test set that both translate.
 
     Args:
         first: The scores of the first system, by corpus and test set.
@@ -272,16 +276,18 @@ def _score_comparison(
     heads = [str(first), str(second), "Δ", "p", AGREEMENT_COLUMN]
     yield text_table(["corpus", "test set", "score"], heads, rows)
     yield wrap(
-        f"Seeds: {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
-        "paired bootstrap over lines (output errors: randomization), of an external system the "
-        f"largest against each seed, each alone, not corrected; {NONE}: other test sets, or one "
-        "seed of another revision. Output errors: lines with an error that their reference lacks."
+        f"Seeds: {', '.join(map(str, seeds))}. p: p-value of the difference, not corrected for the "
+        "number of tests. Several seeds: paired t-test over them. One seed: paired bootstrap over "
+        "lines, or randomization for output errors. External systems: the largest p against each "
+        f"seed. {DASH}: not tested, because the test sets differ, or because one seed of another "
+        "revision has no translations to test. Output errors: lines with an error that their "
+        "reference lacks."
     )
     for pair in pairs:
         if pair.why_untested:
             bleu = pair.second.bleu
             yield wrap(f"{bleu.corpus}, {bleu.test}: {pair.why_untested}, so without p.")
-    if any(row.agreement != NONE for row in rows):
+    if any(row.agreement != DASH for row in rows):
         yield wrap(AGREEMENT_NOTE)
 
 
@@ -290,8 +296,9 @@ def p_values_by_metric(
 ) -> dict[str, float | None]:
     """Return the p-value of each metric that the table of scores shows.
 
-    If the files of both systems are in the working tree, tests over lines are possible. Otherwise
-    only the values of several seeds can be tested, which the report contains.
+    A test over the lines of a test set needs the files of both systems, which only the working tree
+    contains. For other revisions, the report contains the score with each seed, so that a test over
+    several seeds is still possible.
 
     Args:
         first: The first system.
@@ -301,33 +308,30 @@ def p_values_by_metric(
     Returns:
         The p-values by the key of the metric; None where the difference is not tested.
     """
+    shown_metrics = [metric for metric in pair.first.scores if _is_shown(metric, pair)]
+    if pair.why_untested:
+        return dict.fromkeys(shown_metrics)
     differences: dict[MetricKey, PairedDifference] = {}
     if pair.have_same_lines and _are_in_working_tree(first, second):
         differences = _differences_with_tests(first, second, pair)
     p_values: dict[str, float | None] = {}
-    for metric in pair.first.scores:
-        if not _is_shown(metric, pair):
-            continue
-        if pair.why_untested:
-            p_values[metric] = None
-        elif differences:
-            # The empty name is that of the group of all lines.
-            difference_on_all_lines = differences.get((metric, ""))
-            if difference_on_all_lines is None:
-                p_values[metric] = None
-            else:
-                p_values[metric] = difference_on_all_lines.p_value
-        else:
+    for metric in shown_metrics:
+        if not differences:
             p_values[metric] = _p_value_over_seeds(metric, pair)
+            continue
+        all_lines = ""  # The group of lines that the scores in the table are computed over.
+        difference = differences.get((metric, all_lines))
+        p_values[metric] = None if difference is None else difference.p_value
     return p_values
 
 
 def _differences_with_tests(
     first: ReportedSystem, second: ReportedSystem, pair: ScoresPair
 ) -> dict[MetricKey, PairedDifference]:
-    """Return the difference in each metric with its significance tests, from the scores' files.
+    """Return the difference between two systems in each metric, with its significance tests.
 
-    The files contain statistics for each line of the test set, which the tests resample.
+    They are computed from the files of scores: these contain statistics for each line of the test
+    set, such as its matched n-grams, which the tests resample.
 
     Args:
         first: The first system.
@@ -346,8 +350,8 @@ def _differences_with_tests(
 def _is_shown(metric: str, pair: ScoresPair) -> bool:
     """Return whether the table of scores shows a metric of the first system.
 
-    Shown are quality scores, such as BLEU, that both systems have, and the output errors, such as
-    repeated words, that either system makes.
+    It shows quality scores, such as BLEU, that both systems have, and output errors, such as
+    repeated words, that at least one of the systems makes.
 
     Args:
         metric: The key of the metric, such as `bleu`.
@@ -375,21 +379,24 @@ def _p_value_over_seeds(metric: str, pair: ScoresPair) -> float | None:
     first_signature = pair.first.scores[metric].signature
     second_signature = pair.second.scores[metric].signature
     have_same_signature = first_signature == second_signature
-    if not (have_same_signature and pair.have_same_lines and pair.are_trained):
-        return None
+    are_scores_comparable = have_same_signature and pair.have_same_lines
     first_values = pair.first.seed_values(metric)
     second_values = pair.second.seed_values(metric)
+    has_one_seed = len(first_values) == 1
+    if has_one_seed or not are_scores_comparable or not pair.are_trained:
+        return None
     differences = []
     for first_value, second_value in zip(first_values, second_values, strict=True):
         differences.append(second_value - first_value)
-    return paired_t_test(differences) if len(differences) > 1 else None
+    return paired_t_test(differences)
 
 
 def score_texts(metric: str, pair: ScoresPair, p_value: float | None) -> ScoreTexts:
     """Return the row of a metric in the table that compares the scores of two systems.
 
     The row shows both scores, their difference and its p-value. For a significant difference it
-    also shows the human agreement: how often people prefer the better system, where this is known.
+    also shows the human agreement: an estimate of how often people prefer the better system. It is
+    known for some metrics only.
 
     Args:
         metric: The key of the metric, such as `bleu`.
@@ -400,14 +407,14 @@ def score_texts(metric: str, pair: ScoresPair, p_value: float | None) -> ScoreTe
     second = pair.second.scores[metric]
     difference = second.value - first.value
     is_significant = p_value is not None and p_value < SIGNIFICANCE_LEVEL
-    agreement = NONE
+    agreement = DASH
     if is_significant:
         model = agreement_model(metric, second.signature, second.target)
         if model is not None:
             agreement = agreement_text(model, human_agreement(model, difference))
-    p_text = NONE
+    p_text = DASH
     if p_value is not None:
-        # The head of the column says p, so that a cell shows 0.012 or <0.001.
+        # The head of the column is p, so a cell shows 0.012 or <0.001 without it.
         p_text = format_p_value(p_value).removeprefix("p").removeprefix("=")
         if not is_significant:
             p_text += " n.s."

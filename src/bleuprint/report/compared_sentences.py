@@ -15,8 +15,8 @@ def sentence_comparison(
 ) -> Iterator[str]:
     """Yield the sentences whose translation improved or worsened most from one system to another.
 
-    Sentences are ranked by the change of their sentence BLEU. Only translations of the first seed
-    are compared. Each sentence is shown with its source, its reference and both translations.
+    Sentences are ranked by the change of their sentence BLEU, and shown with source, reference and
+    both translations. If the systems have several seeds, only the first seed is compared.
 
     Args:
         first: The first system.
@@ -35,7 +35,7 @@ def sentence_comparison(
     changes = sentence_bleu_changes(
         first_translations, second_translations, references, pair.first.bleu.target
     )
-    # A list of pairs and no dict, since a system may be called source or reference.
+    # Pairs in place of a dict: a system might be named `source`, too.
     labeled_lines = [
         ("source", first_results.source_lines(test)),
         ("reference", references),
@@ -67,8 +67,7 @@ def sentence_bleu_changes(
     second_bleu = sentence_bleu(second, references, language)
     line_numbers = range(1, len(references) + 1)
     changes = pd.DataFrame({"first": first_bleu, "second": second_bleu}, index=line_numbers)
-    # DataFrame.first is a method of pandas, so this column has no short form.
-    changes["difference"] = changes.second - changes["first"]
+    changes["difference"] = changes["second"] - changes["first"]
     return changes
 
 
@@ -81,14 +80,14 @@ def _largest_changes(
         changes: For each line, by its number from 1, the sentence BLEU `first` and `second` of
             both systems, and their `difference`.
         sentences: The maximum number of sentences.
-        labeled_lines: What is shown of each sentence: a label, such as `source`, and all lines of
-            the test set's file that it stands for.
+        labeled_lines: The texts that are shown of a sentence, in order. Each has a label, such as
+            `source`, and the lines of the whole test set, such as all source lines.
     """
     if changes.empty:
         yield "no sentence"
         return
     label_width = max(len(label) for label, _ in labeled_lines)
-    # A stable sort leaves equal changes in the order of lines.
+    # The sort is stable: among equal changes, the earlier line comes first.
     ranked = changes.sort_values("difference", key=abs, ascending=False, kind="stable")
     for change in ranked.head(sentences).itertuples():
         line_number = change.Index

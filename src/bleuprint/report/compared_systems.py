@@ -60,9 +60,9 @@ class ScoresPair:
 
     @property
     def have_same_lines(self) -> bool:
-        """Whether the sources and references of both test sets have the same bytes.
+        """Whether both systems translate the same lines, compared by the hashes of the files.
 
-        Two revisions may have test sets of one name with different lines.
+        Test sets of the same name may have different lines in two Git revisions.
         """
         runs = pd.concat([self.first.runs, self.second.runs])
         different_test_sets = runs[_TEST_SET_FINGERPRINTS].drop_duplicates()
@@ -111,11 +111,12 @@ class ReportedSystem:
         """Return the scores of the system on each test set.
 
         Args:
-            seeds: The seeds to compare, in the order in which runs are paired.
+            seeds: The seeds to compare. Both systems list their runs in this order, so that runs
+                with the same seed can be paired by their position.
 
         Returns:
-            The scores by corpus and test set. The corpus is empty if the two systems are trained
-            on different corpora, so that the same test set has the same key for both.
+            The scores by corpus and test set. If the two systems are trained on different corpora,
+            the corpus is an empty string, so that a test set has the same key for both systems.
 
         Raises:
             UserError: The report has no such system or corpus, or no results of them.
@@ -123,6 +124,7 @@ class ReportedSystem:
         records = self._select_records(seeds)
         runs = _sort_by_seed(records.runs, seeds)
         metrics = _sort_by_seed(records.metrics, seeds)
+        # pandas yields pairs of a key (system, corpus, test set) and the rows with it.
         runs_by_test_set = dict(list(runs.groupby(SYSTEM_AND_TEST, sort=False)))
         metrics_by_test_set = dict(list(metrics.groupby(SYSTEM_AND_TEST, sort=False)))
         all_scores = score_frame(Records(runs, metrics))
@@ -130,8 +132,8 @@ class ReportedSystem:
         scores_by_test_set = {}
         for key, rows in scores_of_all_lines.groupby(SYSTEM_AND_TEST, sort=False):
             _, corpus, test = key
-            shared_corpus = "" if self.on_different_corpora else corpus
-            scores_by_test_set[shared_corpus, test] = SystemScores(
+            corpus_or_empty = "" if self.on_different_corpora else corpus
+            scores_by_test_set[corpus_or_empty, test] = SystemScores(
                 scores={row.metric: row for row in score_rows(rows)},
                 runs=runs_by_test_set[key],
                 metrics=metrics_by_test_set[key],
@@ -139,7 +141,9 @@ class ReportedSystem:
         return scores_by_test_set
 
     def _select_records(self, seeds: Sequence[int]) -> Records:
-        """Return the part of the report's results to compare: of this system, with these seeds.
+        """Return the results of this system with these seeds, from all results of the report.
+
+        If a corpus was chosen, only results on this corpus are returned.
 
         Raises:
             UserError: The report has no such system or corpus, or no results of them.
@@ -147,10 +151,10 @@ class ReportedSystem:
         runs = self.records.runs
         is_selected = (runs.system == self.system) & runs.seed.isin(seeds)
         if not is_selected.any():
-            # For an unknown system, this raises an error that lists the known systems.
+            # Raises an error that lists the known systems if this system is unknown.
             self.settings.system_settings(self.system)
         if self.corpus:
-            # For an unknown corpus, this raises an error that lists the known corpora.
+            # Raises an error that lists the known corpora if this corpus is unknown.
             self.settings.corpus(self.corpus)
             is_selected &= runs.corpus == self.corpus
         if not is_selected.any():

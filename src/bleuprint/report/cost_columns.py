@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.report.score_frame import ScoreRow, computed_scores, score_rows
-from bleuprint.report.table import EMPTY, Cell, Column, Row, Table
+from bleuprint.report.table import DASH_CELL, Cell, Column, Row, Table
 from bleuprint.runtime.wording import duration
 
 
@@ -57,15 +57,19 @@ class Cost:
         return Column(self.label, is_text=self.is_text)
 
     def cell(self, row: ScoreRow) -> Cell:
-        """Return the cell of a system, with the number behind the text for sorting.
+        """Return the cell that shows this cost of a system, such as its training time.
 
-        The cell has a dash if the cost is not known, for example of an external system.
+        It is a dash if the cost is not known, for example of an external system. The HTML report
+        sorts a column of numbers by the values, and not by the texts.
+
+        Args:
+            row: Any score of the system; each of them also contains all its costs.
         """
-        value = getattr(row, self.field)
+        value = getattr(row, self.field)  # Such as `row.train_seconds`.
         if pd.isna(value):
-            return EMPTY
-        sort_key = None if self.is_text else float(value)
-        return Cell(self.form(value), sort_key)
+            return DASH_CELL
+        value_to_sort_by = None if self.is_text else float(value)
+        return Cell(self.form(value), value_to_sort_by)
 
 
 PARAMETERS = Cost("Parameters", "parameters", _millions)
@@ -103,7 +107,7 @@ def costs_table(scores: pd.DataFrame, costs: Sequence[Cost]) -> Table:
     system_column = Column("System", is_text=True)
     corpus_column = Column("Corpus", is_text=True)
     computed = computed_scores(scores)
-    # A system has a row for each test set and metric, with the same costs in all of them.
+    # The scores of a system on all test sets and metrics contain the same costs, so one is enough.
     trained = computed[computed.is_trained].drop_duplicates(["system", "corpus"])
     rows = []
     for row in score_rows(trained):

@@ -16,14 +16,18 @@ from bleuprint.report.score_frame import select_metric
 from bleuprint.training.history import Curves
 
 # The largest number of points in the training curve of a run.
-POINTS = 100
+MAX_POINTS = 100
 
 
 def bleu_metrics(records: Records) -> dict[str, Any]:
     """Return the BLEU of each system on each corpus, for metrics.json.
 
     `dvc metrics show` prints this file. With several seeds, BLEU is their mean. A corpus with
-    several test sets has an object with the BLEU of each in place of a number.
+    several test sets has a BLEU for each of them:
+
+        {"BLEU": {"base": {"wmt14": {"newstest2013": 25.1, "newstest2014": 27.3}}}}
+
+    A corpus with one test set has its BLEU alone: `{"BLEU": {"base": {"wmt14": 27.3}}}`.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -37,16 +41,17 @@ def bleu_metrics(records: Records) -> dict[str, Any]:
         if len(bleu_by_test_set) > 1:
             bleu_by_corpus[corpus] = bleu_by_test_set
         else:
-            (bleu_by_corpus[corpus],) = bleu_by_test_set.values()
+            (only_bleu,) = bleu_by_test_set.values()
+            bleu_by_corpus[corpus] = only_bleu
     return {"BLEU": bleu_by_system}
 
 
 def training_curves_csv(curves: Mapping[Run, Curves]) -> str:
-    """Return the training loss of each run by update, as the text of training.csv.
+    """Return the training loss of each run at each update, as the text of training.csv.
 
     `dvc plots` draws a curve for each run, that is, a system trained on a corpus with one seed. To
-    keep the file small, a curve with more than `POINTS` points is thinned: a group of neighboring
-    points becomes one, with the mean of their losses and the update of the last of them.
+    keep the file small, a curve has at most `MAX_POINTS` points. If more were recorded, neighboring
+    points become one, with the mean of their losses and the last of their updates.
 
     Args:
         curves: The curves of each run.
@@ -56,12 +61,12 @@ def training_curves_csv(curves: Mapping[Run, Curves]) -> str:
     points_by_run = {}
     for run, curves_of_run in curves.items():
         points = pd.DataFrame(curves_of_run.training, columns=list(aggregations))
-        points_by_run[run] = group_neighbors(points, POINTS).agg(aggregations)
+        points_by_run[run] = group_neighbors(points, MAX_POINTS).agg(aggregations)
     return _to_csv(points_by_run)
 
 
 def validation_curves_csv(curves: Mapping[Run, Curves]) -> str:
-    """Return loss and BLEU on the validation set by update, as the text of validation.csv.
+    """Return loss and BLEU on the validation set at each update, as the text of validation.csv.
 
     `dvc plots` draws a curve for each run, that is, a system trained on a corpus with one seed.
 
@@ -80,7 +85,8 @@ def _to_csv(points_by_run: Mapping[Run, pd.DataFrame]) -> str:
     The first columns identify the run: system, corpus and seed.
     """
     points = pd.concat(points_by_run, names=Run._fields)
-    # The last level of the index only numbers the points of a run.
+    # The index has the levels system, corpus, seed and the number of the point. The file needs no
+    # numbers of points.
     points = points.droplevel(-1).round(4)
     text: str = points.to_csv(lineterminator="\n")
     return text

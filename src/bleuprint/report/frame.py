@@ -14,7 +14,7 @@ import pandas as pd
 
 from bleuprint.config.paths import Run
 from bleuprint.report.results_file import MetricRow, RunRow, read_results
-from bleuprint.report.training_costs import COSTS, with_training_costs
+from bleuprint.report.training_costs import COSTS_CSV, with_training_costs
 from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
 from bleuprint.scoring.floor import MIN_SENTENCES
@@ -76,7 +76,7 @@ class Records:
         """
         runs = _clean_frame(run_rows, RUN_COLUMNS)
         for column in _COUNT_COLUMNS:
-            # In a column with missing values, pandas stores whole numbers as floats: 8000.0.
+            # pandas has turned the integers of a column with missing values into floats.
             if runs[column].isna().any():
                 whole_numbers = [row.get(column) for row in run_rows]
                 runs[column] = pd.Series(whole_numbers, dtype=object)
@@ -91,7 +91,7 @@ class Records:
             is_selected: For each row of `runs`, whether it is kept.
         """
         runs = self.runs[is_selected]
-        # Merging keeps the metrics of these runs.
+        # An inner join: it keeps only the metrics of these runs.
         metrics = self.metrics.merge(runs[RUN_AND_TEST], on=RUN_AND_TEST)
         return Records(runs, metrics)
 
@@ -121,10 +121,10 @@ class Records:
 def _clean_frame(
     rows: Sequence[RunRow] | Sequence[MetricRow], columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Make a data frame of rows of results.json, without the control characters in their texts.
+    """Make a data frame of rows of results.json, and remove control characters from their texts.
 
     Args:
-        rows: The rows.
+        rows: The rows of one of its two lists.
         columns: The names of the columns, in order.
     """
     clean_rows = []
@@ -134,18 +134,21 @@ def _clean_frame(
 
 
 def _remove_tests_of_few_sentences(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the metrics without significance tests that resample too few sentences.
+    """Remove the significance tests of short test sets, which older versions stored.
 
-    Older versions stored such tests, which say little (scoring/floor.py). A test over several seeds
-    does not depend on the number of sentences, and stays.
+    A test that resamples few sentences says little about other sentences (scoring/floor.py). A test
+    over several seeds does not resample sentences, so it is kept.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
         metrics: The table of metrics in results.json.
+
+    Returns:
+        The metrics; those of short test sets have NaN in the columns of tests.
     """
     seed_count = runs.groupby(SYSTEM_AND_TEST).seed.transform("nunique")
     is_external = runs.training_sha256.isna()
-    # Trained systems with several seeds are tested over the seeds, all others over sentences.
+    # Only trained systems with several seeds are tested over the seeds.
     is_tested_over_sentences = (seed_count == 1) | is_external
     has_few_sentences = runs.lines < MIN_SENTENCES
     short_runs = runs[is_tested_over_sentences & has_few_sentences]
@@ -185,10 +188,10 @@ def read(path: Path, root: Path, remedy: str = _REMEDY) -> Records:
         remedy: What to do if there is no such file, for the message.
     """
     records = read_without_costs(path, remedy)
-    # Under another name, results may be a colleague's, to which a costs.csv next to them need not
-    # belong.
+    # A report's results.json has its costs.csv next to it. A file with another name may contain a
+    # colleague's results, copied to this folder, to which a costs.csv next to it need not belong.
     has_usual_name = path.name == RESULTS.name
-    costs_path = path.with_name(COSTS.name) if has_usual_name else root / COSTS
+    costs_path = path.with_name(COSTS_CSV.name) if has_usual_name else root / COSTS_CSV
     runs = with_training_costs(records.runs, root, costs_path)
     return Records(runs, records.metrics)
 
@@ -207,13 +210,14 @@ def read_without_costs(path: Path, remedy: str = _REMEDY) -> Records:
 def csv_text(records: Records) -> str:
     """Return the results as CSV for spreadsheets, the text of reports/table.csv.
 
-    It has a line for each published BLEU, then one for each metric of a run. Texts that a
-    spreadsheet would run as a formula are made harmless.
+    It has a line for each published BLEU, then one for each metric of a run. A spreadsheet runs a
+    text such as `=1+1` as a formula, and results may come from others, so such texts are escaped.
 
     Args:
         records: The results of the experiment, with published numbers if there are any.
     """
-    # As objects, whole numbers stay whole in columns with missing values.
+    # pandas would turn integers into floats in a column with missing values, unless it has the type
+    # object.
     tables = [records.to_frame().astype(object)]
     published = records.published
     if not published.empty:

@@ -4,7 +4,7 @@ scores.json contains the metrics of one run. Here the runs of a table are put si
 first row is the baseline, and every other row gets its difference from it, with p-values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,55 +58,88 @@ class SystemResults:
 
 
 class SharedPValue(NamedTuple):
-    """A p-value of one metric, and the rows that contain it: one for each seed of a system."""
+    """The p-value of a system in one metric, and the rows that contain it: one for each seed.
+
+    The test compares all seeds of two systems at once, so the rows share its p-value.
+    """
 
     p_value: float
     rows: Sequence[MetricRow]
 
 
-def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[MetricRow]]:
-    """Return a row for each metric of each run on a test set, compared with the baseline.
+# The rows of each run on a test set, by metric and group of lines.
+_RowsByRun = dict[Run, dict[MetricKey, MetricRow]]
 
-    A run is a system that is trained with one seed. The p-values of all systems are corrected
-    together in the end, since the correction depends on their number.
+
+def metric_rows(systems: Sequence[SystemResults], test: str) -> dict[Run, list[MetricRow]]:
+    """Return the rows of results.json on one test set: the value of each metric of each run.
+
+    A run is a system that is trained with one seed. The rows of all systems except the baseline
+    also get the difference from the baseline and its p-value.
 
     Args:
         systems: The systems that translate the test set, the baseline first.
         test: The name of the test set, such as `newstest2014`.
 
     Returns:
-        The rows of results.json, by run.
+        The rows by run.
     """
-    baseline, *other_systems = systems
     values_by_run = _metric_values(systems, test)
-    rows_by_run = {}
+    rows_by_run: _RowsByRun = {}
     for run, values in values_by_run.items():
-        rows_by_run[run] = {key: _row_without_test(run, test, values[key]) for key in values}
-    shared_p_values = []
+        rows_by_run[run] = {key: _uncompared_row(run, test, values[key]) for key in values}
+    baseline, *other_systems = systems
+    p_values = []
     for system in other_systems:
-        baseline_values = [values_by_run[run] for run in baseline.runs]
-        system_values = [values_by_run[run] for run in system.runs]
-        are_trained = baseline.is_trained and system.is_trained
-        differences = paired_differences(baseline_values, system_values, are_trained)
-        lines = system.seeds[0].scores_of(test)["lines"]
-        can_be_tested = _can_be_tested(baseline_values, system_values, are_trained, lines)
-        for key, difference in differences.items():
-            rows = [rows_by_run[run][key] for run in system.runs]
-            _add_difference(rows, baseline.row_name, difference)
-            p_value = difference.p_value
-            if p_value is not None and can_be_tested:
-                _add_test(rows, difference, p_value)
-                shared_p_values.append(SharedPValue(p_value, rows))
-    add_corrected_p_values(shared_p_values)
+        p_values += _compare_with_baseline(system, baseline, test, values_by_run, rows_by_run)
+    # The correction depends on the number of p-values, so it comes after all comparisons.
+    add_corrected_p_values(p_values)
     return {run: list(rows.values()) for run, rows in rows_by_run.items()}
 
 
-def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, MetricValues]:
-    """Return the metrics of each run on a test set, with the number of cut-off outputs completed.
+def _compare_with_baseline(
+    system: SystemResults,
+    baseline: SystemResults,
+    test: str,
+    values_by_run: Mapping[Run, MetricValues],
+    rows_by_run: _RowsByRun,
+) -> list[SharedPValue]:
+    """Add to the rows of a system how much it differs from the baseline in each metric.
 
-    An output is cut off if it reaches the maximum length. A run stores the number of such outputs
-    only if it is not zero. If any run stores it, the other runs get a zero, so that all can be
-    compared. Only external systems do not, since nobody knows whether their outputs were cut off.
+    Args:
+        system: The system.
+        baseline: The system that it is compared with.
+        test: The name of the test set.
+        values_by_run: The values of all metrics of both systems' runs.
+        rows_by_run: The rows of all runs. Those of the system get the difference and its p-value.
+
+    Returns:
+        The p-values of the system, one for each metric in which the difference is tested.
+    """
+    baseline_values = [values_by_run[run] for run in baseline.runs]
+    system_values = [values_by_run[run] for run in system.runs]
+    are_trained = baseline.is_trained and system.is_trained
+    lines = system.seeds[0].scores_of(test)["lines"]
+    can_be_tested = _can_be_tested(baseline_values, system_values, are_trained, lines)
+    differences = paired_differences(baseline_values, system_values, are_trained)
+    p_values = []
+    for key, difference in differences.items():
+        rows = [rows_by_run[run][key] for run in system.runs]
+        _add_difference(rows, baseline.row_name, difference)
+        p_value = difference.p_value
+        if p_value is not None and can_be_tested:
+            _add_test(rows, difference, p_value)
+            p_values.append(SharedPValue(p_value, rows))
+    return p_values
+
+
+def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, MetricValues]:
+    """Return the values of all metrics of each run on a test set.
+
+    They come from the run's scores, except one metric: the number of outputs that are cut off at
+    the maximum length. A run stores this number only if it is larger than 0. So if one run stores
+    it, 0 is added for the other runs, and all runs can be compared. External systems get no 0,
+    since it is not known whether their outputs were cut off.
 
     Args:
         systems: The systems that translate the test set.
@@ -116,8 +149,8 @@ def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, Met
     for system in systems:
         for results in system.seeds:
             values_by_run[results.run] = dict(results.metrics(test))
-    is_any_cut_off = any(_CUT_OFF_KEY in values for values in values_by_run.values())
-    if is_any_cut_off:
+    has_cut_off_outputs = any(_CUT_OFF_KEY in values for values in values_by_run.values())
+    if has_cut_off_outputs:
         for system in systems:
             for results in system.seeds:
                 values = values_by_run[results.run]
@@ -128,20 +161,20 @@ def _metric_values(systems: Sequence[SystemResults], test: str) -> dict[Run, Met
 
 
 def _zero_cut_off_outputs(lines: int) -> MetricValue:
-    """Return the value 0 of the metric "outputs cut off at the maximum length".
+    """Return the value of the metric "outputs cut off at the maximum length" if there are none.
 
     Args:
         lines: The number of lines of the test set.
     """
-    # For each line, whether it has the error (0: no), and whether the line counts (1: yes).
+    # For each line two numbers: whether it has the error (0: no), and whether it counts (1: yes).
     statistics = np.array([[0.0, 1.0]] * lines)
     return evaluate_metric(METRICS[CUT_OFF], statistics, signature="")
 
 
-def _row_without_test(run: Run, test: str, value: MetricValue) -> MetricRow:
+def _uncompared_row(run: Run, test: str, value: MetricValue) -> MetricRow:
     """Return the row of a metric in results.json, before it is compared with the baseline.
 
-    The fields of the comparison, from `baseline` on, are still None.
+    The fields of the comparison, from `baseline` on, are None until then.
     """
     return {
         "system": run.system,
@@ -170,10 +203,11 @@ def _can_be_tested(
     are_trained: bool,
     lines: int,
 ) -> bool:
-    """Return whether a significance test between a system and the baseline says anything.
+    """Return whether the difference between a system and the baseline may be tested.
 
-    It does not if both match too few 4-grams of the references, or if the test resamples
-    sentences and has too few of them (scoring/floor.py).
+    A significance test would mislead in two cases (scoring/floor.py): both systems match too few
+    4-grams of the references, so that their BLEU depends on chance; or the test resamples
+    sentences, and the test set has too few of them.
 
     Args:
         baseline_values: For each seed, the metrics of the baseline.
@@ -181,24 +215,25 @@ def _can_be_tested(
         are_trained: Whether both systems are trained, and neither is only a file of translations.
         lines: The number of lines of the test set.
     """
-    # The number of matched 4-grams is stored only if it is too low.
-    matched_key = (MATCHED_4_GRAMS, "")
-    is_too_low = [matched_key in values for values in (*baseline_values, *system_values)]
-    # Two trained systems with several seeds are tested over the seeds, all others over sentences.
-    is_test_over_sentences = not are_trained or len(system_values) == 1
-    reason = reason_not_tested(lines, is_test_over_sentences, all(is_too_low))
+    values_of_all_runs = [*baseline_values, *system_values]
+    # A run stores its number of matched 4-grams only if it is too low. The second part of the key,
+    # the group of lines, is empty: the number counts all lines.
+    too_few_matches = (MATCHED_4_GRAMS, "")
+    do_all_match_too_few = all(too_few_matches in values for values in values_of_all_runs)
+    # With several seeds, two trained systems are compared by their scores with each seed.
+    is_tested_over_seeds = are_trained and len(system_values) > 1
+    reason = reason_not_tested(lines, not is_tested_over_seeds, do_all_match_too_few)
     return reason == ""
 
 
 def _add_difference(
     rows: Sequence[MetricRow], baseline_name: str, difference: PairedDifference
 ) -> None:
-    """Add the mean difference from the baseline to the rows of a metric, one row for each seed.
-
-    The difference is one of the systems, not of a seed, so all rows get the same one.
+    """Store the mean difference from the baseline in the rows of a metric.
 
     Args:
-        rows: The rows of the metric, changed in place.
+        rows: The rows of the system in one metric, one for each seed. All of them get the same
+            difference: the mean over the seeds.
         baseline_name: The name of the baseline's table row.
         difference: The difference from the baseline with each seed.
     """
@@ -208,12 +243,13 @@ def _add_difference(
 
 
 def _add_test(rows: Sequence[MetricRow], difference: PairedDifference, p_value: float) -> None:
-    """Add the significance test of a difference to the rows of a metric, one row for each seed.
+    """Store the significance test of a difference in the rows of a metric.
 
     Args:
-        rows: The rows of the metric, in the order of the seeds.
-        difference: The difference from the baseline, with a test over lines for each seed.
-        p_value: The p-value of the system, which the rows of all seeds get.
+        rows: The rows of the system in one metric, one for each seed.
+        difference: The difference from the baseline. For each seed, in the order of the rows, it
+            contains a test that resamples the lines of the test set.
+        p_value: The p-value over all seeds, which each row gets.
     """
     for row, line_test in zip(rows, difference.line_tests, strict=True):
         row["p"] = round(p_value, DIGITS)
@@ -222,11 +258,14 @@ def _add_test(rows: Sequence[MetricRow], difference: PairedDifference, p_value: 
 
 
 def add_corrected_p_values(shared_p_values: Sequence[SharedPValue]) -> None:
-    """Correct p-values for the number of tests, by Holm's method, and store them in their rows.
+    """Correct p-values for the number of tests, and store the corrected ones in their rows.
 
-    The more systems are compared, the likelier one differs by chance. So all tests in one metric
-    are corrected together, a family of tests. All output errors, such as repeated words and empty
-    lines, form one family, since a system may differ in any of them by chance.
+    The more systems are compared, the likelier one of them differs by chance. Holm's method
+    corrects for this. It needs families of tests, that is, tests that are corrected together:
+
+    - All systems' tests in one metric, such as BLEU, are a family.
+    - All tests of output errors, such as repeated words and empty lines, are one family, since a
+      system may differ by chance in any kind of error.
 
     Args:
         shared_p_values: The p-values of all systems on a test set. Their rows are changed in place.

@@ -11,10 +11,10 @@ import pandas as pd
 from bleuprint.config.paths import Run, corpus_folder
 from bleuprint.report.frame import Records
 from bleuprint.report.paired import format_p_value
-from bleuprint.report.pivot_tables import DOCUMENT
+from bleuprint.report.pivot_tables import DOCUMENT_GROUP
 from bleuprint.report.published import literature
 from bleuprint.report.score_frame import (
-    NOT_TRAINED,
+    EXTERNAL_SUFFIX,
     ScoreRow,
     bleu_rows,
     by_test_set,
@@ -44,8 +44,8 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
 
     Args:
         records: The results of the experiment, as results.json stores them.
-        root: The project's folder. Its files say which training runs ended early and what BLEU a
-            perfect translation reaches. None skips these notes.
+        root: The project's folder. Its files say which training runs ended early, and what BLEU a
+            perfect translation reaches. If it is None, the notes on these are left out.
     """
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
@@ -81,7 +81,8 @@ def legend_notes(records: Records) -> Iterator[str]:
         records: The results of the experiment, as results.json stores them.
     """
     seeds = records.runs.seed.nunique()
-    # An external system has no training here, and one file of translations for all seeds.
+    # An external system is not trained here. It has one file of translations for all seeds, and so
+    # an interval in place of a deviation.
     has_external_systems = records.runs.training_sha256.isna().any()
     if seeds > 1:
         yield f"± gives the standard deviation over {seeds} seeds."
@@ -91,34 +92,36 @@ def legend_notes(records: Records) -> Iterator[str]:
     if len(baselines) == 0:
         return
     test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
-    # Corpora that lack the first baseline have another one.
+    # If a system is not trained on all corpora, the other corpora have another baseline.
     baseline_names = ", on corpora without it from ".join(baselines)
     yield (
         f"Δ is the difference from {baseline_names}. † marks p below {SIGNIFICANCE_LEVEL} "
         f"({test}). ‡ marks p below {SIGNIFICANCE_LEVEL} after Holm's correction for the rows of "
         "the test set. n.s. means not significant."
     )
-    yield from floor_notes(records)
+    yield from untested_notes(records)
     if seeds == 1:
         yield "With one seed, the test compares these training runs; other seeds may differ."
 
 
-def floor_notes(records: Records) -> Iterator[str]:
-    """Yield a note for each test set on which differences are not tested, with the reason.
+def untested_notes(records: Records) -> Iterator[str]:
+    """Yield the reasons why differences on some test sets are not tested for significance.
 
-    A significance test needs enough sentences, and translations that match enough 4-grams of the
-    references (scoring/floor.py). Both reasons may apply to one test set.
+    There are two: the translations match so few 4-grams of the references that their BLEU depends
+    on chance, or the test set has too few sentences (scoring/floor.py). Both may apply to one test
+    set, for different systems.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
     for task, test, scores in by_test_set(score_frame(records)):
         rows = bleu_rows(scores)
-        too_low = [row for row in rows if row.why_untested == TOO_LOW]
-        if too_low:
-            systems = join_with_and(row.row_name for row in too_low)
+        rows_too_low = [row for row in rows if row.why_untested == TOO_LOW]
+        if rows_too_low:
+            systems = join_with_and(row.row_name for row in rows_too_low)
+            baseline = rows_too_low[0].baseline  # The same for all systems on a test set.
             yield (
-                f"{task}, {test}: {systems} and {too_low[0].baseline} are {TOO_LOW}: they match "
+                f"{task}, {test}: {systems} and {baseline} are {TOO_LOW}: they match "
                 f"fewer than {MIN_MATCHES} 4-grams of the references."
             )
         if any(row.why_untested == TOO_FEW for row in rows):
@@ -127,9 +130,10 @@ def floor_notes(records: Records) -> Iterator[str]:
 
 
 def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield a note for each table that shows systems of several corpora.
+    """Yield a note for each table that shows systems on several corpora.
 
-    Corpora with the same test sets share a table: they differ only in how they are prepared.
+    Corpora with the same test sets share a table, such as two versions of one corpus that are
+    cleaned in different ways.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -146,10 +150,10 @@ def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _untrained_system_notes(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield what each external system is, then how external systems are scored and tested.
+    """Yield a description of each external system, then how they are scored and tested.
 
-    An external system is not trained here: params.yaml names files with its translations, and a
-    description, which the column `about` contains.
+    An external system is not trained here: params.yaml names files with its translations, and
+    describes it in a text, which is in the column `about`.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -161,7 +165,7 @@ def _untrained_system_notes(runs: pd.DataFrame) -> Iterator[str]:
         description = " ".join(about.split())  # Line breaks become spaces.
         if not description.endswith((".", "!", "?")):
             description += "."
-        yield f"{system}{NOT_TRAINED}, {', '.join(corpora.unique())}: {description}"
+        yield f"{system}{EXTERNAL_SUFFIX}, {', '.join(corpora.unique())}: {description}"
     yield (
         "External systems are files of translations, scored in the same way; the cost of their "
         "training is not known."
@@ -174,10 +178,10 @@ def _untrained_system_notes(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _decoding_notes(runs: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on systems that translate in another way than usual.
+    """Yield notes on how systems translate, if this makes them less comparable.
 
-    They are ensembles, and systems that use different engines, such as PyTorch, or precisions, such
-    as bfloat16.
+    The notes name ensembles of several checkpoints, and systems that translate with different
+    engines, such as PyTorch, or precisions, such as bfloat16.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -198,25 +202,27 @@ def _decoding_notes(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def file_warning_notes(records: Records) -> Iterator[str]:
-    """Yield the warnings on files of translations that external systems are scored by.
+    """Yield the warnings on the translations of external systems.
 
-    Scoring warns, for example, if many translations equal their source.
+    These come as files from elsewhere, and may be the wrong ones. Scoring warns, for example, if
+    many translations equal their source.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
     for row in score_rows(scores[scores.metric == WARNING]):
-        # A warning is stored like a score, with its text in place of the group of lines
-        # (scoring/file_warnings.py).
+        # results.json stores a warning as a score, with the text of the warning as its group of
+        # lines (scoring/file_warnings.py).
         yield f"Look at {display_name(row)}, {row.corpus}, {row.test}: {row.group}."
 
 
 def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
     """Yield a note for each test set on which even a perfect translation does not reach 100 BLEU.
 
-    A system can only output what its vocabulary can write, so the references, encoded and decoded
-    again, may differ from themselves. Their BLEU is the ceiling.
+    A system can only output tokens of its vocabulary, and some characters of the references may be
+    lost when they are split into tokens and joined again. The BLEU of the references after this
+    round trip is the highest BLEU that a system can reach, its ceiling.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -228,10 +234,10 @@ def bleu_ceiling_notes(runs: pd.DataFrame, root: Path = Path()) -> Iterator[str]
 
 
 def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
-    """Return the training runs that ended early, since validation did not improve any longer.
+    """Return the training runs that ended early because validation no longer improved.
 
-    The setting `patience` ends them. The file training.json of a run stores why; it is optional, so
-    a run is skipped if the file is missing, damaged, or of another training than the report's.
+    The setting `patience` ends them, and the file training.json of a run says why. A clone of the
+    project may lack these files, so runs without a usable file are skipped.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -248,8 +254,9 @@ def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
             continue
         try:
             training = TrainingFacts.read(path)
-        except UserError:
+        except UserError:  # The file is damaged.
             continue
+        # After a change of settings, the file may be of a newer training than the report.
         is_training_of_report = training.fingerprint == row.training_sha256
         if training.early_end and is_training_of_report:
             early_ends_by_run[run] = training.early_end
@@ -259,7 +266,7 @@ def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
 def early_end_notes(
     runs: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
 ) -> Iterator[str]:
-    """Yield a note for each training run that ended early, since validation did not improve.
+    """Yield a note for each training run that ended early because validation no longer improved.
 
     The note contains a warning if the run may have ended too early.
 
@@ -278,31 +285,29 @@ def early_end_notes(
 def document_notes(records: Records) -> Iterator[str]:
     """Yield notes on how intervals and tests change if documents are resampled in place of lines.
 
-    Lines of one document resemble each other. So an interval by document is wider than one by line,
-    and a difference that is significant by line may not be significant by document.
+    Lines of one document resemble each other, so resampling single lines underestimates how much
+    BLEU varies. An interval by document is wider than one by line, and a difference that is
+    significant by line may not be significant by document.
 
     Args:
-        records: The results of the experiment, as results.json stores them. Scores by document are
-            a group of their own.
+        records: The results of the experiment, as results.json stores them. It contains the BLEU of
+            each system with an interval by line, and again with one by document.
     """
     for task, test, scores in by_test_set(score_frame(records)):
-        rows_by_document = score_rows(select_metric(scores, "bleu", DOCUMENT))
-        # Document BLEU is measured wherever the test set says where its documents begin.
-        document_bleu = score_rows(select_metric(scores, "dbleu", DOCUMENT))
+        # Document BLEU exists for every test set that says where its documents begin.
+        document_bleu = score_rows(select_metric(scores, "dbleu", DOCUMENT_GROUP))
         if not document_bleu:
             continue
         name = f"{task}, test set {test}"
+        rows_by_document = score_rows(select_metric(scores, "bleu", DOCUMENT_GROUP))
+        row_by_line = {row.row_name: row for row in score_rows(select_metric(scores, "bleu"))}
         document_count = int(document_bleu[0].units)
-        row_by_line = {}
-        for row in score_rows(select_metric(scores, "bleu")):
-            row_by_line[row.row_name] = row
-        if document_count > 1:
-            width_ratios = _interval_width_ratios(rows_by_document, row_by_line)
-            if width_ratios:
-                yield (
-                    f"{name}, {document_count:,} documents: by document the interval of BLEU is "
-                    f"{format_range(width_ratios)} times as wide as by line."
-                )
+        width_ratios = _interval_width_ratios(rows_by_document, row_by_line)
+        if document_count > 1 and width_ratios:
+            yield (
+                f"{name}, {document_count:,} documents: by document the interval of BLEU is "
+                f"{format_range(width_ratios)} times as wide as by line."
+            )
         for by_document in rows_by_document:
             by_line = row_by_line[by_document.row_name]
             if _is_significant_only_by_line(by_line, by_document):
@@ -317,9 +322,7 @@ def document_notes(records: Records) -> Iterator[str]:
 def _interval_width_ratios(
     rows_by_document: Sequence[ScoreRow], row_by_line: Mapping[str, ScoreRow]
 ) -> list[float]:
-    """Return how many times as wide each system's interval is if documents are resampled.
-
-    Systems whose interval by line has no width are skipped.
+    """Return how many times as wide each system's interval is by document as by line.
 
     Args:
         rows_by_document: The BLEU of each system, with intervals from resampled documents.
@@ -328,7 +331,7 @@ def _interval_width_ratios(
     ratios = []
     for by_document in rows_by_document:
         width_by_line = row_by_line[by_document.row_name].ci_width
-        if width_by_line:
+        if width_by_line > 0:  # For example, a perfect translation has the interval [100, 100].
             ratios.append(by_document.ci_width / width_by_line)
     return ratios
 
@@ -340,15 +343,17 @@ def _is_significant_only_by_line(by_line: ScoreRow, by_document: ScoreRow) -> bo
         by_line: The score of a system, tested by resampling lines.
         by_document: The same score, tested by resampling documents; it may lack a difference.
     """
-    if not by_line.mark or pd.isna(by_document.difference):
-        return False
-    return not is_significant(by_document.difference, by_document.p)
+    is_significant_by_line = by_line.mark != ""
+    has_difference_by_document = pd.notna(by_document.difference)
+    if is_significant_by_line and has_difference_by_document:
+        return not is_significant(by_document.difference, by_document.p)
+    return False
 
 
 def error_notes(records: Records) -> list[str]:
-    """Return the explanations of output errors that only some experiments have.
+    """Return the explanations of rare output errors, for experiments in which they occur.
 
-    So far, this is one error: outputs that the maximum length cut off.
+    So far, there is one such error: outputs that are cut off at the maximum length.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -360,8 +365,9 @@ def error_notes(records: Records) -> list[str]:
 def signature_notes(records: Records) -> Iterator[str]:
     """Yield the signature of each metric, as an item of a Markdown list.
 
-    sacreBLEU prints a signature with each score: the version and the options of the metric. BLEU
-    may have several, since its tokenizer depends on the target language, which is named then.
+    A signature, as sacreBLEU prints it with each score, names the version and the options of the
+    metric. BLEU may have several signatures, since its tokenizer depends on the target language; so
+    its items also name the language.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -378,13 +384,14 @@ def signature_notes(records: Records) -> Iterator[str]:
 def detectable_note(records: Records) -> str:
     """Return a note on the smallest difference in BLEU that each test set can detect.
 
-    A smaller difference is probably not significant, even if it is real. The note is empty if no
-    difference is tested.
+    A test set of few sentences detects only large differences: even if a system is really a little
+    better, the difference is then probably not significant. The note is empty if no difference is
+    tested.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
-    # Test sets with the same difference are named together.
+    # Test sets with the same text are named together.
     test_sets_by_difference: dict[str, list[str]] = {}
     for task, test, scores in by_test_set(score_frame(records)):
         difference = _detectable_difference_text(bleu_rows(scores))
@@ -413,38 +420,42 @@ def detectable_note(records: Records) -> str:
 def _detectable_difference_text(rows: Sequence[ScoreRow]) -> str:
     """Return the smallest difference in BLEU that a test set can detect, as text.
 
-    An example is `0.8 to 1.1 BLEU on 3,003 sentences and 0.5 over 3 seeds`. The text is empty if no
-    system's difference is tested.
+    An example is `0.8 to 1.1 BLEU on 3,003 sentences and 0.5 over 3 seeds`. The first number is for
+    tests that resample sentences, the second one for tests over seeds. It is a range, since each
+    pair of systems has its own difference.
 
     Args:
         rows: The BLEU of each system on the test set.
+
+    Returns:
+        The text; empty if no system's difference is tested.
     """
-    tested_rows = [row for row in rows if pd.notna(row.p)]
-    by_sampling_error = []
-    by_seed_variance = []
-    for row in tested_rows:
-        if row.standard_error:
-            by_sampling_error.append(detectable_difference(row.standard_error))
-        # NaN, with one seed, is not larger than 0.
-        if row.difference_deviation > 0:
-            by_seed_variance.append(
+    differences_over_sentences = []
+    differences_over_seeds = []
+    for row in rows:
+        is_tested = pd.notna(row.p)
+        if is_tested and row.standard_error:
+            differences_over_sentences.append(detectable_difference(row.standard_error))
+        # With one seed, the deviation is NaN, which is not larger than 0.
+        if is_tested and row.difference_deviation > 0:
+            differences_over_seeds.append(
                 detectable_difference_over_seeds(row.seeds, row.difference_deviation)
             )
-    if not by_sampling_error:
+    if not differences_over_sentences:
         return ""
     lines = rows[0].lines
     parts = []
-    if lines >= MIN_SENTENCES:
+    if lines >= MIN_SENTENCES:  # On fewer sentences, nothing is tested by resampling them.
         sentences = counted(int(lines), "sentence")
-        parts.append(f"{format_range(by_sampling_error)} BLEU on {sentences}")
-    if by_seed_variance:
-        unit = "" if parts else " BLEU"
-        parts.append(f"{format_range(by_seed_variance)}{unit} over {rows[0].seeds} seeds")
+        parts.append(f"{format_range(differences_over_sentences)} BLEU on {sentences}")
+    if differences_over_seeds:
+        unit = "" if parts else " BLEU"  # The first part has named the unit.
+        parts.append(f"{format_range(differences_over_seeds)}{unit} over {rows[0].seeds} seeds")
     return join_with_and(parts)
 
 
 def format_range(numbers: Sequence[float]) -> str:
-    """Return the range of some numbers as text: `1.2 to 3.4`, or `1.2` if all are rounded to it.
+    """Return the lowest and highest of some numbers: `1.2 to 3.4`, or `1.2` if both round to it.
 
     Args:
         numbers: At least one number.

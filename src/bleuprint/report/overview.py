@@ -15,7 +15,7 @@ from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN, AGREEMENT_DEFINI
 from bleuprint.scoring.metrics import ON_SCREEN
 
 # The number of lines of a screen.
-LINES = 40
+SCREEN_LINES = 40
 _ALL_COSTS = (*COUNTED_COSTS, *MEASURED_COSTS)
 _COST_LABELS = ("Parameters", "Updates", "Training time", "Tokens/s", "Memory")
 _COSTS_ON_SCREEN = [cost for cost in _ALL_COSTS if cost.label in _COST_LABELS]
@@ -25,7 +25,7 @@ Parts = list[str | Table]
 
 
 def everything(records: Records) -> Parts:
-    """Return all tables of scores and costs, and all notes, for `bleuprint table --all`.
+    """Return all tables of scores and costs, and all notes below them, for `bleuprint table --all`.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -51,19 +51,22 @@ def everything(records: Records) -> Parts:
 def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
     """Return the most important scores, and notes on how to read them, as one screen of text.
 
-    Three versions are tried until one has at most `LINES` lines: scores and costs; scores only; or
-    BLEU only, for as many systems as fit.
+    The first of these versions that has at most `SCREEN_LINES` lines is returned:
+
+    1. the most important scores of all systems, and their costs;
+    2. the same scores without the costs;
+    3. BLEU alone, for as many systems as fit.
 
     Args:
         records: The results of the experiment, as results.json stores them.
-        closing_lines: Lines that every version ends with, after the warnings.
+        closing_lines: Lines below all others, such as what to do next.
 
     Returns:
         The tables and lines to print, in order.
     """
     closing = _warning_lines(records)
     closing += map(wrap, closing_lines)
-    lines_left = LINES - height(closing)
+    lines_left = SCREEN_LINES - height(closing)
     scores = score_frame(records)
     score_table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
     cost_table = costs_table(scores, _COSTS_ON_SCREEN)
@@ -81,10 +84,10 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
 
 
 def _further_explanations(records: Records, score_table: Table) -> list[str]:
-    """Return explanations for the screen, in addition to the signs in the table of scores.
+    """Return explanations of the scores on the screen that the legend does not contain.
 
-    They are what human agreement means, if the table has a column of it, and which differences the
-    test sets can detect.
+    They say what human agreement is, if the table has such a column, and which differences the test
+    sets can detect.
 
     Args:
         records: The results of the experiment, as results.json stores them.
@@ -100,7 +103,7 @@ def _further_explanations(records: Records, score_table: Table) -> list[str]:
 
 
 def _warning_lines(records: Records) -> list[str]:
-    """Return the warnings below the scores, each wrapped to the terminal, after an empty line.
+    """Return an empty line and the warnings below the scores, wrapped to the terminal's width.
 
     They concern files of external systems, test sets on which no system can reach 100 BLEU, and
     training runs that may have ended too early.
@@ -133,15 +136,16 @@ def _best_rows_that_fit(
 ) -> Parts:
     """Return the BLEU tables of all test sets, with as many rows as fit into a number of lines.
 
-    The number of rows is lowered until the text fits. One row is always kept.
+    How many rows fit is found by trial: the height of a text also depends on headings and wrapped
+    lines. At least one row is kept, even if it does not fit.
 
     Args:
-        tables: The tables of the test sets, by name.
-        max_lines: The number of lines that tables and legend may have.
+        tables: The BLEU tables of the test sets, by name.
+        max_lines: The number of lines that tables and legend may have together.
         legend_lines: Lines that are printed below the tables.
     """
     ranked_rows = _rank_rows(tables)
-    # A row takes at least one line, so more rows need not be tried.
+    # A row takes at least one line, so more rows than lines need not be tried.
     largest_count = min(len(ranked_rows), max_lines)
     for row_count in range(largest_count, 1, -1):
         parts = _keep_best_rows(tables, ranked_rows, row_count, legend_lines)
@@ -153,8 +157,8 @@ def _best_rows_that_fit(
 def _rank_rows(tables: Mapping[str, Table]) -> list[_RankedRow]:
     """Return the rows of all tables in one list, the most important first.
 
-    First come the baseline and the best system of each table, then the second best of each, and
-    so on.
+    The screen shows the first rows of this list, so it is ordered by rank and not by table: first
+    the baseline and the best system of each table, then the second best of each, and so on.
 
     Args:
         tables: The BLEU tables of the test sets, by name.
@@ -166,7 +170,7 @@ def _rank_rows(tables: Mapping[str, Table]) -> list[_RankedRow]:
             # The baseline, at position 0, is as important as the best system, at position 1.
             rank = max(position, 1)
             ranked_rows.append(_RankedRow(rank, table_number, row))
-    # Sorting keeps the order of equal ranks: the baseline stays before the best system.
+    # The sort is stable, so within a table, the baseline stays before the best system.
     return sorted(ranked_rows, key=lambda ranked: (ranked.rank, ranked.table_number))
 
 
@@ -178,7 +182,7 @@ def _keep_best_rows(
 ) -> Parts:
     """Return the tables with only their most important rows, and the lines below them.
 
-    To save room, the columns of human agreement are removed. If rows are missing, a line says how
+    To save room, the columns of human agreement are removed. If rows are left out, a line says how
     many.
 
     Args:
@@ -207,12 +211,12 @@ def _keep_best_rows(
 
 
 def _baseline_and_bleu(row: Row) -> tuple[bool, float]:
-    """Return the key by which the rows of a table are sorted: the baseline, then by BLEU.
+    """Return the sorting key that puts the baseline first, then the other rows by falling BLEU.
 
-    Keys are sorted in ascending order, so False comes before True, and BLEU is negative to let the
-    highest one come first.
+    Keys are sorted in ascending order: False comes before True, and a high BLEU, as a negative
+    number, before a low one.
     """
-    bleu = 0.0
+    bleu = 0.0  # Of a row without a BLEU.
     for column, cell in row.cells.items():
         if column.label == "BLEU" and cell.value is not None:
             bleu = cell.value

@@ -24,7 +24,7 @@ MetricValues = Mapping[MetricKey, MetricValue]
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The difference between two systems in one metric, on one test set.
+    """The difference between two systems in one metric on a test set, and its significance tests.
 
     Both systems have the same seeds, and the runs with the same seed form a pair.
 
@@ -52,11 +52,14 @@ class PairedDifference:
     def p_value(self) -> float | None:
         """The p-value of the difference; None if the systems cannot be compared.
 
-        If both systems are trained with several seeds, it comes from Student's t-test over the
-        seeds. Otherwise, it comes from the lines of the test set: for a share of lines, such as
-        those with an output error, from approximate randomization, and for all other metrics from
-        the paired bootstrap. An external system is tested against each seed of the other system,
-        and the largest of these p-values counts.
+        Which test is used depends on what can vary:
+
+        - Two trained systems with several seeds: Student's t-test over the seeds.
+        - One seed: a test that resamples the lines of the test set. It is approximate randomization
+          for a share of lines, such as lines with an output error, and the paired bootstrap for all
+          other metrics.
+        - An external system and a system with several seeds: the test over lines for each seed, and
+          of these p-values the largest.
         """
         if not self.line_tests:
             return None
@@ -67,9 +70,9 @@ class PairedDifference:
             p_values = [test.randomization for test in self.line_tests]
         else:
             p_values = [test.bootstrap for test in self.line_tests]
-        if not has_several_seeds:
-            return p_values[0]
-        return largest_p_value(self.differences, p_values)
+        if has_several_seeds:
+            return largest_p_value(self.differences, p_values)
+        return p_values[0]
 
 
 def paired_differences(
@@ -77,10 +80,10 @@ def paired_differences(
     second_seeds: Sequence[MetricValues],
     are_trained: bool,
 ) -> dict[MetricKey, PairedDifference]:
-    """Return the difference between two systems in every metric that both were measured by.
+    """Return the difference between two systems in every metric in which they can be compared.
 
-    A metric is skipped if a seed of one system lacks it, or if its value has no statistics by line
-    or document, from which a test could be computed.
+    A metric is skipped if a run of one system lacks it, or if it has no statistics for each line or
+    document: significance tests are computed from them.
 
     Args:
         first_seeds: For each seed, the metrics of the first system, usually the baseline.
@@ -107,9 +110,9 @@ def paired_differences(
 def _have_paired_statistics(seed_pairs: Sequence[tuple[MetricValue, MetricValue]]) -> bool:
     """Return whether two systems have statistics of a metric for the same lines or documents.
 
-    A value stores one list of statistics, such as matched n-grams, for each line or document; the
-    list is empty if the metric cannot be tested. The number of documents differs if the two
-    systems were scored with other information on where documents begin.
+    The value of a metric stores statistics, such as the number of matched n-grams, for each line or
+    document. A test pairs those of two systems, so both must have the same number of them. The
+    numbers of documents differ if the systems were scored with different document boundaries.
 
     Args:
         seed_pairs: For each seed, the values of both systems.
@@ -119,7 +122,9 @@ def _have_paired_statistics(seed_pairs: Sequence[tuple[MetricValue, MetricValue]
         counts.add(len(first["statistics"]))
         counts.add(len(second["statistics"]))
     have_equal_counts = len(counts) == 1
-    return have_equal_counts and 0 not in counts
+    # A metric that cannot be tested stores an empty list.
+    has_statistics = 0 not in counts
+    return have_equal_counts and has_statistics
 
 
 def _paired_difference(
@@ -127,8 +132,8 @@ def _paired_difference(
 ) -> PairedDifference:
     """Return the difference in one metric, with a significance test over lines for each seed.
 
-    Nothing is tested if the values have different signatures: then they were computed with
-    different versions or options of the metric, and do not compare.
+    If the values have different signatures, that is, versions or options of the metric, they cannot
+    be compared, and nothing is tested.
 
     Args:
         metric: The metric, such as BLEU.
@@ -153,7 +158,8 @@ def holm_correction(p_values: Sequence[float]) -> list[float]:
     """Correct p-values for the number of tests, by Holm's method (1979).
 
     The more differences are tested, the likelier one of them is significant by chance. So with
-    n tests, the smallest p-value is multiplied by n, the second smallest by n - 1, and so on.
+    n tests, the smallest p-value is multiplied by n, the second smallest by n - 1, and so on. For
+    example, 0.04 and 0.01 become 0.04 and 0.02.
 
     Args:
         p_values: The p-values of all tests, in any order.
@@ -166,25 +172,28 @@ def holm_correction(p_values: Sequence[float]) -> list[float]:
     test_count = len(ascending)
     factors = np.arange(test_count, 0, -1)  # n, n - 1, ..., 1
     corrected = ascending * factors
-    # The running maximum keeps the order: a larger p-value must not become the smaller one.
+    # A p-value may now be larger than the next one, which has a smaller factor. The running maximum
+    # restores the order.
     corrected = corrected.cummax()
     corrected = corrected.clip(upper=1.0)
-    # Sorting kept each value's position as its index; by it, the first order is restored.
-    in_first_order = corrected.reindex(uncorrected.index)
-    return list(in_first_order)
+    # In pandas, sorted values keep their index, which restores the order of the arguments.
+    in_order_of_arguments = corrected.reindex(uncorrected.index)
+    return list(in_order_of_arguments)
 
 
 def paired_t_test(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of Student's paired t-test: is the mean difference 0?
+    """Return the two-sided p-value of Student's paired t-test.
+
+    It tests whether the mean difference between two systems is 0.
 
     Args:
         differences: The differences of two systems, one for each of at least two seeds.
 
     Returns:
-        The p-value; 1 if all differences are equal, since without a deviation t is not defined.
+        The p-value; 1 if all differences are equal.
     """
     if len(set(differences)) == 1:
-        return 1.0
+        return 1.0  # Their standard deviation is 0, so t would divide by 0.
     # stdtr is the distribution function of t. scipy.stats would take half a second to load.
     from scipy.special import stdtr
 
@@ -200,7 +209,8 @@ def largest_p_value(differences: Sequence[float], p_values: Sequence[float]) -> 
     """Return the p-value of an external system against all seeds of a trained system.
 
     An external system has one file of translations, which is tested against the translations of
-    each seed. The largest p-value is small only if every seed differs significantly (Berger 1982).
+    each seed. The largest p-value is below 0.05 only if the difference from every seed is
+    significant (Berger 1982).
 
     Args:
         differences: For each seed, the difference between the two systems.
@@ -216,7 +226,7 @@ def largest_p_value(differences: Sequence[float], p_values: Sequence[float]) -> 
 
 def format_p_value(p_value: float) -> str:
     """Return a p-value as text with three decimals, such as `p=0.012`, or else `p<0.001`."""
-    would_round_to_zero = p_value < 0.0005
-    if would_round_to_zero:
+    would_be_rounded_to_zero = p_value < 0.0005
+    if would_be_rounded_to_zero:
         return "p<0.001"
     return f"p={p_value:.3f}"

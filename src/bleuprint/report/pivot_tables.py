@@ -28,7 +28,8 @@ from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORE_KEYS
 from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.reference_loss import LOSSES
 
-DOCUMENT = "document"
+# The group of scores whose intervals and tests resample documents in place of lines.
+DOCUMENT_GROUP = "document"
 LOSS_NOTE = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
     "without label smoothing; perplexity is e to it. Comparable only between equal vocabularies; "
@@ -59,18 +60,22 @@ def pivot_table(
 ) -> Table | None:
     """Return one table of all test sets, with a column for each metric or group of lines.
 
-    Test sets stand below each other. Above the systems of each, a row shows its title and, for each
-    column, how many units the scores are computed from, such as lines.
+    The test sets stand below each other. A title row names each test set, and shows for each column
+    how many units its scores are computed from, for example:
+
+        System                1-10   11-20
+        wmt14, test (lines)    200     800
+        base                  31.0    30.0
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
         pivot_columns: The columns.
         text_of: A function that returns the text of a score.
-        unit: What is counted: `lines`, `words`, `documents`, or `references`, that is, references
-            that have an output error themselves; empty to count nothing.
+        unit: What the title rows count: `lines`, `words` or `documents`. With `references`, they
+            count the references that have an output error themselves. Empty to count nothing.
 
     Returns:
-        The table without the rows and columns that have no value; None if no column has one.
+        The table, without rows and columns that have no value; None if there is no value at all.
     """
     tables = {}
     counts_by_title = {}
@@ -85,7 +90,7 @@ def pivot_table(
             column = Column(pivot_column.label)
             cells = {row.row_name: Cell(text_of(row), row.value) for row in rows}
             builder.add(column, cells)
-            # The number is the same for all systems.
+            # All systems translate the same lines, so any row has their number.
             count = _unit_count(rows[0], unit)
             if count:
                 counts[column] = Cell(f"{count:,.0f}", count)
@@ -100,9 +105,14 @@ def pivot_table(
 
 
 def _columns_in_order(table: Table, pivot_columns: Sequence[PivotColumn]) -> list[Column]:
-    """Return the columns of a table in the order in which they were asked for.
+    """Return the columns of a table in the order in which the caller listed them.
 
-    Stacking has changed the order if the first test set lacks some of the columns.
+    The stacked table has another order if the first test set lacks some of the columns: they were
+    appended when a later test set had them.
+
+    Args:
+        table: The tables of all test sets, put below each other.
+        pivot_columns: The columns in their order; the table may lack some of them.
     """
     columns = []
     for pivot_column in pivot_columns:
@@ -113,17 +123,21 @@ def _columns_in_order(table: Table, pivot_columns: Sequence[PivotColumn]) -> lis
 
 
 def _unit_count(row: ScoreRow, unit: str) -> float:
-    """Return how many units a score is computed from; 0 if nothing is counted.
+    """Return the number that a title row shows for a score, such as its number of lines.
 
     Args:
-        row: The score, which stores the number.
-        unit: What is counted, such as `lines` or `words`; empty for nothing. With `references`,
-            the lines that the score leaves out are counted: an output error is not counted in lines
-            whose reference has it, too.
+        row: The score. It stores how many units it is computed from.
+        unit: What is counted, such as `lines` or `words`. `references` counts the references that
+            have an output error themselves. Empty to count nothing.
+
+    Returns:
+        The number; 0 if nothing is counted.
     """
     if not unit or pd.isna(row.units):
         return 0.0
     if unit == "references":
+        # The rate of an output error ignores lines whose reference has the error, too. So it is
+        # computed from fewer units than the test set has lines.
         return float(row.lines - row.units)
     return float(row.units)
 
@@ -131,16 +145,16 @@ def _unit_count(row: ScoreRow, unit: str) -> float:
 def loss_table(scores: pd.DataFrame) -> Table | None:
     """Return the table of loss and perplexity, that is, how well systems predict the references.
 
-    None if no system has them, as external systems.
+    None if no system has them: they need the model, and external systems have only translations.
     """
     columns = [PivotColumn(metric.label, metric.key) for metric in LOSSES]
     return pivot_table(scores, columns, value_text)
 
 
 def length_table(scores: pd.DataFrame) -> Table | None:
-    """Return the table of BLEU by source length, such as BLEU of lines with 1 to 10 words.
+    """Return the table of BLEU by source length, such as the BLEU of lines with 1 to 10 words.
 
-    The last column is the length ratio: output length by reference length.
+    The last column is the length ratio: the output length divided by the reference length.
     """
     columns = []
     for bucket in LENGTH_BUCKETS:
@@ -150,10 +164,11 @@ def length_table(scores: pd.DataFrame) -> Table | None:
 
 
 def word_recall_table(scores: pd.DataFrame) -> Table | None:
-    """Return the table of word recall by how often the training text contains the words.
+    """Return the table of word recall, with a column for rare words, frequent words, and so on.
 
-    Word recall is the share of the references' words that the translations contain. None if no
-    corpus separates words by spaces.
+    Word recall is the share of the reference words that the translations contain. Words are grouped
+    by how often the training text contains them. None if no target language separates words by
+    spaces.
     """
     columns = []
     for bucket in COUNT_BUCKETS:
@@ -162,13 +177,13 @@ def word_recall_table(scores: pd.DataFrame) -> Table | None:
 
 
 def document_table(scores: pd.DataFrame) -> Table | None:
-    """Return the table of scores by document, with intervals from resampled documents.
+    """Return the table of scores whose confidence intervals come from resampling documents.
 
-    None if no test set says where its documents begin.
+    None if it is not known for any test set where its documents begin.
     """
     columns = []
     for key in ("dbleu", *SCORE_KEYS):
-        columns.append(PivotColumn(METRICS[key].label, key, DOCUMENT))
+        columns.append(PivotColumn(METRICS[key].label, key, DOCUMENT_GROUP))
     return pivot_table(scores, columns, marked_score_text, unit="documents")
 
 
@@ -181,11 +196,12 @@ def error_table(scores: pd.DataFrame) -> Table | None:
     columns = []
     for key in ERROR_KEYS:
         rows = select_metric(scores, key)
-        # Lines whose reference has the error are left out, so fewer units than lines remain.
-        is_in_references = rows.units < rows.lines
         is_in_translations = rows.value > 0
-        occurs = (is_in_translations | is_in_references).any()
-        if key == ANY_ERROR or occurs:
+        # Scores ignore lines whose reference has the error, so `units`, the number of lines that
+        # they are computed from, is smaller than the number of all lines.
+        is_in_references = rows.units < rows.lines
+        does_occur = (is_in_translations | is_in_references).any()
+        if does_occur or key == ANY_ERROR:
             columns.append(PivotColumn(METRICS[key].label, key))
     return pivot_table(scores, columns, marked_score_text, unit="references")
 

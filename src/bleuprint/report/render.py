@@ -99,7 +99,7 @@ def _markdown_cell(cell: Cell, column: Column) -> str:
     """
     text = _markdown_text(cell.text) if column.is_text else cell.text.replace("<", "&lt;")
     text = text.replace("|", "\\|")
-    return f"**{text}**" if cell.is_best else text
+    return f"**{text}**" if cell.is_bold else text
 
 
 def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
@@ -183,7 +183,7 @@ def _latex_groups(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
 
 def _latex_cell(cell: Cell) -> str:
     text = tex_text(cell.text)
-    return f"\\textbf{{{text}}}" if cell.is_best else text
+    return f"\\textbf{{{text}}}" if cell.is_bold else text
 
 
 def _latex_line(cells: Sequence[str]) -> str:

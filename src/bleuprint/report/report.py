@@ -19,7 +19,7 @@ from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, text_table
-from bleuprint.report.training_costs import COSTS, costs_csv
+from bleuprint.report.training_costs import COSTS_CSV, costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.errors import UserError
@@ -59,7 +59,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "training.csv": dvc_plots.training_curves_csv(report.curves),
         "validation.csv": dvc_plots.validation_curves_csv(report.curves),
         "metrics.json": format_json(dvc_plots.bleu_metrics(records)),
-        COSTS.name: costs_csv(records.runs),
+        COSTS_CSV.name: costs_csv(records.runs),
         HTML_REPORT: _html(report),
     }
     records.save(root / RESULTS)

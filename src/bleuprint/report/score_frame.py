@@ -21,8 +21,8 @@ from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
 
-# What tables append to the name of an external system.
-NOT_TRAINED = " (external)"
+# What tables append to the name of an external system, such as `online-a (external)`.
+EXTERNAL_SUFFIX = " (external)"
 
 
 class ScoreRow(NamedTuple):
@@ -143,8 +143,9 @@ _TEXT_COLUMNS = [
 def score_frame(records: Records) -> pd.DataFrame:
     """Return all scores of an experiment as one data frame, from which its tables are made.
 
-    Scores of several seeds become their mean and deviation, and each score gets the texts that
-    tables show. Published numbers, if there are any, come first.
+    results.json has a row for each seed. Here, the seeds of a system become one row with their
+    mean and deviation, and each score gets the texts that tables show. Published numbers, if there
+    are any, come first.
 
     Args:
         records: The results of the experiment, with a row for each seed.
@@ -155,7 +156,8 @@ def score_frame(records: Records) -> pd.DataFrame:
     """
     systems = system_columns(records)
     metrics = _with_baseline_values(records.metrics, systems)
-    # The rows of one group differ in their seed only.
+    # A group contains one score with each seed. What does not depend on the seed, such as the
+    # signature, is equal in all its rows, so the first one is taken.
     seeds_of_score = metrics.groupby([*SYSTEM_AND_TEST, "metric", "group"], sort=False)
     scores = seeds_of_score.agg(
         value=("value", "mean"),
@@ -227,10 +229,11 @@ def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]
 
 
 def select_metric(scores: pd.DataFrame, metric: str, group: str = "") -> pd.DataFrame:
-    """Return the scores in one metric, by default those that are computed over all lines.
+    """Select the scores in one metric, by default those that are computed over all lines.
 
     Args:
-        scores: The data frame of all scores, or the table of metrics in results.json.
+        scores: A data frame with the columns `metric` and `group`: all scores of the report, or
+            the table of metrics in results.json.
         metric: The key of the metric, such as `bleu`.
         group: The group of lines that the scores are computed over, such as `length 1-10`; empty
             for all lines of the test set.
@@ -244,12 +247,14 @@ def bleu_rows(scores: pd.DataFrame) -> list[ScoreRow]:
 
 
 def display_name(row: ScoreRow) -> str:
-    """Return the name of a row as tables show it, such as `online-a (external)`.
+    """Return the name of a table row as readers see it, such as `base` or `online-a (external)`.
 
-    Only external systems are marked, whose translations come from elsewhere.
+    The suffix marks external systems: their translations come from elsewhere and are scored here.
     """
-    is_external = not row.is_trained and not row.is_published
-    return f"{row.row_name}{NOT_TRAINED}" if is_external else row.row_name
+    # Published numbers are not trained here either, but their row names already say "published".
+    if row.is_trained or row.is_published:
+        return row.row_name
+    return f"{row.row_name}{EXTERNAL_SUFFIX}"
 
 
 def agreement_model(metric: str, signature: str, target: str) -> Agreement | None:
@@ -273,7 +278,9 @@ def agreement_model(metric: str, signature: str, target: str) -> Agreement | Non
 def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
     """Add to each metric of a run how much it differs from the baseline with the same seed.
 
-    The values of baselines are rows of the same table, so the table is merged with itself.
+    For example, if `big` has 31.0 BLEU with seed 1, and its baseline `base` has 30.0 with seed 1,
+    the row of `big` gets the difference 1.0. Baselines are rows of the same table, so the table is
+    merged with itself.
 
     Args:
         metrics: The table of metrics in results.json, a row for each metric of each run.
@@ -286,10 +293,11 @@ def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.Da
     """
     names = systems[[*SYSTEM_AND_TEST, "task", "row_name", "baseline"]]
     metrics = metrics.drop(columns="baseline").merge(names, on=SYSTEM_AND_TEST, how="left")
-    # Without a test, there is no standard error. 0 is false in a condition, but NaN would be true.
+    # Without a significance test, there is no standard error. Callers test `if standard_error`, for
+    # which NaN would count as true.
     metrics["standard_error"] = metrics.standard_error.fillna(0.0)
     metrics["ci_width"] = metrics.ci_high - metrics.ci_low
-    # Without any baseline, the column is empty and of another type, which cannot be merged.
+    # If no system has a baseline, pandas gives the column a type that cannot be merged with texts.
     metrics["baseline"] = metrics.baseline.astype(object)
     key = ["task", "test", "baseline", "seed", "metric", "group"]
     metrics = metrics.merge(_as_baselines(metrics), on=key, how="left")
@@ -298,10 +306,11 @@ def _with_baseline_values(metrics: pd.DataFrame, systems: pd.DataFrame) -> pd.Da
 
 
 def _as_baselines(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return all metrics with the names that their columns have if they belong to a baseline.
+    """Rename the columns of all metrics so that other systems can be merged with their baseline.
 
-    So the name of a row, such as `base`, becomes the column `baseline`, by which the rows that are
-    compared with it can be merged with its value.
+    A system names its baseline in the column `baseline`, and the baseline its own name in the
+    column `row_name`. Here, this becomes `baseline`, too: merging by that column then brings the
+    `baseline_value` next to the value of each system that is compared with it.
 
     Args:
         metrics: The metrics of all runs, with the names of their table rows.
@@ -321,29 +330,34 @@ def _as_baselines(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keep_deviation_or_interval(scores: pd.DataFrame) -> None:
-    """Keep of each score either its deviation over seeds or its confidence interval.
+    """Set to NaN, in place, what tables do not show of a score: its deviation or its interval.
 
-    A mean over several seeds is shown with its deviation, a score of a single seed with its
-    interval. A score of a group of lines is always shown with its interval. What is not shown is
-    set to NaN, in place; so is the deviation of a difference unless it is one over several seeds.
+    Tables show a mean over several seeds with its deviation, such as `31.5 ± 2.1`, and a score of
+    one seed with its confidence interval, such as `31.1 [30.1, 33.1]`. Scores of a group of lines,
+    such as short ones, always have an interval. External systems have one file of translations, so
+    they have no deviation over seeds.
 
     Args:
         scores: The scores, with the columns `deviation`, `ci_low`, `ci_high` and
             `difference_deviation`.
     """
-    is_over_seeds = (scores.seeds > 1) & scores.is_trained
-    has_deviation = is_over_seeds & (scores.group == "")
-    scores.loc[~has_deviation, "deviation"] = nan
-    scores.loc[has_deviation, ["ci_low", "ci_high"]] = nan
-    scores.loc[~is_over_seeds, "difference_deviation"] = nan
+    is_mean_over_seeds = (scores.seeds > 1) & scores.is_trained
+    is_over_all_lines = scores.group == ""
+    shows_deviation = is_mean_over_seeds & is_over_all_lines
+    scores.loc[~shows_deviation, "deviation"] = nan
+    scores.loc[shows_deviation, ["ci_low", "ci_high"]] = nan
+    scores.loc[~is_mean_over_seeds, "difference_deviation"] = nan
 
 
 def _remove_incomparable_differences(scores: pd.DataFrame) -> None:
-    """Set each difference to NaN, in place, unless its two scores can be compared.
+    """Set each difference to NaN, in place, if its two scores cannot be compared.
 
-    Scores compare if their difference is tested, or if both have the same signature, that is, the
-    same version and options of the metric, and are only too low or too few for a test. The
-    baseline must be a row of the report.
+    The scores of a system and its baseline can be compared if
+
+    - the baseline is a row of the report, and
+    - both were computed by the same version and options of the metric. This holds if their
+      difference was tested for significance. An untested difference needs equal signatures, and a
+      reason that it was not tested, such as too few sentences.
 
     Args:
         scores: The scores, with the columns `difference`, `p` and `why_untested`.
@@ -353,8 +367,8 @@ def _remove_incomparable_differences(scores: pd.DataFrame) -> None:
     is_baseline_in_report = baseline_keys.isin(row_keys)
     is_tested = scores.p.notna()
     has_reason_not_to_test = scores.why_untested != ""
-    is_same_signature = scores.signature == scores.baseline_signature
-    is_comparable = is_tested | (has_reason_not_to_test & is_same_signature)
+    has_equal_signatures = scores.signature == scores.baseline_signature
+    is_comparable = is_tested | (has_reason_not_to_test & has_equal_signatures)
     is_kept = is_baseline_in_report & is_comparable
     scores.loc[~is_kept, ["difference", "p", "p_holm", "difference_deviation"]] = nan
 
@@ -371,7 +385,7 @@ def _add_table_texts(scores: pd.DataFrame) -> None:
     """
     rows = []
     for score in scores.itertuples(index=False):
-        # Metrics of another version are not known here.
+        # results.json of another version may contain metrics that this version does not know.
         decimals = METRICS[score.metric].digits if score.metric in METRICS else 1
         mark = significance_mark(score.difference, score.p, score.p_holm)
         texts = {
@@ -395,10 +409,10 @@ def _add_table_texts(scores: pd.DataFrame) -> None:
 
 
 def _published_rows(published: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return published numbers as rows of the data frame of scores.
+    """Return published numbers in the form of scores, so that tables can show both.
 
-    They belong to the task of their corpus, as the systems do, and are shown as they were printed.
-    Columns that published numbers lack get a neutral value.
+    Each number belongs to the same table as the systems on its corpus, and is shown as it was
+    printed. Columns that published numbers lack are empty.
 
     Args:
         published: The published numbers, with the columns of `PublishedNumber`.
@@ -412,7 +426,8 @@ def _published_rows(published: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFra
         is_published=True,
     )
     rows = rows.reindex(columns=scores.columns)
-    # Below a column of missing values, counts and booleans would become floats; 0 keeps the type.
+    # These rows are joined with the scores later. NaN would turn the scores' integers and booleans
+    # into floats, so missing ones become 0 or False.
     for column, dtype in scores.dtypes.items():
         if rows[column].isna().all() and dtype in (int, bool):
             rows[column] = dtype.type(0)

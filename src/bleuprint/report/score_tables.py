@@ -26,7 +26,7 @@ from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
 # The head of the column of published BLEU that is computed in a way that is not implemented here.
 OTHER_BLEU_LABEL = "BLEU (other variants)"
 # What stands before the name of the baseline, as in sacreBLEU's tables of paired tests.
-BASELINE = "Baseline: "
+BASELINE_PREFIX = "Baseline: "
 SYSTEM_COLUMN = Column("System", is_text=True)
 # The kinds of table rows, which the HTML report uses as classes.
 _PUBLISHED_KIND = "published"
@@ -35,9 +35,10 @@ _BASELINE_KIND = "baseline"
 
 @dataclass
 class TableBuilder:
-    """Builds a table with one row per system, column by column.
+    """Builds a table column by column, with a row for each system.
 
-    Systems may lack some columns, for example a metric that was not measured; they get empty cells.
+    A system need not have a value in each column, for example if a metric was not measured. The
+    finished table shows a dash there.
 
     Attributes:
         columns: The columns so far, without the first one, which contains the names of systems.
@@ -52,7 +53,7 @@ class TableBuilder:
 
         Args:
             column: The head of the column.
-            cells: Its cells by the name of the row, such as `base`; rows without one stay empty.
+            cells: Its cells by the name of the row, such as `base`. Some rows may have none.
         """
         self.columns.append(column)
         for row_name, cell in cells.items():
@@ -71,7 +72,7 @@ class TableBuilder:
             name = display_name(score)
             kind = _PUBLISHED_KIND if score.is_published else ""
             if score.row_name in baselines:
-                name = f"{BASELINE}{name}"
+                name = f"{BASELINE_PREFIX}{name}"
                 kind = _BASELINE_KIND
             cells = {SYSTEM_COLUMN: Cell(name)}
             cells |= self.cells_by_row.get(score.row_name, {})
@@ -80,9 +81,10 @@ class TableBuilder:
 
 
 def _baseline_names(scores: pd.DataFrame) -> set[str]:
-    """Return the names of the rows that other systems are compared with.
+    """Return the names of the rows that tables mark as baselines.
 
-    A baseline may be compared with another one itself; then it is not among them.
+    They are the systems that others are compared with, unless they are compared with another
+    system themselves.
 
     Args:
         scores: The scores of the systems.
@@ -100,9 +102,9 @@ def score_table(
 ) -> Table:
     """Return the table of scores on one test set, with a row for each system.
 
-    Published numbers stand above the systems, if BLEU is among the metrics. A published BLEU that
-    was computed in another way, such as without detokenization, has its own column, and the systems
-    are scored in that way, too.
+    If BLEU is among the metrics, published numbers stand above the systems. A published BLEU that
+    was computed in another way, such as on tokenized text, has a column of its own, in which the
+    systems are scored in that way, too.
 
     Args:
         scores: All scores on the test set, with the columns of `ScoreRow`.
@@ -112,7 +114,7 @@ def score_table(
             baseline and the human agreement.
     """
     if "bleu" not in metrics:
-        # Published numbers are shown next to BLEU only.
+        # Publications report BLEU, so their rows would be empty.
         scores = computed_scores(scores)
     builder = TableBuilder()
     _add_columns(builder, scores, metrics, costs, metrics_without_difference)
@@ -147,7 +149,7 @@ def wide_bleu_table(scores: pd.DataFrame) -> Table:
     for task, test, scores_of_test in by_test_set(scores):
         table_of_test = TableBuilder()
         _add_columns(table_of_test, scores_of_test, ["bleu"], [FLOPS])
-        # Each column is copied with its cells, and gets the name of the group.
+        # Copy each column with its cells, but put it into the group of its test set.
         for column in table_of_test.columns:
             cells = {}
             for row_name, cells_of_row in table_of_test.cells_by_row.items():
@@ -164,27 +166,28 @@ def measured_scores(scores: pd.DataFrame) -> list[str]:
 
 
 def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
-    """Return the names of the rows with the best score in a metric, which tables show in bold.
+    """Return the names of the rows whose score tables show in bold: the best ones in a metric.
 
-    Nothing is bold if there is only one system, or if no difference could be tested: then the best
-    score says little. A system that could not be tested is never bold.
+    A best score says little if it cannot be tested whether it is really better, for example on a
+    test set with few sentences. So no score is bold if no system on the test set can be tested, and
+    the score of a system that cannot be tested is never bold.
 
     Args:
         scores: All scores on one test set, without published numbers.
         metric: The key of the metric, such as `bleu`.
-        ordered_as: The metric that says whether lower is better, such as `bleu` for a variant of
-            BLEU that is not implemented here; by default `metric` itself.
+        ordered_as: A metric with the same direction: it says whether lower scores are better.
+            Required if `metric` is not in `METRICS`; by default `metric` itself.
     """
     rows = select_metric(scores, metric)
     if len(rows) < 2:
         return set()
     systems = scores.drop_duplicates("row_name")
-    is_untested = (systems.why_untested != "") | systems.is_too_low
-    untested_names = set(systems.row_name[is_untested])
-    is_compared = systems.baseline.isin(systems.row_name)
-    compared_names = set(systems.row_name[is_compared])
-    are_all_untested = compared_names.issubset(untested_names)
-    if compared_names and are_all_untested:
+    cannot_be_tested = (systems.why_untested != "") | systems.is_too_low
+    untested_names = set(systems.row_name[cannot_be_tested])
+    has_baseline = systems.baseline.isin(systems.row_name)
+    compared_names = set(systems.row_name[has_baseline])
+    is_nothing_tested = bool(compared_names) and compared_names <= untested_names
+    if is_nothing_tested:
         return set()
     lower_is_better = METRICS[ordered_as or metric].lower_is_better
     best_value = rows.value.min() if lower_is_better else rows.value.max()
@@ -199,10 +202,12 @@ def _add_columns(
     costs: Sequence[Cost],
     metrics_without_difference: Sequence[str] = (),
 ) -> None:
-    """Add the columns of a test set to a table: scores and differences, then training costs.
+    """Add the columns of a test set to a table: for each metric the scores, then training costs.
+
+    Next to the scores in a metric stand their differences from the baseline.
 
     Args:
-        builder: The table, which is changed in place.
+        builder: The table that the columns are added to.
         scores: All scores on the test set, with the columns of `ScoreRow`.
         metrics: The metrics to show.
         costs: The columns of training cost.
@@ -213,7 +218,7 @@ def _add_columns(
     published = published_scores(scores)
     for metric in metrics:
         scores_in_metric = select_metric(computed, metric)
-        if scores_in_metric.empty:  # Neural metrics, such as COMET, are not always measured.
+        if scores_in_metric.empty:  # For example COMET, which is measured only on request.
             continue
         rows = score_rows(scores_in_metric)
         best_names = best_rows(computed, metric)
@@ -222,8 +227,8 @@ def _add_columns(
             is_best = row.row_name in best_names
             cells[row.row_name] = Cell(row.score_text, row.value, is_best)
         if metric == "bleu":
-            # Variants of BLEU, for comparison with published numbers, stand before BLEU itself.
-            cells |= _printed_cells(published, "bleu")
+            cells |= _published_cells(published, "bleu")
+            # The columns of published variants of BLEU stand to the left of BLEU itself.
             _add_bleu_variants(builder, computed, published)
         builder.add(Column(METRICS[metric].label), cells)
         if metric not in metrics_without_difference:
@@ -234,16 +239,17 @@ def _add_columns(
 def _add_costs(
     builder: TableBuilder, computed: pd.DataFrame, published: pd.DataFrame, costs: Sequence[Cost]
 ) -> None:
-    """Add the columns of training cost to a table: those of the systems, then of published ones.
+    """Add the columns of training cost to a table: of the systems, then of published systems.
 
-    Publications give no counted operations, only the training time and the devices. So their cost
-    has its own column.
+    The cost of published systems needs a column of its own. For the systems trained here, floating-
+    point operations are counted; for published systems, they are estimated from the training time.
 
     Args:
-        builder: The table, which is changed in place.
+        builder: The table that the columns are added to.
         computed: The scores of the systems, which contain their training costs.
         published: The published numbers.
-        costs: The columns of the systems; if there are none, published costs are not shown either.
+        costs: The columns of the systems' costs. Without any, the table shows no published costs
+            either.
     """
     systems = score_rows(computed.drop_duplicates("row_name"))
     for cost in costs:
@@ -259,39 +265,38 @@ def _add_costs(
 def _add_bleu_variants(
     builder: TableBuilder, computed: pd.DataFrame, published: pd.DataFrame
 ) -> None:
-    """Add a column for each way in which published BLEU was computed, such as tokenized BLEU.
+    """Add a column for each variant of BLEU that a publication reports, such as tokenized BLEU.
 
-    For comparison, the column also shows the systems, scored in the same way, unless this way is
-    not implemented here.
+    Values of different variants cannot be compared. So if a variant is implemented here, its column
+    also shows the systems of this experiment, scored in the same way.
 
     Args:
-        builder: The table, which is changed in place.
+        builder: The table that the columns are added to.
         computed: The scores of the systems on a test set.
         published: The published numbers on the test set.
     """
     for metric in published.metric.unique():
         is_implemented = metric in METRICS
-        # BLEU itself and losses have other columns.
         if is_implemented and METRICS[metric].kind != "variant":
-            continue
+            continue  # BLEU itself, or a loss: other columns show them.
         best_names = best_rows(computed, metric, ordered_as="bleu")
         cells = {}
         for row in score_rows(select_metric(computed, metric)):
             is_best = row.row_name in best_names
             cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, is_best)
-        cells |= _printed_cells(published, metric)
+        cells |= _published_cells(published, metric)
         label = f"BLEU {metric}" if is_implemented else OTHER_BLEU_LABEL
         builder.add(Column(label), cells)
 
 
 def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: str) -> None:
-    """Add the columns of the difference from the baseline and of the human agreement.
+    """Add two columns: the difference from the baseline, and the human agreement.
 
-    Human agreement is how often people prefer the better system. A column is not added if no system
-    has a value in it.
+    Human agreement estimates how often people prefer the system with the better score. A column is
+    added only if some system has a value in it.
 
     Args:
-        builder: The table, which is changed in place.
+        builder: The table that the columns are added to.
         rows: The scores on a test set in one metric.
         metric: The key of the metric, such as `bleu`.
     """
@@ -310,8 +315,10 @@ def _add_differences(builder: TableBuilder, rows: Sequence[ScoreRow], metric: st
         builder.add(Column(head), agreement_cells)
 
 
-def _printed_cells(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
-    """Return the cells that show published numbers as they were printed, by the name of the row.
+def _published_cells(published: pd.DataFrame, metric: str) -> dict[str, Cell]:
+    """Return the cells of published numbers, by the name of the row.
+
+    They show the numbers as the publication prints them.
 
     Args:
         published: The published numbers on a test set.

@@ -6,19 +6,20 @@ from bleuprint.report.paired import format_p_value
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
 
 # The mark of a difference that is significant when tested alone.
-SIGNIFICANT_ALONE = "†"
+SIGNIFICANT_ALONE_MARK = "†"
 # The mark of a difference that stays significant after Holm's correction for all systems.
-SIGNIFICANT = "‡"
+SIGNIFICANT_MARK = "‡"
 
 
 def is_significant(difference: float, p_value: float) -> bool:
-    """Return whether a difference is significant, before any correction for several systems.
+    """Return whether a difference is significant when tested alone.
 
-    A missing p-value, NaN, is not smaller than any number, so the difference is not significant.
+    If many systems are compared, some differ by chance; a correction for this is a further step.
 
     Args:
         difference: The difference from the baseline.
-        p_value: Its p-value; NaN if it is not tested.
+        p_value: Its p-value; NaN if it is not tested. NaN is not smaller than any number, so the
+            difference is then not significant.
     """
     return bool(p_value < SIGNIFICANCE_LEVEL and difference != 0)
 
@@ -37,7 +38,7 @@ def significance_mark(difference: float, p_value: float, corrected_p_value: floa
     if not is_significant(difference, p_value):
         return ""
     is_significant_corrected = corrected_p_value < SIGNIFICANCE_LEVEL
-    return SIGNIFICANT if is_significant_corrected else SIGNIFICANT_ALONE
+    return SIGNIFICANT_MARK if is_significant_corrected else SIGNIFICANT_ALONE_MARK
 
 
 def format_score(value: float, deviation: float, ci_low: float, ci_high: float, digits: int) -> str:
@@ -53,7 +54,7 @@ def format_score(value: float, deviation: float, ci_low: float, ci_high: float, 
         digits: The number of decimals.
     """
     if not isnan(deviation):
-        # A mean of whole numbers, such as counts of lines, is not whole.
+        # Counts of lines are printed without decimals, but their mean over seeds needs one.
         digits = max(digits, 1)
         return f"{value:.{digits}f} ± {deviation:.{digits}f}"
     if not isnan(ci_low):
@@ -64,7 +65,8 @@ def format_score(value: float, deviation: float, ci_low: float, ci_high: float, 
 def format_difference(difference: float, is_significant: bool) -> str:
     """Return a difference between two scores with its sign and one decimal, such as `+8.7`.
 
-    A significant difference is never shown as `+0.0`: it gets as many decimals as it needs.
+    A small but significant difference, such as 0.004, gets as many decimals as it needs to differ
+    from zero: `+0.004` in place of `+0.0`.
 
     Args:
         difference: The difference.
@@ -93,5 +95,5 @@ def format_tested_difference(difference: float, mark: str, p_value: float) -> st
     text = format_difference(difference, is_significant=mark != "")
     if isnan(p_value):
         return text
-    mark_or_not_significant = mark or " n.s."
-    return f"{text}{mark_or_not_significant} {format_p_value(p_value)}"
+    significance = mark or " n.s."  # Not significant.
+    return f"{text}{significance} {format_p_value(p_value)}"

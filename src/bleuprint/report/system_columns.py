@@ -51,22 +51,25 @@ class ComparedSystem(Protocol):
 
 
 def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) -> str:
-    """Return why the difference of a system from its baseline is not tested; empty if it is.
+    """Return why the difference between a system and its baseline is not tested for significance.
 
-    Below a floor, a significance test would say little: if a test over sentences has too few of
-    them, or if both systems match too few 4-grams of the references (scoring/floor.py).
+    Two cases are not tested (scoring/floor.py): the test would resample sentences, and there are
+    too few of them; or the translations of both systems match too few 4-grams of the references,
+    so that their BLEU depends on chance.
 
     Args:
         baseline: The system that the other one is compared with.
         system: The compared system, on the same test set.
+
+    Returns:
+        The reason, for the report; empty if the difference is tested.
     """
-    # Two trained systems with several seeds are tested over the seeds, all others over sentences.
     are_trained = baseline.is_trained and system.is_trained
-    is_test_over_sentences = not are_trained or system.seeds == 1
+    # With several seeds, two trained systems are compared by their scores with each seed.
+    is_tested_over_seeds = are_trained and system.seeds > 1
     are_both_too_low = baseline.is_too_low and system.is_too_low
-    return reason_not_tested(
-        int(system.lines), bool(is_test_over_sentences), bool(are_both_too_low)
-    )
+    # The attributes may be NumPy's numbers and booleans, so they are converted.
+    return reason_not_tested(int(system.lines), not is_tested_over_seeds, bool(are_both_too_low))
 
 
 def system_columns(records: Records) -> pd.DataFrame:
@@ -93,11 +96,12 @@ def system_columns(records: Records) -> pd.DataFrame:
         first_seed=("seed", "first"),
     )
     systems = systems.join(_mean_costs(runs))
-    # The baseline is the same for all metrics that are tested, and missing for the other ones.
+    # Some metrics are not compared, and lack the baseline; `first` skips missing values.
     systems["baseline"] = metrics.groupby(SYSTEM_AND_TEST).baseline.first()
-    seeds_too_low = _count_seeds_too_low(metrics).reindex(systems.index, fill_value=0)
-    systems["is_too_low"] = seeds_too_low == systems.seeds
-    # An external system has no training, and so no SHA-256 of one.
+    seeds_with_few_matches = _count_seeds_with_few_matches(metrics)
+    seeds_with_few_matches = seeds_with_few_matches.reindex(systems.index, fill_value=0)
+    systems["is_too_low"] = seeds_with_few_matches == systems.seeds
+    # Only systems that were trained here have the hash of a training.
     systems["is_trained"] = systems.training_sha256.notna()
     systems = systems.reset_index()
     tasks = task_names(runs)
@@ -110,24 +114,25 @@ def system_columns(records: Records) -> pd.DataFrame:
     return systems
 
 
-def _count_seeds_too_low(metrics: pd.DataFrame) -> "pd.Series[int]":
-    """Return for each system with how many seeds its translations match too few 4-grams.
+def _count_seeds_with_few_matches(metrics: pd.DataFrame) -> "pd.Series[int]":
+    """Count for each system the seeds whose translations match too few 4-grams of the references.
 
-    A run stores the number of 4-grams that its translations share with the references only if it is
-    too low for a significance test. So the rows with this number are counted.
+    With so few matches, BLEU depends on chance. A run stores its number of matched 4-grams only if
+    it is too low for a significance test, so it is enough to count the rows with this number.
 
     Args:
         metrics: The table of metrics in results.json, a row for each metric of each run.
 
     Returns:
-        The number of seeds by system, corpus and test set; systems without such a seed are missing.
+        The number of seeds by system, corpus and test set. Systems without such a seed are not in
+        the index.
     """
-    too_low = metrics[(metrics.metric == MATCHED_4_GRAMS) & (metrics.group == "")]
-    return too_low.groupby(SYSTEM_AND_TEST).size()
+    few_matches = metrics[(metrics.metric == MATCHED_4_GRAMS) & (metrics.group == "")]
+    return few_matches.groupby(SYSTEM_AND_TEST).size()
 
 
 def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return what the training of each system cost, and on which machines it ran.
+    """Return the mean training costs of each system, and the machines on which it was trained.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -136,6 +141,7 @@ def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
         A row for each system, corpus and test set. Costs, such as `train_seconds`, are means over
         the seeds; the column `device` names the machines.
     """
+    # Costs that were never measured have no column in `runs`; reindex adds it, filled with NaN.
     cost_columns = runs.reindex(columns=_COST_COLUMNS).apply(pd.to_numeric)
     costs = runs[SYSTEM_AND_TEST].join(cost_columns)
     costs = costs.groupby(SYSTEM_AND_TEST, sort=False).mean().astype("float64")
@@ -148,10 +154,13 @@ def _mean_costs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _device_text(runs: pd.DataFrame) -> str | None:
-    """Return the machines on which a system was trained, each once; None if they are not known.
+    """Return the machines on which a system was trained, such as `CPU, 1 x 8 threads`.
 
     Args:
         runs: The training runs of the system, one for each seed.
+
+    Returns:
+        The machines, each once, separated by semicolons; None if they are not known.
     """
     machines: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
     for run in runs[runs.device.notna()].itertuples():
@@ -163,11 +172,12 @@ def _device_text(runs: pd.DataFrame) -> str | None:
 def _reasons_not_tested(systems: pd.DataFrame) -> list[str]:
     """Return for each system why its difference from the baseline is not tested.
 
-    The reason is empty if the difference is tested, and for the baseline itself.
-
     Args:
-        systems: A row for each system and test set. A baseline is found by its row name among the
-            systems on the same test set.
+        systems: A row for each system and test set, with the name of its table row and, in the
+            column `baseline`, that of the system that it is compared with.
+
+    Returns:
+        A reason for each row; empty if the difference is tested, and for the baseline itself.
     """
     system_by_row_name = {}
     for system in systems.itertuples():
@@ -175,7 +185,7 @@ def _reasons_not_tested(systems: pd.DataFrame) -> list[str]:
     reasons = []
     for system in systems.itertuples():
         baseline = system_by_row_name.get((system.task, system.test, system.baseline))
-        if baseline is None:
+        if baseline is None:  # The system is a baseline itself.
             reasons.append("")
         else:
             reasons.append(reason_not_tested_against(baseline, system))

@@ -1,5 +1,6 @@
-"""A table of texts, independent of the format that it is printed in: its columns and rows.
+"""A table of texts, independent of the format that it is printed in.
 
+A `Table` has columns and rows, and a `Row` has a `Cell` for each column that it has a value in.
 render.py prints a table as Markdown and LaTeX, terminal.py prints it on a terminal, and
 page/templates/table.html.j2 shows it in the HTML report.
 """
@@ -8,19 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 # The text of a cell without a value.
-NONE = "–"
-# The kind of a title row, which names the rows below it.
-GROUP = "group"
+DASH = "–"
+# The kind of a title row. It names the rows below it, which form a group with this CSS class.
+TITLE_ROW = "group"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; two columns are the same if all their attributes are equal.
+    """The head of a table column, and the key by which a row stores its cell in this column.
 
     Attributes:
         label: The text of the head.
         group: The text above this column and its neighbors with the same group, in LaTeX.
-        is_text: Whether the cells are left-aligned text, and not numbers.
+        is_text: Whether the cells are left-aligned text; otherwise they are right-aligned numbers.
     """
 
     label: str
@@ -35,16 +36,17 @@ class Cell:
     Attributes:
         text: The text of the cell, such as `31.1 [30.1, 33.1]`.
         value: The number behind the text, by which the HTML report sorts; None sorts last.
-        is_best: Whether the cell is bold, as the best score in its column.
+        is_bold: Whether the cell is printed in bold, as the best score of its column is.
     """
 
     text: str
     value: float | None = None
-    is_best: bool = False
+    is_bold: bool = False
 
 
-EMPTY = Cell(NONE)
-_BLANK = Cell("")
+# What a row shows in a column in which it has no cell. Title rows show nothing there.
+DASH_CELL = Cell(DASH)
+_BLANK_CELL = Cell("")
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,11 @@ class Row:
     """A row of a table.
 
     Attributes:
-        cells: The cells by their columns. A column that is missing shows a dash, or nothing in a
-            title row.
-        kind: `GROUP` for a title row; otherwise a class of rows in the HTML report, such as
-            baseline, or empty.
-        is_muted: Whether the row is set apart in softer type, as published numbers are.
+        cells: The cells of the row by their columns. In a column without a cell, the row shows a
+            dash, and a title row shows nothing.
+        kind: The CSS class of the row in the HTML report, such as `baseline`; `TITLE_ROW` for a
+            row that names the rows below it; empty for other rows.
+        is_muted: Whether the row is printed in softer type, as published numbers are.
     """
 
     cells: Mapping[Column, Cell]
@@ -64,16 +66,16 @@ class Row:
     is_muted: bool = False
 
     def cell(self, column: Column) -> Cell:
-        """Return the cell of a column; a cell with a dash if the row has none there.
+        """Return the cell of this row in a column.
 
-        In a title row, which has only a name, such a cell is blank.
+        If the row has no cell there, the result shows a dash, or nothing in a title row.
         """
-        empty_cell = _BLANK if self.kind == GROUP else EMPTY
-        return self.cells.get(column, empty_cell)
+        missing_cell = _BLANK_CELL if self.kind == TITLE_ROW else DASH_CELL
+        return self.cells.get(column, missing_cell)
 
     def has_text(self, columns: Iterable[Column]) -> bool:
-        """Return whether any of these columns has a text in this row, and not only a dash."""
-        return any(self.cell(column).text not in ("", NONE) for column in columns)
+        """Return whether this row has a value in any of these columns: more than a dash."""
+        return any(self.cell(column).text not in ("", DASH) for column in columns)
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,22 @@ class Table:
 
     @property
     def text_column_numbers(self) -> list[int]:
-        """The numbers of the columns of text, counted from 0."""
+        """The positions of the columns of text, counted from 0."""
         return [number for number, column in enumerate(self.columns) if column.is_text]
 
     def name_span(self, row: Row) -> int:
-        """Return how many columns the name in a title row may cover, so that it is not wrapped.
+        """Return how many columns the title in a title row may cover, so that it is not wrapped.
 
-        These are the first column, and the columns after it in which the row is blank.
+        The title stands in the first column. It may extend over the next columns, up to the first
+        one in which the row has a text of its own.
+
+        Args:
+            row: The title row.
         """
         span = 1
-        while span < len(self.columns) and not row.cell(self.columns[span]).text:
+        for column in self.columns[1:]:
+            if row.cell(column).text:
+                break
             span += 1
         return span
 
@@ -112,16 +120,16 @@ class Table:
         return [row.cell(column).text for column in self.columns]
 
     def without_empty_columns(self) -> "Table":
-        """Return the table without the columns in which no row has a text.
+        """Return the table without the columns in which every row is empty or has a dash.
 
         The first column, which names the rows, always stays.
         """
-        name_column = self.columns[:1]
-        filled_columns = list(name_column)
-        for column in self.columns[1:]:
-            if any(row.has_text([column]) for row in self.rows):
-                filled_columns.append(column)
-        return replace(self, columns=filled_columns)
+        kept_columns = []
+        for position, column in enumerate(self.columns):
+            is_name_column = position == 0
+            if is_name_column or any(row.has_text([column]) for row in self.rows):
+                kept_columns.append(column)
+        return replace(self, columns=kept_columns)
 
     def without_columns(self, labels: Iterable[str]) -> "Table":
         """Return the table without the columns that have these labels."""
@@ -133,14 +141,16 @@ class Table:
 def text_table(
     text_heads: Sequence[str], number_heads: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> Table:
-    """Make a table of rows of texts, with columns of text on the left and of numbers on the right.
+    """Make a table from the texts of its cells.
 
-    Numbers are given as texts, too, but aligned as numbers.
+    Columns of text stand on the left, columns of numbers on the right. The caller has formatted
+    the numbers as texts.
 
     Args:
-        text_heads: The heads of the columns of text.
-        number_heads: The heads of the columns of numbers.
-        rows: For each row its texts, in the order of the heads; a dash is an empty cell.
+        text_heads: The heads of the columns of text, which are left-aligned.
+        number_heads: The heads of the columns of numbers, which are right-aligned.
+        rows: For each row, the texts of its cells in the order of the heads. A dash stands for a
+            missing value.
     """
     columns = [Column(head, is_text=True) for head in text_heads]
     columns += [Column(head) for head in number_heads]
@@ -148,7 +158,7 @@ def text_table(
     for texts in rows:
         cells = {}
         for column, text in zip(columns, texts, strict=True):
-            if text != NONE:
+            if text != DASH:  # A row shows a dash wherever it has no cell.
                 cells[column] = Cell(text)
         table_rows.append(Row(cells))
     return Table(columns, table_rows)
@@ -159,14 +169,15 @@ def stack_tables(
 ) -> Table:
     """Put several tables below each other, as one table with a title row above each of them.
 
-    Equal columns become one column. Rows without a number, tables without such a row, and columns
-    without a text are left out.
+    If two tables have an equal column, it is one column of the result. Rows without any number are
+    dropped, and so are tables in which no row remains, and columns without a value.
 
     Args:
         tables: The tables by their titles.
-        title_cells: Cells that a title row has in addition to its title, by the title.
+        title_cells: Further cells of the title rows, by the title; for example the number of lines
+            that the scores below are computed from.
     """
-    columns: dict[Column, None] = {}  # A dict keeps the order in which columns first occur.
+    columns: dict[Column, None] = {}  # A dict drops duplicates and keeps the order.
     rows: list[Row] = []
     for title, table in tables.items():
         number_columns = [column for column in table.columns if not column.is_text]
@@ -174,31 +185,31 @@ def stack_tables(
         if not rows_with_numbers:
             continue
         columns |= dict.fromkeys(table.columns)
-        # The title is bold, like the best score of a column.
-        cells_of_title_row = {table.columns[0]: Cell(title, is_best=True)}
+        name_column = table.columns[0]
+        cells_of_title_row = {name_column: Cell(title, is_bold=True)}
         if title_cells is not None:
             cells_of_title_row |= title_cells.get(title, {})
-        rows.append(Row(cells_of_title_row, GROUP))
+        rows.append(Row(cells_of_title_row, kind=TITLE_ROW))
         rows += rows_with_numbers
     return Table(list(columns), rows).without_empty_columns()
 
 
 def split_by_column(table: Table, label: str) -> dict[str, Table]:
-    """Split a table into several, one for each text in a column, such as one for each corpus.
+    """Split a table into one table for each different text in a column, such as each corpus.
 
-    The column itself is removed.
+    The column itself is removed, since it has the same text in all rows of a new table.
 
     Args:
         table: The table to split.
         label: The head of the column, such as `Corpus`.
 
     Returns:
-        The tables by the text.
+        The new tables by their text in the column, such as the name of the corpus.
     """
     column = table.column(label)
     rows_by_text: dict[str, list[Row]] = {}
     for row in table.rows:
         text = row.cell(column).text
         rows_by_text.setdefault(text, []).append(row)
-    other_columns = table.without_columns([label])
-    return {text: replace(other_columns, rows=rows) for text, rows in rows_by_text.items()}
+    without_column = table.without_columns([label])
+    return {text: replace(without_column, rows=rows) for text, rows in rows_by_text.items()}

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from bleuprint.report.table import GROUP, Cell, Column, Row, Table
+from bleuprint.report.table import TITLE_ROW, Cell, Column, Row, Table
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.streams import printable
 
@@ -119,7 +119,7 @@ def _column_width(table: Table, column: Column) -> int:
     Texts that are wider than the limit are wrapped. Title rows do not count, since a title may
     extend over several columns.
     """
-    texts = [row.cell(column).text for row in table.rows if row.kind != GROUP]
+    texts = [row.cell(column).text for row in table.rows if row.kind != TITLE_ROW]
     # Chinese characters, for example, are two cells of the terminal wide.
     widest_text = max(map(cell_len, [column.label, *texts]))
     if not column.is_text:
@@ -162,7 +162,7 @@ def _part_lines(
     # A table may have no column of numbers.
     value_columns = number_columns or text_columns
     for row in table.rows:
-        if row.kind == GROUP:
+        if row.kind == TITLE_ROW:
             pending_title = row.cell(columns[0]).text
         elif row.has_text(value_columns):
             if pending_title:
@@ -187,7 +187,7 @@ def _row_lines(
     for texts in zip_longest(*wrapped_cells, fillvalue=""):
         cells = []
         for column, text in zip(columns, texts, strict=True):
-            cell = Text(text, "bold" if row.cell(column).is_best else "")
+            cell = Text(text, "bold" if row.cell(column).is_bold else "")
             cell.align("left" if column.is_text else "right", widths[column])
             cells.append(cell)
         line = Text(_COLUMN_GAP).join(cells)

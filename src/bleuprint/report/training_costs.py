@@ -17,7 +17,7 @@ from bleuprint.runtime.wording import counted
 from bleuprint.tracking.timings import read_training_cost
 
 # The measured costs of a project, committed for clones that have no timings/.
-COSTS = Path("reports", "costs.csv")
+COSTS_CSV = Path("reports", "costs.csv")
 # The measured columns with their types, which hold even where every value is missing. The columns
 # `processes` and `threads` are text: a training that two machines did has `1 + 2` of them.
 COST_DTYPES = {
@@ -80,7 +80,7 @@ def with_training_costs(
         costs_path: The path of costs.csv, which need not exist; by default reports/costs.csv.
     """
     if costs_path is None:
-        costs_path = root / COSTS
+        costs_path = root / COSTS_CSV
     training_keys = one_row_per_training(runs)[_TRAINING_KEY]
     costs = _costs_in_timings(training_keys, root)
     if costs_path.exists():

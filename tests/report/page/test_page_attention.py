@@ -85,7 +85,7 @@ def test_the_section_does_not_mention_room_if_all_maps_are_shown(data):
 def test_maps_of_the_first_systems_are_kept_if_there_is_no_room_for_all(data, monkeypatch):
     all_maps = maps_text(attention.attention_section(data).body).strip("[]")
     sizes = [len(text.encode()) for text in re.split(r',(?=\{"sentence")', all_maps)]
-    monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
+    monkeypatch.setattr(attention, "MAX_BYTES", sum(sizes[:4]))
 
     body = attention.attention_section(data).body
 
@@ -95,7 +95,7 @@ def test_maps_of_the_first_systems_are_kept_if_there_is_no_room_for_all(data, mo
 
 
 def test_at_least_one_map_is_shown(data, monkeypatch):
-    monkeypatch.setattr(attention, "BUDGET", 1)
+    monkeypatch.setattr(attention, "MAX_BYTES", 1)
 
     assert len(maps_of(attention.attention_section(data).body)) == 1
 

@@ -229,7 +229,7 @@ def test_lines_are_ranked_by_the_difference_between_systems(four_lines):
 @pytest.fixture
 def small_body(data, monkeypatch):
     """Return the HTML of the sentences if they have room for 16,000 bytes."""
-    monkeypatch.setattr(sentences, "BUDGET", 16_000)
+    monkeypatch.setattr(sentences, "MAX_BYTES", 16_000)
     return sentences.sentences_section(data).body
 
 

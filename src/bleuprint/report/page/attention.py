@@ -13,15 +13,16 @@ from bleuprint.runtime.wording import counted
 from bleuprint.serving.attention_html import printable
 
 # The bytes that all maps together may take of the HTML report, which may have 5 MB.
-BUDGET = 800_000
+MAX_BYTES = 800_000
 
 
 def attention_section(report: ReportData) -> Section | None:
     """Return the report's section of attention maps; None if no system stores attention.
 
-    The decoder stores attention if a system has the setting `decode.attention`. Each entry of the
-    section contains the maps of one sentence by one system, translated with the first seed. Entries
-    are limited to `BUDGET` bytes; those of the baseline come first, so that they are kept.
+    A system stores its attention when it translates if it has the setting `decode.attention`. Each
+    entry of the section contains the maps of one sentence and one system. To keep the page small,
+    only the first seed is shown, and entries are dropped once they exceed `MAX_BYTES`. Entries of
+    the baseline come first, so that they are kept.
 
     Args:
         report: The settings and the results of the experiment.
@@ -40,8 +41,8 @@ def attention_section(report: ReportData) -> Section | None:
             entries.append(_entry_json(row, sentence, label))
     if not entries:
         return None
-    shown_count = _count_within_budget(entries)
-    # Several systems translate the same sentence, so there are fewer sentences than entries.
+    shown_count = _count_that_fit(entries)
+    # Several systems translate the same sentence, so it may occur in several entries.
     shown_sentences = set(sentence_labels[:shown_count])
     data = {
         "map_count": len(entries),
@@ -52,10 +53,11 @@ def attention_section(report: ReportData) -> Section | None:
 
 
 def _baselines_first(rows: list[ScoreRow]) -> list[ScoreRow]:
-    """Return the rows with the baseline of each test set at the front, the others after them.
+    """Return the rows with the baseline of each test set before all other systems.
 
-    A baseline is compared with no system, so its difference is missing.
+    Other systems have a difference from their baseline; a baseline has none.
     """
+    # The keys are False for baselines and True for other systems, and False is sorted first.
     return sorted(rows, key=lambda row: pd.notna(row.difference))
 
 
@@ -70,16 +72,16 @@ def _stores_attention(report: ReportData, row: ScoreRow) -> bool:
     return bool(system_settings.decode.attention)
 
 
-def _count_within_budget(texts: list[Markup]) -> int:
-    """Return how many of these texts, from the first on, have at most `BUDGET` bytes together.
+def _count_that_fit(entries: list[Markup]) -> int:
+    """Return how many entries, from the first on, have at most `MAX_BYTES` bytes together.
 
-    The first text counts even if it is longer, so that the section is never empty.
+    The first entry counts even if it is longer, so that the section is never empty.
     """
-    size = 0
+    total_bytes = 0
     count = 0
-    for text in texts:
-        size += len(text.encode())
-        if size > BUDGET:
+    for entry in entries:
+        total_bytes += len(entry.encode())
+        if total_bytes > MAX_BYTES:
             break
         count += 1
     return max(count, 1)
@@ -88,18 +90,18 @@ def _count_within_budget(texts: list[Markup]) -> int:
 def _entry_json(row: ScoreRow, sentence: SentenceAttention, label: str) -> Markup:
     """Return the attention maps of one sentence by one system as JSON, for the HTML report.
 
-    The script attention.js reads the JSON and draws the maps.
+    The page's script attention.js reads the JSON and draws the maps.
 
     Args:
         row: The system and its languages.
         sentence: The attention maps of the sentence, by kind, such as `cross`.
-        label: The text of the sentence in the reader's menu, such as
+        label: The entry of the menu in which the reader chooses the sentence, such as
             `wmt14, test set newstest2014, line 7`.
     """
     maps = {}
     for kind, attention_map in sentence.maps.items():
         map_json = attention_map.as_json()
-        # The rows and columns of a map are labeled with tokens, which may be invisible characters.
+        # Tokens label the rows and columns of a map. Invisible characters in them are escaped.
         row_tokens = list(map(printable, map_json["rows"]))
         column_tokens = list(map(printable, map_json["columns"]))
         maps[kind] = {**map_json, "rows": row_tokens, "columns": column_tokens}

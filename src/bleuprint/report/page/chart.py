@@ -44,15 +44,18 @@ _HEIGHT_INCHES = 2.3
 
 
 def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return matplotlib's color and line style for the line of each name, such as a system's.
+    """Choose a color and a line style for the line of each system, in matplotlib's terms.
 
     Neighboring lines differ in both, so that they can be told apart in gray, too.
 
     Args:
-        names: The names of the lines.
+        names: The names of the systems.
+
+    Returns:
+        Matplotlib's arguments for each line, such as `{"color": "#0072b2", "linestyle": "--"}`.
     """
     styles = {}
-    # Colors and dashes repeat without an end, so the shortest argument is the one of names.
+    # `cycle` repeats colors and dashes without end, so the loop ends with the names.
     for name, color, dashes in zip(names, cycle(_COLORS), cycle(_DASHES), strict=False):
         styles[name] = {"color": color, "linestyle": dashes}
     return styles
@@ -61,8 +64,8 @@ def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def legend(systems: Sequence[str]) -> list[dict[str, str]]:
     """Return the entries of the legend below the charts: name, color and dashes of each system.
 
-    The template legend.html.j2 shows them once for all charts. It needs colors and dashes as CSS
-    and SVG write them, not as matplotlib does.
+    The template legend.html.j2 shows them once for all charts. It is HTML, so matplotlib's colors
+    and line styles are translated to CSS and SVG.
 
     Args:
         systems: The names of the systems.
@@ -78,11 +81,11 @@ def legend(systems: Sequence[str]) -> list[dict[str, str]]:
 def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     """Draw a chart with matplotlib and return it as an SVG element for the HTML report.
 
-    The same numbers give the same bytes, so that a report can be compared with its repetition.
+    The same numbers always give the same bytes, so that two reports can be compared.
 
     Args:
-        name: The name of the chart, which is the prefix of all ids in the SVG: ids must be unique
-            in the page.
+        name: The name of the chart. It becomes the prefix of all ids in the SVG, since a page must
+            not contain an id twice.
         title: The description for screen readers (aria-label).
         draw: A function that draws the content into matplotlib's axes.
     """
@@ -90,31 +93,35 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     from matplotlib.figure import Figure
 
     style: Any = dict(_STYLE)
-    # Without a salt, matplotlib derives ids from random numbers.
+    # Matplotlib derives ids from this salt. Without one, it uses random numbers.
     style["svg.hashsalt"] = hashlib.sha256(name.encode()).hexdigest()
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES))
         draw(figure.add_subplot())
         file = io.StringIO()
-        no_metadata = {"Date": None, "Creator": None}
+        no_metadata = {"Date": None, "Creator": None}  # The date would change the bytes.
         figure.savefig(file, format="svg", metadata=no_metadata, transparent=True)
     return _embed_svg(file.getvalue(), name, title)
 
 
 def _embed_svg(document: str, name: str, title: str) -> Markup:
-    """Turn an SVG document of matplotlib into an element of the HTML page.
+    """Turn an SVG file of matplotlib into an element that can be part of the HTML page.
+
+    Ids get the chart's name as a prefix, numbers are shortened, colors follow the reader's theme,
+    and the chart is as wide as the space for it.
 
     Args:
         document: The text of the SVG file.
         name: The prefix of all ids.
         title: The description for screen readers (aria-label).
     """
-    # Before the element stand the XML declaration and the document type.
+    # The file begins with an XML declaration and a document type, which HTML does not allow.
     svg = document[document.index("<svg") :]
-    # Ids, and the two forms of references to them.
+    # The prefix is added to ids, id="…", and to both kinds of references: href="#…" and url(#…).
     svg = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub("<[^>]*>", _simplify_tag, svg)
-    # The tag <svg> is replaced: without a width and a height, the chart is as wide as its figure.
+    # The tag <svg> is replaced by one without a width and a height: then the browser fits the chart
+    # into the space that it has.
     view_box = re.search(r'viewBox="[^"]*"', svg)
     assert view_box
     _, _, content = svg.partition(">")
@@ -124,15 +131,20 @@ def _embed_svg(document: str, name: str, title: str) -> Markup:
 def _simplify_tag(tag: re.Match[str]) -> str:
     """Return an SVG tag with shorter numbers, and with colors that follow the reader's theme.
 
-    Two decimals are enough: a hundredth of a point cannot be seen.
+    Two decimals are enough: a hundredth of a point is too small to be seen.
+
+    Args:
+        tag: The match of the whole tag, such as `<path d="M 10.123456 20.5"/>`.
     """
     text = re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0])
     return re.sub("#[0-9a-f]{6}", _theme_color, text)
 
 
 def _theme_color(color: re.Match[str]) -> str:
-    """Return the variable of the style sheet that stands for a color; unknown colors stay.
+    """Return the variable of the style sheet for a color, such as `var(--paper)` for `#ffffff`.
 
-    The style sheet gives the variable another value in the dark theme.
+    The style sheet gives the variable another value in the dark theme. A color without a variable
+    is returned as it is.
     """
-    return _THEME_COLORS.get(color[0], color[0])
+    hex_color = color[0]
+    return _THEME_COLORS.get(hex_color, hex_color)

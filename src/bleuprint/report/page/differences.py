@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bleuprint.config.dotted_settings import dotted_settings
 from bleuprint.config.experiment import Settings
-from bleuprint.report.table import NONE
+from bleuprint.report.table import DASH
 from bleuprint.report.tasks import table_row_name
 from bleuprint.runtime.flatten import flatten_settings
 from bleuprint.runtime.wording import counted, list_first
@@ -50,13 +50,13 @@ def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterat
         has_changes = False
         # Either system may have settings that the other one lacks.
         for key in dict.fromkeys([*baseline_settings, *settings]):
-            baseline_value = baseline_settings.get(key, NONE)
-            value = settings.get(key, NONE)
+            baseline_value = baseline_settings.get(key, DASH)
+            value = settings.get(key, DASH)
             if value != baseline_value:
                 has_changes = True
                 yield SettingChange(name, key, baseline_value, value)
         if not has_changes:
-            yield SettingChange(name, "nothing", NONE, NONE)
+            yield SettingChange(name, "nothing", DASH, DASH)
 
 
 def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
@@ -133,7 +133,7 @@ def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[st
     for corpus in corpora:
         settings_by_corpus[corpus] = flatten_settings(settings.corpus(corpus).deciding_settings())
     # Settings that a corpus lacks come last: usually another setting replaces them.
-    ordered = sorted(setting_changes(settings_by_corpus), key=lambda change: change.value == NONE)
+    ordered = sorted(setting_changes(settings_by_corpus), key=lambda change: change.value == DASH)
     return {first_corpus: ""} | _short_descriptions(ordered, first_corpus)
 
 
@@ -157,7 +157,7 @@ def _short_descriptions(changes: Iterable[SettingChange], baseline: str) -> dict
         if change.setting == "nothing" or is_observing:
             continue
         short_key = _SECTION_PREFIX.sub("", change.setting)
-        if change.value == NONE:
+        if change.value == DASH:
             texts.append(f"without {short_key}")
         else:
             texts.append(f"{short_key} {change.value}")

@@ -18,7 +18,7 @@ from bleuprint.report.score_frame import (
     score_rows,
     select_metric,
 )
-from bleuprint.report.score_texts import SIGNIFICANT, format_difference, is_significant
+from bleuprint.report.score_texts import SIGNIFICANT_MARK, format_difference, is_significant
 from bleuprint.report.seed_variance import largest_seed_difference
 from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
@@ -78,7 +78,7 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
         title = f"{test_set}: no system is better than the baseline {display_name(best)}"
         return Finding(title, f"BLEU {best.score_text}")
     baseline = next(row for row in rows if row.row_name == best.baseline)
-    if best.mark == SIGNIFICANT:
+    if best.mark == SIGNIFICANT_MARK:
         return _significant_finding(test_set, best, baseline, scores, deviations)
     return _uncertain_finding(test_set, best, baseline, scores)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
-from bleuprint.report.table import NONE, Table, text_table
+from bleuprint.report.table import DASH, Table, text_table
 
 # Rules that move pairs to a validation or test set, and so out of the training text.
 HELD_OUT_RULES = ("drawn_for_valid", "drawn_for_test")
@@ -130,4 +130,4 @@ def _rule_counts(pairs_by_rule: Mapping[str, int]) -> str:
     Rules that applied to no pair are not named; a dash stands for no rule at all.
     """
     counts = [f"{rule} {pairs:,}" for rule, pairs in pairs_by_rule.items() if pairs > 0]
-    return ", ".join(counts) or NONE
+    return ", ".join(counts) or DASH

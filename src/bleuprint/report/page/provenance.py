@@ -13,7 +13,7 @@ from bleuprint.report.page.differences import (  # _system_settings
 )
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
-from bleuprint.report.table import NONE
+from bleuprint.report.table import DASH
 from bleuprint.report.training_costs import one_row_per_training
 from bleuprint.runs.results import Results
 from bleuprint.runtime.flatten import flatten_settings
@@ -111,7 +111,7 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
         runs: The table of runs in results.json, a row for each run and test set.
     """
     # A dash in place of a missing value, since grouping would drop the rows with missing values.
-    trainings = one_row_per_training(runs).astype(object).fillna(NONE)
+    trainings = one_row_per_training(runs).astype(object).fillna(DASH)
     # The fields of `Machine` have the names of columns.
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)
     has_one_machine = len(runs_by_machine) == 1

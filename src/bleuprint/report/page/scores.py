@@ -20,8 +20,8 @@ from bleuprint.report.cost_columns import (
 from bleuprint.report.page.differences import describe_rows
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.score_frame import NOT_TRAINED, ScoreRow, bleu_rows, by_test_set
-from bleuprint.report.table import NONE, Cell, Column, Table, split_by_column, stack_tables
+from bleuprint.report.score_frame import EXTERNAL_SUFFIX, ScoreRow, bleu_rows, by_test_set
+from bleuprint.report.table import DASH, Cell, Column, Table, split_by_column, stack_tables
 from bleuprint.report.tasks import task_names
 from bleuprint.runtime.wording import counted
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
@@ -188,7 +188,7 @@ def _row_name(shown_name: str) -> str:
 
     The baseline is shown as `Baseline: base`, and an external system as `online-a (external)`.
     """
-    return shown_name.removeprefix(score_tables.BASELINE).removesuffix(NOT_TRAINED)
+    return shown_name.removeprefix(score_tables.BASELINE_PREFIX).removesuffix(EXTERNAL_SUFFIX)
 
 
 def errors_section(report: ReportData) -> Section:
@@ -224,7 +224,7 @@ def cost_section(report: ReportData) -> Section:
         device, table = next(iter(tables_by_device.items()))
     data = {
         "table": stack_tables(split_by_column(table, "Corpus")),
-        "device": "" if device == NONE else device,
+        "device": "" if device == DASH else device,
         "notes": paragraphs("cost.md"),
     }
     return Section("cost", "Cost and size", data)

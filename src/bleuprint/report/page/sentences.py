@@ -11,9 +11,9 @@ from bleuprint.report.word_diff import Kind, diff_words
 from bleuprint.text.unicode import replace_unprintable
 
 # The bytes that all lines together may take of the HTML report, which may have 5 MB.
-BUDGET = 2_500_000
+MAX_BYTES = 2_500_000
 # The number of lines in each short list: where systems differ most, and the worst lines.
-SHORT_LIST = 5
+SHORT_LIST_LENGTH = 5
 # The largest number of characters of a line that are shown. The words of a longer line are not
 # compared with the reference, which would take long.
 _MAX_CHARACTERS = 1_500
@@ -46,7 +46,7 @@ def sentences_section(report: ReportData) -> Section:
         report: The settings and the results of the experiment.
     """
     sets = list(lines_of_sets(report))
-    bytes_per_set = BUDGET // len(sets)
+    bytes_per_set = MAX_BYTES // len(sets)
     data = {
         "sets": [_set_variables(lines, bytes_per_set) for lines in sets],
         "seeds": report.settings.seeds,
@@ -69,10 +69,10 @@ def _set_variables(lines: SetLines, max_bytes: int) -> dict[str, Any]:
     short_lists = {}
     for title, ranked in (("Where systems differ most", differing), ("Worst lines", worst)):
         if ranked:
-            short_lists[title] = [_line_html(lines, line) for line in ranked[:SHORT_LIST]]
+            short_lists[title] = [_line_html(lines, line) for line in ranked[:SHORT_LIST_LENGTH]]
     # If not all lines fit into the long list, the most interesting ones are kept.
     all_lines = range(len(lines.sources))
-    by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST], *all_lines])
+    by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST_LENGTH], *all_lines])
     html_by_line = {}
     bytes_left = max_bytes
     for line in by_interest:
