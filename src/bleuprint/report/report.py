@@ -40,8 +40,8 @@ _TEMPLATES.filters["bullets"] = bullets
 def write_reports(settings: Settings, root: Path = Path()) -> None:
     """Write all files of the folder reports/: tables, curves, results.json and the HTML report.
 
-    The HTML report and costs.csv show measured times, which differ each time, so DVC does not track
-    them as outputs of the stage. All other files repeat exactly.
+    All files are the same when the stage runs again, except the HTML report and costs.csv: these
+    show measured times. So DVC does not track these two as outputs of the stage.
 
     Args:
         settings: The settings of the experiment.
@@ -73,8 +73,8 @@ def write_html_report_if_outdated(
     """Write the HTML report again if it is missing or older than results.json.
 
     `dvc pull` and `dvc checkout` restore results, but not the HTML report, which DVC does not
-    track. If the translations that the HTML report quotes are missing, or belong to other results,
-    nothing is written.
+    track. The HTML report quotes translations. If their files are missing, or belong to other
+    results, nothing is written.
 
     Args:
         settings: The settings of the experiment.
@@ -89,11 +89,13 @@ def write_html_report_if_outdated(
         if _have_translations(settings, records, root):
             write_html_report(settings, records, root)
     except (UserError, FileNotFoundError):
-        return
+        return  # A file that the HTML report shows is missing.
 
 
 def _have_translations(settings: Settings, records: Records, root: Path) -> bool:
-    """Return whether the files of translations have the SHA-256 that results.json names.
+    """Return whether the files of translations are those from which results.json was computed.
+
+    results.json contains the SHA-256 of each file.
 
     Args:
         settings: The settings of the experiment.
@@ -128,7 +130,7 @@ def write_html_report(settings: Settings, records: Records, root: Path = Path())
 
 def _html(report: ReportData) -> str:
     """Return the text of the HTML report."""
-    # These modules load slowly, and most commands that import this module do not need them.
+    # Importing this takes long, and most commands that import this module do not write the report.
     from bleuprint.report.page.document import html_page
 
     return html_page(report)
@@ -187,6 +189,7 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
     """
     scores = score_frame(records)
     reading = " ".join(notes.all_notes(records, root))
+    # External systems are not ours: they are only scored here.
     are_all_trained = computed_scores(scores).is_trained.all()
     best_of = "ours" if are_all_trained else "those scored here"
     caption = f"Results of {settings.experiment}. {reading} Bold: the best of {best_of}."

@@ -32,8 +32,8 @@ class RuleSamples(NamedTuple):
 def data_section(report: ReportData) -> Section:
     """Return the report's section on the corpora and their vocabularies.
 
-    It shows how many sentence pairs each stage dropped or changed, with examples, and statistics of
-    tokens and vocabularies.
+    It shows how many sentence pairs each stage of preparation dropped or changed, with examples,
+    and how the texts are split into tokens.
 
     Args:
         report: The settings and the results of the experiment.
@@ -61,7 +61,8 @@ def data_section(report: ReportData) -> Section:
 def _rule_samples(corpus: str, root: Path) -> list[RuleSamples]:
     """Return examples of the sentence pairs that each cleaning rule changed or dropped.
 
-    The stages of preparation store them next to their counts. Rules are in the order of the stages.
+    The stages of preparation store a few examples next to their counts. The result is in the order
+    in which the stages run.
 
     Args:
         corpus: The name of the corpus.
@@ -80,9 +81,10 @@ def to_composed_form(text: str) -> str:
 
 
 def mark_unprintable(text: str) -> Markup:
-    """Return a text as HTML, with each unprintable character replaced by its code, such as U+200E.
+    """Return a text as HTML in which unprintable characters are visible.
 
-    The code is highlighted, and the reader sees the name of the character by pointing at it.
+    Each of them is replaced by its highlighted code, such as U+200E. The name of the character
+    appears when the reader points at the code.
     """
     mark = Markup('<mark title="{}">U+{:04X}</mark>')
     parts: list[str] = []
@@ -93,5 +95,5 @@ def mark_unprintable(text: str) -> Markup:
             # Control characters have no name in Unicode.
             name = unicodedata.name(character, "control character").lower()
             parts.append(mark.format(name, ord(character)))
-    # Joined by a Markup, the parts that are plain text are escaped.
+    # `Markup.join` escapes the parts that are plain text, and keeps those that are Markup.
     return Markup("").join(parts)

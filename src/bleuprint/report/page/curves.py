@@ -56,10 +56,10 @@ _QUANTITIES = (
 
 
 def curves_section(report: ReportData) -> Section | None:
-    """Return the report's section of training curves; None if no training recorded any.
+    """Return the report's section of training curves; None if no training run recorded any.
 
-    For each corpus, charts show training loss, validation loss and validation BLEU by update, with
-    a line for each system.
+    For each corpus, it has charts of training loss, validation loss and validation BLEU, with a
+    line for each system. The horizontal axis is the number of updates.
 
     Args:
         report: The settings and the results of the experiment.
@@ -93,7 +93,8 @@ def _corpus_charts(
 
     Args:
         systems: The names of all systems of the experiment.
-        corpus_number: The position of the corpus in the experiment, for unique names of charts.
+        corpus_number: The position of the corpus in the experiment. It makes the ids of the charts
+            unique, and is always valid in an id, which the name of a corpus need not be.
         corpus: The name of the corpus.
         curves_by_run: The curves of each run on the corpus; a system has a run for each seed.
     """
@@ -103,6 +104,7 @@ def _corpus_charts(
         if lines_by_system:
             name = f"curves-{corpus_number}-{quantity_number}"
             svg = _quantity_chart(systems, name, quantity.title, quantity.unit, lines_by_system)
+            # `Training loss` becomes `wmt14: training loss`; `lower()` would also change BLEU.
             first_letter = quantity.title[0].lower()
             caption = f"{corpus}: {first_letter}{quantity.title[1:]}"
             charts.append((svg, caption))
@@ -112,18 +114,19 @@ def _corpus_charts(
 def _lines_by_system(
     curves_by_run: Mapping[Run, Curves], quantity: _Quantity
 ) -> dict[str, list[_Line]]:
-    """Return the points of a quantity, such as training loss, for each system and seed.
+    """Return the points of one quantity, such as training loss, of each system.
 
     Args:
         curves_by_run: The curves of each run, that is, of a system with one seed.
         quantity: The quantity.
 
     Returns:
-        For each system a line for each seed, which is a list of points (update, value).
+        The lines of each system, one for each seed. A line is a list of points (update, value).
+        Systems without a recorded point are missing.
     """
     lines_by_system: dict[str, list[_Line]] = {}
     for run, curves_of_run in curves_by_run.items():
-        points = getattr(curves_of_run, quantity.curve)
+        points = getattr(curves_of_run, quantity.curve)  # Such as `curves_of_run.training`.
         if points:
             line = [(point.update, getattr(point, quantity.field)) for point in points]
             lines_by_system.setdefault(run.system, []).append(line)
@@ -142,8 +145,9 @@ def _quantity_chart(
     With several seeds, the line is their mean, and a band shows the lowest and highest values.
 
     Args:
-        systems: All systems of the experiment; a system has the same color in every chart.
-        name: The name of the chart, the prefix of ids in the SVG.
+        systems: All systems of the experiment. A system has the same color in every chart, even in
+            charts that lack some of the systems.
+        name: The name of the chart, which becomes the prefix of ids in the SVG.
         title: The title of the chart.
         unit: The label of the vertical axis.
         lines_by_system: The points of each system, a list for each seed.
@@ -152,11 +156,12 @@ def _quantity_chart(
     points_per_line = max(_MIN_LINE_POINTS, _MAX_CHART_POINTS // len(lines_by_system))
 
     def draw(axes: "Axes") -> None:
-        """Draw a line for each system, and with several seeds a band around it."""
+        """Draw the line of each system into a chart, with several seeds also a band around it."""
         for system, lines in lines_by_system.items():
             line = thin_line(mean_over_seeds(lines), points_per_line)
             style = styles[system]
-            # The script page.js finds the line and the band of a system by this id.
+            # The script page.js finds the line and the band of a system by these ids, to highlight
+            # the system to which the reader points.
             line_id = f"of-{systems.index(system)}"
             if len(lines) > 1:
                 axes.fill_between(
@@ -182,8 +187,9 @@ def _quantity_chart(
 def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
     """Return the mean of the curves of several seeds, and their lowest and highest values.
 
-    Seeds may be measured at different updates, and train for different times. So the mean is taken
-    at the updates of the first seed, as far as all seeds got; the other curves are interpolated.
+    The curves need not have points at the same updates, and some training runs are longer than
+    others. So the mean is computed at the updates of the first seed, within the range that all
+    curves cover; the values of other curves at these updates are interpolated.
 
     Args:
         lines: For each seed the points (x, y) of its curve, such as (update, loss), by ascending x.
@@ -196,7 +202,8 @@ def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
     first_common_x = max(array[0, 0] for array in arrays)
     last_common_x = min(array[-1, 0] for array in arrays)
     x = arrays[0][:, 0]
-    x = x[(first_common_x <= x) & (x <= last_common_x)]
+    is_in_common_range = (first_common_x <= x) & (x <= last_common_x)
+    x = x[is_in_common_range]
     interpolated = [np.interp(x, array[:, 0], array[:, 1]) for array in arrays]
     values = np.stack(interpolated)  # Of shape (seeds, points).
     return pd.DataFrame(
@@ -210,11 +217,11 @@ def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
 
 
 def thin_line(line: pd.DataFrame, max_points: int) -> pd.DataFrame:
-    """Return a curve with fewer points, each of them the mean of neighboring points.
+    """Reduce the points of a curve by replacing neighboring points with their mean.
 
     Args:
         line: The points, one per row.
-        max_points: The largest number of points of the result.
+        max_points: The largest number of points that the result may have.
     """
     return group_neighbors(line, max_points).mean()
 
@@ -222,7 +229,7 @@ def thin_line(line: pd.DataFrame, max_points: int) -> pd.DataFrame:
 def group_neighbors(points: pd.DataFrame, max_groups: int) -> Any:
     """Group neighboring points of a curve, so that each group can become one point.
 
-    All groups have the same number of points, except the last one, which may have fewer.
+    For example, 10 points in at most 4 groups are groups of 3, 3, 3 and 1 points.
 
     Args:
         points: The points, one per row, with the index 0, 1, and so on.

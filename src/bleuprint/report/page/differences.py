@@ -15,7 +15,7 @@ from bleuprint.runtime.wording import counted, list_first
 _MAX_SETTINGS = 5
 _SECTION_PREFIX = re.compile("^(model|train|decode|vocabulary)[.]")
 # Settings of a training run that do not change its weights at an update.
-_OBSERVING_SETTINGS = ("train.validate_interval", "train.save_interval", "train.keep_")
+_SETTINGS_WITHOUT_EFFECT = ("train.validate_interval", "train.save_interval", "train.keep_")
 
 
 class SettingChange(NamedTuple):
@@ -37,18 +37,19 @@ class SettingChange(NamedTuple):
 def setting_changes(settings_by_name: Mapping[str, Mapping[str, str]]) -> Iterator[SettingChange]:
     """Yield each setting in which a system differs from the first system, the baseline.
 
-    A system without any difference yields one row, too, with the setting `nothing`.
+    For a system without any difference, one change of the setting `nothing` is yielded, so that the
+    system is still named.
 
     Args:
-        settings_by_name: For each system, the baseline first, its settings: the values by key, such
-            as `model.d_model`. Corpora can be compared in the same way.
+        settings_by_name: The settings of each system, by its name, the baseline first. They are
+            values by key, such as `model.d_model`. Corpora can be compared in the same way.
     """
     baseline, *others = settings_by_name
     baseline_settings = settings_by_name[baseline]
     for name in others:
         settings = settings_by_name[name]
         has_changes = False
-        # Either system may have settings that the other one lacks.
+        # The keys of both systems, each once: either may have settings that the other one lacks.
         for key in dict.fromkeys([*baseline_settings, *settings]):
             baseline_value = baseline_settings.get(key, DASH)
             value = settings.get(key, DASH)
@@ -71,13 +72,16 @@ def collect_system_settings(settings: Settings) -> dict[str, dict[str, str]]:
 def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str]:
     """Return a short description of each row of the tables of scores, by the name of the row.
 
-    A row is a system on a corpus. The first system is described by its size, and the other ones by
-    the settings that differ from it. Where several corpora share a task, that is, have the same
-    test sets, the description also says how the preparation of the corpus differs.
+    A row is a system on a corpus. The first system is described by its size, such as `6 + 6 layers,
+    d_model 512, …`, and other systems by the settings that differ from it, such as `d_model 1024`.
+
+    Corpora with the same test sets form a task, and their systems share a table. There, the
+    description also says how the preparation of the corpus differs from the first corpus of the
+    task, as in `d_model 1024; bpe 8000`.
 
     Args:
         settings: The settings of the experiment.
-        tasks: The name of the task of each corpus (tasks.py).
+        tasks: The name of the task of each corpus.
     """
     system_descriptions = _system_descriptions(settings)
     descriptions = dict(system_descriptions)
@@ -87,10 +91,10 @@ def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str
         for system, system_description in system_descriptions.items():
             for corpus in corpora:
                 preparation = preparations[corpus]
-                # The first corpus of a task is prepared as itself, so there is nothing to add.
-                if not preparation:
+                if not preparation:  # This is the first corpus of the task.
                     description = system_description
                 elif system == settings.trained_systems[0]:
+                    # The row of the first corpus already describes the size of this system.
                     description = preparation
                 else:
                     description = f"{system_description}; {preparation}"
@@ -101,8 +105,8 @@ def describe_rows(settings: Settings, tasks: Mapping[str, str]) -> dict[str, str
 def _system_descriptions(settings: Settings) -> dict[str, str]:
     """Return a short description of each trained system, by its name.
 
-    The first one, the baseline, is described by its size and length of training, and the other
-    ones by the settings that differ from the baseline.
+    The first system, the baseline, is described by its size and the length of its training. Other
+    systems are described by the settings that differ from the baseline.
     """
     baseline = settings.trained_systems[0]
     system = settings.system_settings(baseline)
@@ -120,30 +124,33 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
 
 
 def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[str, str]:
-    """Return how the preparation of each corpus differs from that of the first corpus, by corpus.
-
-    The description of the first corpus is empty.
+    """Return how the preparation of each corpus differs from that of the first corpus.
 
     Args:
         settings: The settings of the experiment.
         corpora: The names of corpora with the same test sets.
+
+    Returns:
+        A description by corpus, such as `bpe 8000`; empty for the first corpus.
     """
     first_corpus = corpora[0]
     settings_by_corpus = {}
     for corpus in corpora:
         settings_by_corpus[corpus] = flatten_settings(settings.corpus(corpus).deciding_settings())
-    # Settings that a corpus lacks come last: usually another setting replaces them.
-    ordered = sorted(setting_changes(settings_by_corpus), key=lambda change: change.value == DASH)
-    return {first_corpus: ""} | _short_descriptions(ordered, first_corpus)
+    changes = setting_changes(settings_by_corpus)
+    # A setting that only the first corpus has comes last. Often, the other corpus has another
+    # setting in its place, such as `sentencepiece` in place of `bpe`, which says more.
+    new_settings_first = sorted(changes, key=lambda change: change.value == DASH)
+    return {first_corpus: ""} | _short_descriptions(new_settings_first, first_corpus)
 
 
 def _short_descriptions(changes: Iterable[SettingChange], baseline: str) -> dict[str, str]:
     """Describe each system by the first settings that differ, such as `d_model 1024, heads 16`.
 
-    A system without a difference is described as `as base`, after the baseline.
+    If nothing differs from the baseline `base`, the description is `as base`.
 
     Args:
-        changes: The settings that differ from the baseline, of all systems or corpora.
+        changes: The settings of all systems, or of all corpora, that differ from the baseline.
         baseline: The name of the baseline.
 
     Returns:
@@ -152,9 +159,9 @@ def _short_descriptions(changes: Iterable[SettingChange], baseline: str) -> dict
     texts_by_name: dict[str, list[str]] = {}
     for change in changes:
         texts = texts_by_name.setdefault(change.name, [])
-        # Such as how often a training validates, which does not change its weights.
-        is_observing = change.setting.startswith(_OBSERVING_SETTINGS)
-        if change.setting == "nothing" or is_observing:
+        # For example, how often a training run validates does not change its weights.
+        has_no_effect = change.setting.startswith(_SETTINGS_WITHOUT_EFFECT)
+        if has_no_effect or change.setting == "nothing":
             continue
         short_key = _SECTION_PREFIX.sub("", change.setting)
         if change.value == DASH:

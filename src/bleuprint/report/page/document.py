@@ -36,7 +36,7 @@ def html_page(report: ReportData) -> str:
     sections = []
     for make_section in SECTIONS:
         section = make_section(report)
-        if section is not None:
+        if section is not None:  # For example, an experiment may have no attention maps.
             sections.append(section)
     external_systems: dict[str, None] = {}  # A dict drops duplicates and keeps the order.
     for row in report.bleu_rows:

@@ -46,14 +46,14 @@ def best_systems(scores: pd.DataFrame, deviations: Mapping[str, float]) -> Itera
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
-        deviations: The standard deviation of BLEU over seeds on each test set, by the SHA-256 of
-            its references, as far as it is known from other experiments.
+        deviations: How much BLEU varies over seeds: the standard deviation on each test set, by
+            the SHA-256 of its references, if it is known from other experiments.
     """
     tasks = [task for task, _, _ in by_test_set(scores)]
     for task, test, scores_of_test in by_test_set(scores):
         has_one_test_set = tasks.count(task) == 1
-        title_start = task if has_one_test_set else f"{task}, {test}"
-        yield _best_system(title_start, scores_of_test, deviations)
+        test_set = task if has_one_test_set else f"{task}, {test}"
+        yield _best_system(test_set, scores_of_test, deviations)
 
 
 def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, float]) -> Finding:
@@ -84,21 +84,25 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
 
 
 def _why_untested(best: ScoreRow, rows: Sequence[ScoreRow]) -> str:
-    """Return why a test set does not show which system is best; empty if it does.
-
-    For example, it has too few sentences for a significance test. If the baseline is best, the
-    other systems are looked at: one tested difference is enough.
+    """Return the reason if a test set cannot show which system is best, such as too few sentences.
 
     Args:
         best: The BLEU of the best system.
         rows: The BLEU of all systems on the test set.
+
+    Returns:
+        The reason why no significance test is made; empty if a test is made.
     """
     row_names = {row.row_name for row in rows}
-    if best.baseline in row_names:
+    is_compared = best.baseline in row_names
+    if is_compared:
         return best.why_untested
+    # The best system is the baseline. It is enough if one other system is tested against it.
     reasons = [row.why_untested for row in rows if row.baseline in row_names]
-    is_none_tested = bool(reasons) and all(reasons)
-    return reasons[0] if is_none_tested else ""
+    is_any_tested = "" in reasons
+    if is_any_tested or not reasons:
+        return ""
+    return reasons[0]
 
 
 def _explain_untested(why_untested: str, best: ScoreRow) -> str:
@@ -119,10 +123,10 @@ def _explain_untested(why_untested: str, best: ScoreRow) -> str:
 def _uncertain_finding(
     test_set: str, best: ScoreRow, baseline: ScoreRow, scores: pd.DataFrame
 ) -> Finding:
-    """Return the finding on a best system that may not be better than the baseline.
+    """Return the finding on a best system that may not really be better than the baseline.
 
-    Its difference is not significant, or only before the p-values are corrected for the number of
-    systems.
+    Its difference from the baseline is not significant. Or it is significant when tested alone, but
+    not after the p-values are corrected for the number of compared systems.
 
     Args:
         test_set: The name of the test set, for the title.
@@ -179,28 +183,31 @@ def _size_of_difference(best: ScoreRow) -> str:
 
 
 def _scope_of_difference(best: ScoreRow, baseline: ScoreRow) -> str:
-    """Return the words that limit a statement on two systems to what was compared.
+    """Return the words that limit `big is 1.2 BLEU better than base` to what was compared.
 
-    One seed compares two training runs, or two files of translations if a system is external. With
-    several seeds, trained systems are compared without a limit, and an external one with each seed.
+    With one seed, only two training runs were compared: ` in these two trainings`. If a system is
+    external, these are two files of translations: ` in these two translations`. With several seeds,
+    the statement holds without a limit for trained systems. An external system was compared with
+    the translations of each seed: ` against each of 3 seeds`.
 
     Args:
         best: The BLEU of the best system.
         baseline: The BLEU of the baseline.
     """
     are_trained = best.is_trained and baseline.is_trained
-    if best.seeds == 1:
-        compared = "trainings" if are_trained else "translations"
-        return f" in these two {compared}"
-    return "" if are_trained else f" against each of {best.seeds} seeds"
+    if best.seeds > 1:
+        return "" if are_trained else f" against each of {best.seeds} seeds"
+    compared = "trainings" if are_trained else "translations"
+    return f" in these two {compared}"
 
 
 def _evidence(best: ScoreRow, are_trained: bool, estimated_deviation: float | None) -> str:
     """Return how a significant difference was tested, and whether other noise may explain it.
 
-    A test over seeds does not cover the sampling error of the test set: other test lines may show
-    another difference. A test over lines does not cover seed variance: other seeds may, too. So
-    the difference is compared with the size of the noise that its test does not cover.
+    A test over seeds ignores that other test lines may show another difference, and a test over
+    lines ignores that other seeds may show another one. So the difference is compared with the size
+    of the noise that its test ignores, as in `Significant over the test lines (p=0.012), but within
+    seed variance, as estimated from reports/ (0.9 BLEU): it may be chance`.
 
     Args:
         best: The BLEU of the best system.
@@ -230,7 +237,7 @@ def _compare_with_noise(difference: float, noise: float, noise_name: str) -> str
 
     Args:
         difference: The difference in BLEU.
-        noise: The difference in BLEU that the noise alone causes; it exceeds this in 5% of cases.
+        noise: The difference in BLEU that the noise alone exceeds in 5% of cases.
         noise_name: The source of the noise, such as `the sampling error of 3,003 test lines`.
     """
     if abs(difference) > noise:
@@ -241,7 +248,8 @@ def _compare_with_noise(difference: float, noise: float, noise_name: str) -> str
 def _contradicting_metrics(row_name: str, scores: pd.DataFrame) -> str:
     """Return a sentence with the metrics that contradict BLEU; empty if there are none.
 
-    By these metrics, the baseline is significantly better than the system with the best BLEU.
+    By these metrics, such as chrF, the baseline is significantly better than the system with the
+    best BLEU.
 
     Args:
         row_name: The name of the system's table row.
@@ -249,10 +257,11 @@ def _contradicting_metrics(row_name: str, scores: pd.DataFrame) -> str:
     """
     scores_of_system = scores[scores.row_name == row_name]
     contradictions = []
-    # The metrics that the summary shows next to BLEU.
+    # Of all metrics, only those count that the summary shows next to BLEU.
     for metric in BESIDE_BLEU:
         for row in score_rows(select_metric(scores_of_system, metric)):
-            if row.difference < 0 and is_significant(row.difference, row.p):
+            is_worse = row.difference < 0  # In these metrics, higher is better.
+            if is_worse and is_significant(row.difference, row.p):
                 difference = format_difference(row.difference, is_significant=True)
                 contradictions.append(f"{METRICS[metric].label} {difference}{row.mark}")
     if not contradictions:

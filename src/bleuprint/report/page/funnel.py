@@ -60,9 +60,10 @@ class StageCounts(NamedTuple):
 
 
 def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
-    """Yield how many sentence pairs each stage of preparation changed or dropped, in order.
+    """Yield how many training pairs each stage of preparation changed or dropped.
 
-    The stages also count validation and test sets, which are skipped here.
+    The stages come in the order in which they run. They also count the pairs of validation and test
+    sets, which are skipped here.
 
     Args:
         corpus: The name of the corpus.
@@ -75,7 +76,7 @@ def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
 
 
 def training_pair_counts(corpus: str, root: Path) -> PairCounts:
-    """Sum up what preparation did to the training pairs of a corpus, over all its stages.
+    """Return how many training pairs of a corpus were read, dropped and kept, over all stages.
 
     Args:
         corpus: The name of the corpus.
@@ -86,12 +87,13 @@ def training_pair_counts(corpus: str, root: Path) -> PairCounts:
     dropped = Counter[str]()
     for stage, _, counts in training_stage_counts(corpus, root):
         if stage == _FIRST_STAGE:
-            # The first stage reads each part of the text on its own.
+            # A text may consist of several parts, and the first stage counts each of them.
             read += counts.pairs_in
-        # After the loop, this is what the last stage kept.
+        # Each stage replaces this number, so after the loop, it is what the last stage kept.
         kept = counts.pairs_out
         dropped.update(counts.dropped)
-    # Pairs for validation and test sets count as dropped by a rule, but they are only moved.
+    # The statistics count pairs that become validation and test sets as dropped by a rule. These
+    # pairs are moved and not lost, so they are counted apart.
     held_out = sum(dropped.pop(rule, 0) for rule in HELD_OUT_RULES)
     return PairCounts(read, kept, held_out, dropped)
 
@@ -99,7 +101,7 @@ def training_pair_counts(corpus: str, root: Path) -> PairCounts:
 def training_pairs_table(corpora: Iterable[str], root: Path) -> Table:
     """Return a table of how many training pairs each stage of preparation dropped and changed.
 
-    Stages without an effect have no row, except the first one, the download.
+    Only stages that did something have a row, and the first one, which reads the texts.
 
     Args:
         corpora: The names of the corpora.
@@ -125,9 +127,9 @@ def training_pairs_table(corpora: Iterable[str], root: Path) -> Table:
 
 
 def _rule_counts(pairs_by_rule: Mapping[str, int]) -> str:
-    """Return how many pairs each cleaning rule applied to as text, such as `length 1,200, ratio 7`.
+    """Return how many pairs each cleaning rule dropped or changed: `length 1,200, ratio 7`.
 
-    Rules that applied to no pair are not named; a dash stands for no rule at all.
+    Rules without a pair are not named. The text is a dash if no rule has one.
     """
     counts = [f"{rule} {pairs:,}" for rule, pairs in pairs_by_rule.items() if pairs > 0]
     return ", ".join(counts) or DASH

@@ -48,21 +48,22 @@ class SetLines:
         return next(iter(self.outputs))
 
     def rank_by_difference(self) -> list[int]:
-        """Return the numbers of the lines that systems translate differently well, from 0.
+        """Return the positions of the lines that one system translates better than another.
 
-        The line with the largest difference in sentence BLEU between two systems comes first. Lines
-        without a difference are left out.
+        First comes the line with the largest difference between the highest and the lowest sentence
+        BLEU of all systems. Lines without a difference are not in the list.
         """
-        largest_difference = self.bleu.max(axis=1) - self.bleu.min(axis=1)
-        differing = largest_difference[largest_difference > 0]
+        differences = self.bleu.max(axis=1) - self.bleu.min(axis=1)
+        differing = differences[differences > 0]
         ranked = differing.sort_values(ascending=False, kind="stable")
+        # The index of the data frame numbers the lines from 0.
         return list(map(int, ranked.index))
 
     def rank_worst_first(self) -> list[int]:
-        """Return the numbers of all lines, from 0, ranked by their mean sentence BLEU over systems.
+        """Return the positions of all lines, from 0, with the worst translated lines first.
 
-        The line with the lowest BLEU comes first. Of lines with equal BLEU, that with the longest
-        reference does, since it tells most.
+        Lines are ranked by their mean sentence BLEU over all systems. Of lines with equal BLEU, the
+        one with the longest reference comes first, since it shows more of a translation.
         """
         mean_bleu = self.bleu.mean(axis=1)
         negative_lengths = [-len(reference) for reference in self.references]
@@ -72,7 +73,7 @@ class SetLines:
 
 
 def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
-    """Yield the lines of each test set, with the translations of its systems.
+    """Yield the lines of each test set with their translations and sentence BLEU.
 
     If systems are trained with several seeds, only translations of the first seed are shown.
 
@@ -81,23 +82,25 @@ def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
     """
     for task, test, scores in by_test_set(report.scores):
         rows = bleu_rows(scores)
-        source = rows[0].source
-        target = rows[0].target
+        source_language = rows[0].source
+        target_language = rows[0].target
+        sources: list[str] = []
+        references: list[str] = []
         outputs = {}
         bleu = {}
         for row in shown_systems(rows):
             run = Run(row.system, row.corpus, report.settings.seeds[0])
             results = Results.open(report.settings, run, report.root)
+            # All systems have the same source and reference lines, so those of any system will do.
+            sources = results.source_lines(test)
             references, translations = results.references_and_translations(test)
             outputs[row.row_name] = translations
-            bleu[row.row_name] = sentence_bleu(translations, references, target)
-        # Here `results` and `references` are those of the last system. All systems have the same
-        # source and reference lines.
+            bleu[row.row_name] = sentence_bleu(translations, references, target_language)
         yield SetLines(
             task=task,
             test=test,
-            languages=(source, target),
-            sources=results.source_lines(test),
+            languages=(source_language, target_language),
+            sources=sources,
             references=references,
             outputs=outputs,
             bleu=pd.DataFrame(bleu),
@@ -115,7 +118,7 @@ def shown_systems(rows: Sequence[ScoreRow], max_systems: int = MAX_SYSTEMS) -> l
     Returns:
         The rows of the chosen systems, in the order of `rows`.
     """
-    # The baseline is compared with no system. Without a difference, it is sorted to the front.
+    # Only the baseline has no difference from a baseline. Its key is False, which is sorted first.
     baseline, *others = sorted(rows, key=lambda row: pd.notna(row.difference))
     best_first = sorted(others, key=lambda row: -row.value)
     best = best_first[: max_systems - 1]

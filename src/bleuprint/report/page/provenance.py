@@ -54,7 +54,7 @@ def provenance_section(report: ReportData) -> Section:
     """Return the report's section on how its results were made, and how to repeat them.
 
     It shows the machines of the training runs, all settings, the files of the corpora with their
-    licenses, the signatures of the metrics, and a command that computes a score again.
+    licenses, the signatures of the metrics, and a command by which readers can check a score.
 
     Args:
         report: The settings and the results of the experiment.
@@ -84,8 +84,8 @@ def provenance_section(report: ReportData) -> Section:
 def _scoring_command(report: ReportData) -> dict[str, str]:
     """Return the arguments of a sacreBLEU command that computes a BLEU of the report again.
 
-    The page shows the command, with the first BLEU of the report as the example, so that readers
-    can check it without this package.
+    The page shows this command, so that readers can check a score without this package. The example
+    is the first BLEU of the report.
 
     Returns:
         The paths `sources`, `references` and `hypotheses`, and the name of the `tokenizer`.
@@ -95,7 +95,8 @@ def _scoring_command(report: ReportData) -> dict[str, str]:
     arguments = {}
     for name, path in Results(report.settings, run).files(row.test).items():
         arguments[name] = path.as_posix()
-    # A signature is a list of fields such as nrefs:1|case:mixed|tok:13a|version:2.6.0.
+    # The field `tok` of the signature, such as nrefs:1|case:mixed|tok:13a|version:2.6.0, names the
+    # tokenizer.
     _, _, after_tokenizer_key = row.signature.partition("|tok:")
     tokenizer, _, _ = after_tokenizer_key.partition("|")
     arguments["tokenizer"] = tokenizer
@@ -105,14 +106,15 @@ def _scoring_command(report: ReportData) -> dict[str, str]:
 def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
     """Return which systems were trained on each machine, such as `base on wmt14, big on wmt14`.
 
-    If all were trained on one machine, the text is `all`.
+    If there is only one machine, this is `all`.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
     """
-    # A dash in place of a missing value, since grouping would drop the rows with missing values.
+    # Unknown facts, such as the machine of an old training, become a dash: `groupby` would drop rows
+    # with missing values.
     trainings = one_row_per_training(runs).astype(object).fillna(DASH)
-    # The fields of `Machine` have the names of columns.
+    # The names of `Machine`'s fields are those of the columns.
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)
     has_one_machine = len(runs_by_machine) == 1
     systems_by_machine = {}
@@ -124,9 +126,9 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
 
 
 def _text_files(corpus_name: str, settings: Settings) -> list[TextFile]:
-    """Return the files that the texts of a corpus come from, with origin, hash and license.
+    """Return the files from which the texts of a corpus come, with origin, hash and license.
 
-    A text has two sides, the source and the target, which may come from two files.
+    A text has two sides, the source and the target, which may be in two files.
 
     Args:
         corpus_name: The name of the corpus.

@@ -53,9 +53,9 @@ class ReportData:
 
     @cached_property
     def pair_counts(self) -> dict[str, PairCounts]:
-        """For each corpus, how many sentence pairs were read, dropped and trained on.
+        """How many sentence pairs of each corpus were read, dropped and trained on.
 
-        The filtering statistics, which the stages of preparation write, are read once.
+        The numbers come from the filtering statistics, which the stages of preparation write.
         """
         counts_by_corpus = {}
         for corpus in self.settings.corpora:

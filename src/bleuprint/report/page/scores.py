@@ -60,14 +60,14 @@ def score_variables(report: ReportData) -> dict[str, Any]:
 def _main_table(report: ReportData) -> Table:
     """Return the main table of scores, with the test sets below each other.
 
-    A row shows a system's BLEU, its interval drawn to scale, some other metrics and training costs.
-    Below the name of a system stands its description, on the first test set only.
+    A row shows a system's BLEU, a drawing of its interval, some other metrics and training costs.
+    On the first test set, a short description stands below the name of the system.
 
     Args:
         report: The settings and the results of the experiment.
     """
     tasks = task_names(report.records.runs)
-    # Each description is removed when it is shown, so that it is not repeated.
+    # `_add_descriptions` removes each description that it shows, so that it is shown once.
     unused_descriptions = describe_rows(report.settings, tasks)
     interval_column = Column("± deviation" if report.has_several_seeds else "95% CI")
     tables = {}
@@ -86,29 +86,30 @@ def _main_table(report: ReportData) -> Table:
         )
         table = _insert_after_bleu(table, interval_column, drawings)
         tables[title] = _add_descriptions(table, unused_descriptions)
-        # The row with the title of the test set also shows the numbers at both ends of the scale.
+        # The intervals of a test set are drawn on one scale. Its title row shows the BLEU at both ends.
         scale_labels = Markup(f"<span>{low_end}</span> <span>{high_end}</span>")
         title_cells[title] = {interval_column: Cell(scale_labels)}
     return stack_tables(tables, title_cells)
 
 
 def _interval(row: ScoreRow) -> tuple[float, float]:
-    """Return the lower and upper end of the interval around a score.
+    """Return the lower and upper end of the interval that is drawn around a score.
 
-    With one seed, this is the confidence interval. A mean over several seeds has one standard
-    deviation to each side in its place. Without either, both ends are the score itself.
+    With one seed, this is the confidence interval. With several seeds, it extends one standard
+    deviation to each side of their mean. A score without either has an interval without a width.
     """
     if pd.notna(row.ci_low):
         return row.ci_low, row.ci_high
-    deviation = 0.0 if pd.isna(row.deviation) else row.deviation
-    return row.value - deviation, row.value + deviation
+    if pd.notna(row.deviation):
+        return row.value - row.deviation, row.value + row.deviation
+    return row.value, row.value
 
 
 def _scale_ends(rows: Sequence[ScoreRow]) -> tuple[int, int]:
-    """Return the lowest and highest BLEU of the scale that the scores of a test set are drawn on.
+    """Return the lowest and highest BLEU of the scale on which a test set's scores are drawn.
 
-    The scale contains the intervals of all systems. Its ends are rounded to multiples of
-    `_SCALE_STEP`.
+    The scale contains the intervals of all systems. Its ends are multiples of `_SCALE_STEP`: for
+    intervals from 21.3 to 28.9 BLEU and steps of 5, they are 20 and 30.
 
     Args:
         rows: The BLEU of each system on the test set.
@@ -118,7 +119,7 @@ def _scale_ends(rows: Sequence[ScoreRow]) -> tuple[int, int]:
     highest = max(high for _, high in intervals)
     low_end = _SCALE_STEP * math.floor(lowest / _SCALE_STEP)
     high_end = _SCALE_STEP * math.ceil(highest / _SCALE_STEP)
-    # Both ends are equal if all scores are the same multiple and have no interval.
+    # A scale needs a length, even if all scores are the same multiple and have no interval.
     return low_end, max(low_end + _SCALE_STEP, high_end)
 
 
@@ -144,12 +145,13 @@ def _draw_interval(row: ScoreRow, low_end: int, high_end: int) -> Markup:
 
 
 def _insert_after_bleu(table: Table, column: Column, markups: Mapping[str, Markup]) -> Table:
-    """Return the table with a new column to the right of the column of BLEU.
+    """Return the table with a new column of drawings to the right of the column of BLEU.
 
     Args:
         table: The scores of a test set.
-        column: The new column.
-        markups: The HTML of its cells, by the name of the row; other rows get an empty cell.
+        column: The head of the new column.
+        markups: The HTML of its cells, by the name of the row, such as `base`. Rows without one get
+            an empty cell.
     """
     name_column = table.columns[0]
     rows = []
@@ -158,8 +160,8 @@ def _insert_after_bleu(table: Table, column: Column, markups: Mapping[str, Marku
         cell = Cell(markups.get(row_name, ""))
         rows.append(replace(row, cells={**row.cells, column: cell}))
     columns = list(table.columns)
-    bleu_number = columns.index(table.column(METRICS["bleu"].label))
-    columns.insert(bleu_number + 1, column)
+    bleu_position = columns.index(table.column(METRICS["bleu"].label))
+    columns.insert(bleu_position + 1, column)
     return Table(columns, rows)
 
 
@@ -168,8 +170,8 @@ def _add_descriptions(table: Table, unused_descriptions: dict[str, str]) -> Tabl
 
     Args:
         table: The scores of a test set.
-        unused_descriptions: The descriptions, such as `d_model 1024`, by the name of the row. Each
-            is removed from this dict when it is used, so that only the first test set shows it.
+        unused_descriptions: The descriptions, such as `d_model 1024`, by the name of the row. Those
+            that this table shows are removed, so that the next test sets do not repeat them.
     """
     name_column = table.columns[0]
     rows = []
@@ -184,9 +186,10 @@ def _add_descriptions(table: Table, unused_descriptions: dict[str, str]) -> Tabl
 
 
 def _row_name(shown_name: str) -> str:
-    """Return the name of a row without the marks that tables add to it.
+    """Return the name of a row without what tables add to it.
 
-    The baseline is shown as `Baseline: base`, and an external system as `online-a (external)`.
+    They show the baseline as `Baseline: base`, and an external system as `online-a (external)`; the
+    names are `base` and `online-a`.
     """
     return shown_name.removeprefix(score_tables.BASELINE_PREFIX).removesuffix(EXTERNAL_SUFFIX)
 
@@ -194,14 +197,14 @@ def _row_name(shown_name: str) -> str:
 def errors_section(report: ReportData) -> Section:
     """Return the report's section of output errors, such as repeated words.
 
-    It has a table of the errors by system, and an explanation of each kind. Kinds that only some
-    experiments have are explained only there.
+    It has a table of the errors of each system, and explains each kind of error. Rare kinds are
+    explained only if a system has them.
 
     Args:
         report: The settings and the results of the experiment.
     """
     explanations = paragraphs("errors.md")
-    # The last paragraph is a Markdown list, with a line for each kind of error.
+    # The last paragraph is a Markdown list of the kinds of errors. A note is a further item.
     for note in notes.error_notes(report.records):
         explanations[-1] += f"\n- {note}"
     data = {"table": pivot_tables.error_table(report.scores), "notes": explanations}
@@ -211,7 +214,8 @@ def errors_section(report: ReportData) -> Section:
 def cost_section(report: ReportData) -> Section:
     """Return the report's section of training costs, such as FLOPs and training time.
 
-    If all systems were trained on one device, the caption names it in place of a column.
+    If all systems were trained on the same device, the caption names it, and the table needs no
+    column for it.
 
     Args:
         report: The settings and the results of the experiment.
@@ -220,8 +224,8 @@ def cost_section(report: ReportData) -> Section:
     tables_by_device = split_by_column(table, "Device")
     device = ""
     if len(tables_by_device) == 1:
-        # This table is the same, but without the column of the device.
-        device, table = next(iter(tables_by_device.items()))
+        # Splitting has removed the column of the device, and left one table with all rows.
+        ((device, table),) = tables_by_device.items()
     data = {
         "table": stack_tables(split_by_column(table, "Corpus")),
         "device": "" if device == DASH else device,

@@ -39,8 +39,8 @@ class MarkedPiece(NamedTuple):
 def sentences_section(report: ReportData) -> Section:
     """Return the report's section with the translations of each test set.
 
-    The size of the page is limited, so each test set gets the same number of bytes, and shows as
-    many lines as fit.
+    The page must not become too large. So all test sets get the same number of bytes, and each of
+    them shows as many lines as fit.
 
     Args:
         report: The settings and the results of the experiment.
@@ -57,12 +57,13 @@ def sentences_section(report: ReportData) -> Section:
 def _set_variables(lines: SetLines, max_bytes: int) -> dict[str, Any]:
     """Return the lines of a test set that the page shows, as variables of sentences.html.j2.
 
-    Two short lists show where systems differ most and the worst lines. A long list shows lines in
-    the order of the text, as many as fit.
+    Two short lists show the lines on which systems differ most, and the worst lines. A long list
+    shows lines in the order of the text. If not all of them fit, it contains the most interesting
+    ones: those on which systems differ, then the worst lines, then all other lines.
 
     Args:
         lines: The lines of the test set, with translations.
-        max_bytes: The bytes of HTML that the long list may have.
+        max_bytes: The largest number of bytes of HTML in the long list.
     """
     differing = lines.rank_by_difference()
     worst = lines.rank_worst_first()
@@ -70,8 +71,8 @@ def _set_variables(lines: SetLines, max_bytes: int) -> dict[str, Any]:
     for title, ranked in (("Where systems differ most", differing), ("Worst lines", worst)):
         if ranked:
             short_lists[title] = [_line_html(lines, line) for line in ranked[:SHORT_LIST_LENGTH]]
-    # If not all lines fit into the long list, the most interesting ones are kept.
     all_lines = range(len(lines.sources))
+    # The keys of a dict keep their order, and contain each line once.
     by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST_LENGTH], *all_lines])
     html_by_line = {}
     bytes_left = max_bytes
@@ -94,7 +95,7 @@ def _line_html(lines: SetLines, line: int) -> Markup:
 
     Args:
         lines: All lines of the test set.
-        line: The number of the line, from 0; the page counts from 1.
+        line: The position of the line in the test set, from 0. The page shows it counted from 1.
     """
     reference = lines.references[line]
     outputs = []
@@ -114,11 +115,13 @@ def _line_html(lines: SetLines, line: int) -> Markup:
 def _mark_differences(translation: str, reference: str) -> list[MarkedPiece]:
     """Split a translation into pieces, so that the page can mark how it differs from the reference.
 
-    Words that only the reference contains are among the pieces, too.
+    For the translation `the big cat` and the reference `the cat sleeps`, the pieces are `the`
+    (same), ` big` (added), ` cat` (same) and ` sleeps` (missing). The space before a piece is
+    stored apart from its words, since it is not marked.
 
     Returns:
-        The pieces, in order. The list is empty if the translation equals the reference. If one of
-        both is too long to be compared, the translation is one piece without a mark.
+        The pieces in order. If both texts are equal, the list is empty. If one of them is too long
+        to be compared, the list contains the translation as one piece without a mark.
     """
     if translation == reference:
         return []

@@ -29,12 +29,13 @@ def summary_section(report: ReportData) -> Section:
 def _findings(report: ReportData) -> Iterator[Finding]:
     """Yield the findings of the summary.
 
-    They are the best system on each test set, the smallest difference that the test sets can
-    detect, and how results change if whole documents are resampled in place of lines.
+    They name the best system on each test set, the smallest difference that the test sets can
+    detect, and what changes if significance tests resample documents in place of lines.
     """
     estimated_deviations = {}
     if not report.has_several_seeds:
-        # This experiment cannot show how much a seed changes BLEU, but other reports may.
+        # With one seed, this experiment cannot show how much BLEU varies over seeds. Other reports of
+        # the project may.
         estimated_deviations = estimate_deviations(report.root)
     yield from best_systems(report.scores, estimated_deviations)
     detectable = notes.detectable_note(report.records)
