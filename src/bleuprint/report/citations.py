@@ -51,8 +51,11 @@ class _Entry:
 def citations(settings: Settings) -> str:
     """Return all works that a paper on an experiment should cite, as BibTeX.
 
-    Each entry occurs once. Comments above it say why it is cited: for texts of a corpus, with their
-    license, for a published number, or for a method.
+    They are cited for texts of a corpus, for published numbers, or for methods. Each entry occurs
+    once, below comments with the reasons to cite it:
+
+        % wmt14, train: CC BY 4.0
+        @inproceedings{bojar-2014, …}
 
     Args:
         settings: The settings of the experiment.
@@ -64,7 +67,7 @@ def citations(settings: Settings) -> str:
     for citation in _all_citations(settings):
         for key, bibtex in entries(citation.bibtex):
             entry = entries_by_key.setdefault(key, _Entry(bibtex, citation.origin))
-            # Two entries may differ in their white space.
+            # Differences in white space do not count.
             is_same_entry = entry.bibtex.split() == bibtex.split()
             if not is_same_entry:
                 raise UserError(
@@ -87,10 +90,10 @@ def _all_citations(settings: Settings) -> Iterator[_Citation]:
 
 
 def _text_citations(settings: Settings) -> Iterator[_Citation]:
-    """Yield the works to cite for the texts of each corpus, with the license in the reason.
+    """Yield the works to cite for the texts of each corpus.
 
     In params.yaml, each text of a corpus names an entry of `license_and_citation`. Texts with the
-    same entry are cited together.
+    same entry are cited together, for a reason such as `wmt14, train valid: CC BY 4.0`.
     """
     for corpus_name, corpus in settings.corpora.items():
         texts_by_key: dict[str, list[str]] = {}
@@ -137,8 +140,8 @@ def _shows_table_2(settings: Settings) -> bool:
 def _method_citations(settings: Settings) -> Iterator[_Citation]:
     """Yield the works to cite for the methods that the experiment uses, such as BPE or Adam.
 
-    The file methods.bib contains them. A comment above each entry names the method, or * for works
-    that every experiment cites, and the reason.
+    They are entries of the file methods.bib, each below a comment with a method and the reason to
+    cite it, such as `% adam: training: Adam`. Every experiment cites the entries with the method *.
     """
     path = Path(__file__).with_name("methods.bib")
     used_methods = _used_methods(settings)
@@ -151,13 +154,12 @@ def _method_citations(settings: Settings) -> Iterator[_Citation]:
 def _used_methods(settings: Settings) -> set[str]:
     """Return the names of the methods that an experiment uses, such as `adam`.
 
-    methods.bib has the works to cite for them. Most methods have the name of a setting in
-    params.yaml, or of its value; names without an entry in methods.bib do no harm.
+    methods.bib contains the works to cite for some of these names. Many of them are simply the
+    values of settings; a name that methods.bib does not contain is ignored.
     """
     methods = set[str]()
     if len(settings.trained_systems) > 1:
-        # The methods that compare two systems, such as significance tests.
-        methods.add("compared")
+        methods.add("compared")  # Significance tests, for example.
     for corpus_name, corpus in settings.corpora.items():
         methods |= _preparation_methods(corpus)
         methods |= settings.text_methods(corpus_name)
@@ -169,25 +171,29 @@ def _used_methods(settings: Settings) -> set[str]:
             if system.train.label_smoothing:
                 methods.add("smoothing")
             if system.train.bpe_dropout:
-                methods.add("dropout")
+                methods.add("dropout")  # This means BPE-dropout.
     return methods
 
 
 def _preparation_methods(corpus: Corpus) -> set[str]:
     """Return the names of the methods that prepare a corpus, such as `bpe` or `moses`.
 
-    They are the names of all settings that the corpus has, and the values of some of them. Names
-    without an entry in methods.bib do no harm.
+    methods.bib contains the works to cite for some of these names; other names are ignored.
+
+    Args:
+        corpus: The settings of the corpus.
     """
+    # A method that is used if the corpus has a setting for it is called like this setting.
     methods = {setting for setting, value in vars(corpus).items() if value is not None}
     if corpus.vocabulary.bpe:
         methods.add("bpe")
     if corpus.vocabulary.sentencepiece:
         methods.add("sentencepiece")
         model_type = corpus.vocabulary.sentencepiece.model_type
-        # The entry bpe of methods.bib is for vocabularies with the setting `bpe`.
+        # In methods.bib, `bpe` means a vocabulary with the setting `bpe`, not SentencePiece's BPE.
         if model_type != "bpe":
             methods.add(model_type)
+    # The name of the corpus, here empty, only becomes part of the keys, which are not needed.
     for language_pair in corpus.language_pairs("").values():
         tokenizer = language_pair.tokenize.name
         methods.add(tokenizer)

@@ -30,8 +30,9 @@ _REMEDY = "run: make reproduce, or if it runs nothing: dvc repro --force --singl
 def collect(settings: Settings, root: Path = Path()) -> Records:
     """Collect the results of all runs of an experiment, as results.json will store them.
 
-    A run is a system, trained on a corpus with one seed. Its stages wrote files of translations and
-    scores, which are checked to belong together. Published numbers are added in the end.
+    A run is a system, trained on a corpus with one seed. The stages of the pipeline have written
+    its translations and scores. Here, these files are checked to belong together, systems are
+    compared with their baseline, and published numbers are added.
 
     Args:
         settings: The settings of the experiment.
@@ -50,7 +51,7 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
             run_rows.append(_run_row(results, test))
     tasks = task_names(pd.DataFrame(run_rows))
     metric_rows_by_run_and_test = _compared_metric_rows(settings, results_by_run, tasks)
-    # In results.json, rows are in the order of the runs, not of the comparisons.
+    # Systems are compared by test set, but results.json lists all rows of a run together.
     ordered_metric_rows: list[MetricRow] = []
     for run, results in results_by_run.items():
         for test in results.tests:
@@ -62,10 +63,10 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
 
 
 def _run_row(results: Results, test: str) -> RunRow:
-    """Return the row of results.json for a run and a test set, without its scores.
+    """Return the row of results.json that describes a run and a test set, without its scores.
 
     It contains the size of the model, the amount of training, and the SHA-256 of settings, texts
-    and translations. An external system, which is not trained here, lacks a part of them.
+    and translations. For an external system, which is not trained here, some of them are None.
 
     Args:
         results: The results of the run.
@@ -109,10 +110,10 @@ def _run_row(results: Results, test: str) -> RunRow:
 
 
 def _add_training(row: RunRow, results: Results) -> None:
-    """Add to the row of a trained system how it was trained and how it translated.
+    """Fill in the fields of a row that only trained systems have: their training and decoding.
 
     Args:
-        row: The row of results.json, changed in place. External systems keep None in these fields.
+        row: The row of results.json, in which these fields are None so far.
         results: The results of the run.
     """
     training = results.training
@@ -123,7 +124,7 @@ def _add_training(row: RunRow, results: Results) -> None:
     row["target_tokens"] = training.target_tokens
     row["training_flops"] = training.flops
     row["models"] = translation.models
-    # Reports of version 1.0 may name another engine.
+    # The only engine. The field remains since reports of version 1.0 may name another one.
     row["engine"] = "pytorch"
     row["precision"] = translation.decode["precision"]
     row["training_sha256"] = training.fingerprint
@@ -135,10 +136,10 @@ def _add_training(row: RunRow, results: Results) -> None:
 def _compared_metric_rows(
     settings: Settings, results_by_run: dict[Run, Results], tasks: dict[str, str]
 ) -> dict[tuple[Run, str], list[MetricRow]]:
-    """Return the rows of all metrics, with each system compared with its baseline.
+    """Return the rows of all metrics, after each system was compared with its baseline.
 
-    Systems are compared within a task, that is, on corpora with the same test sets. The baseline of
-    a task is the first system on the first of its corpora.
+    Corpora with the same test sets form a task. All systems of a task are compared with one
+    baseline: the first system on the first of these corpora.
 
     Args:
         settings: The settings of the experiment.
@@ -184,8 +185,8 @@ def _systems_of_task(
 def _check_signatures(records: Records) -> None:
     """Check that all runs were scored with the same version and options of each metric.
 
-    A signature, such as sacreBLEU prints, names both. BLEU's tokenizer depends on the target
-    language, so only runs with the same references must have the same signature.
+    The signature of a score names both, such as `tok:13a|version:2.6.0`. Only runs with the same
+    references are compared: BLEU's tokenizer, for example, depends on the target language.
 
     Raises:
         UserError: The scores of a metric have two signatures.
@@ -227,8 +228,8 @@ def load_checked(settings: Settings, root: Path = Path()) -> Records:
 def check_settings(records: Records, settings: Settings, path: Path, remedy: str = _REMEDY) -> None:
     """Check that results were computed with these settings, and not with an older params.yaml.
 
-    The numbers from papers under `published` may differ: they are not stored in results.json, but
-    read from params.yaml whenever a table is printed.
+    Numbers from papers, under `published` in params.yaml, may differ: results.json does not contain
+    them, and tables read them from params.yaml.
 
     Args:
         records: The results, as results.json stores them.
@@ -246,8 +247,8 @@ def check_settings(records: Records, settings: Settings, path: Path, remedy: str
 def _have_settings(records: Records, settings: Settings) -> bool:
     """Return whether results were computed with these settings.
 
-    They must have the same runs, the same models of neural metrics, and for each run the same hash
-    of the settings that decide its results.
+    Three things must be equal: the list of runs, the models of neural metrics such as COMET, and
+    for each run the hash of all settings that can change its results.
 
     Args:
         records: The results, as results.json stores them.
@@ -274,7 +275,7 @@ def _have_metric_models(records: Records, settings: Settings) -> bool:
     for metric in METRICS.values():
         scores = records.metrics[records.metrics.metric == metric.key]
         models = {metric.model_of(signature) for signature in scores.signature.unique()}
-        models.discard("")  # A metric without a model, such as BLEU, has an empty name of one.
+        models.discard("")  # The result for a metric without a model, such as BLEU.
         if models != set(settings.metric_models(metric.key)):
             return False
     return True

@@ -52,7 +52,7 @@ def markdown(table: Table) -> str:
         head = _markdown_text(column.label).replace("|", "\\|")
         cells = [_markdown_cell(row.cell(column), column) for row in table.rows]
         columns_of_texts.append(_align(head, cells, column.is_text))
-    # From columns to lines: the first line has the first text of each column, and so on.
+    # Turn the columns into lines: the first line has the first text of each column, and so on.
     lines = zip(*columns_of_texts, strict=True)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -76,11 +76,11 @@ def _escape_block_start(start: re.Match[str]) -> str:
     """Escape the start of a list item that Markdown would read as a heading or another list.
 
     Args:
-        start: The match of these characters, such as `#` or `1`.
+        start: The match at the start of the item: a character such as `#`, or the number in `1.`.
     """
     text = start[0]
     if text.isdigit():
-        # After it stands the point of a numbered list, which the backslash escapes: 1\.
+        # The number stays, and the backslash escapes the point that follows it: 1\.
         return f"{text}\\"
     return f"\\{text}"
 
@@ -92,10 +92,11 @@ def _markdown_text(text: str) -> str:
 
 
 def _markdown_cell(cell: Cell, column: Column) -> str:
-    """Return the Markdown of a table cell, in bold if it is the best of its column.
+    """Return the Markdown of a table cell, in bold if the cell is bold.
 
-    Texts are escaped completely. Numbers contain nothing that others wrote, and with escaped
-    brackets, the Markdown would be hard to read.
+    Texts may contain anything, so each character with a meaning in Markdown is escaped. Numbers are
+    formatted by this package. Their brackets, as in `31.1 [30.1, 33.1]`, need no escape, and the
+    table stays readable as plain text.
     """
     text = _markdown_text(cell.text) if column.is_text else cell.text.replace("<", "&lt;")
     text = text.replace("|", "\\|")
@@ -106,8 +107,8 @@ def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
     """Return the texts of a Markdown column, from top to bottom, padded to the same width.
 
     Args:
-        head: The head of the column. Below it stands a rule, such as `---:`, whose colon tells
-            Markdown the side on which the column is aligned.
+        head: The head of the column. Below it, Markdown requires a rule such as `---:`, whose colon
+            stands on the side on which the column is aligned.
         cells: The cells.
         is_text: Whether the column is aligned on the left, as text is; numbers are on the right.
     """
@@ -120,7 +121,7 @@ def _align(head: str, cells: Sequence[str], is_text: bool) -> list[str]:
 
 
 def latex(table: Table, caption: str) -> str:
-    """Return a table in LaTeX, which shrinks the table if it is wider than the page's lines.
+    """Return a table in LaTeX, which shrinks the table if it is wider than a line of text.
 
     The document has to load the packages booktabs and graphicx.
 
@@ -145,7 +146,7 @@ def latex(table: Table, caption: str) -> str:
     ]
     is_after_muted_row = False
     for row in table.rows:
-        # A rule separates published numbers from the systems below them.
+        # Published numbers, which are muted, stand first. A rule separates them from our systems.
         if is_after_muted_row and not row.is_muted:
             lines.append("\\midrule")
         lines.append(_latex_line([_latex_cell(row.cell(column)) for column in table.columns]))
@@ -160,11 +161,14 @@ def tex_text(text: str) -> str:
 
 
 def _latex_groups(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
-    """Return the LaTeX line above the heads, which names groups of columns, such as test sets.
+    """Return the line above the heads of a LaTeX table, which names groups of columns.
+
+    Args:
+        columns: The columns. Neighbors with the same group, such as a test set, get a common cell,
+            which spans all of them.
 
     Returns:
-        The cells of the line, one for each group or column without a group, and the rules below
-        the groups.
+        The cells of the line, and the rules that are drawn below the groups.
     """
     cells = []
     rules = []
@@ -188,7 +192,7 @@ def _latex_cell(cell: Cell) -> str:
 
 def _latex_line(cells: Sequence[str]) -> str:
     """Return a line of a LaTeX table with these cells."""
-    # After the line break `\\` of the line above, LaTeX would read [ or * as its argument. The
-    # empty braces separate them.
+    # The line above ends with the line break `\\`. LaTeX would read a following [ or * as an
+    # argument of it, so empty braces are put between them.
     start = "{}" if cells[0].startswith(("[", "*")) else ""
     return f"{start}{' & '.join(cells)} \\\\"

@@ -114,7 +114,7 @@ def read_results(path: Path, remedy: str) -> ResultsFile:
             another type, if a row occurs twice, if a metric belongs to no run, or if a run has no
             BLEU of all its lines.
     """
-    # A file of version 1.0 gets a message of its own, before its fields are found to be missing.
+    # A file of version 1.0 lacks some fields. Checked first, it gets a message that says so.
     check_not_of_1_0(read_json_object(path, remedy=remedy), path)
     content = read_record(ResultsFile, path, remedy)
     checks = _RowChecks(path, remedy)
@@ -143,15 +143,15 @@ class _RowChecks:
         raise DamagedFile(self.path, problem, self.remedy)
 
     def check_runs(self, rows: Sequence[RunRow]) -> dict[_RunAndTest, int]:
-        """Check that each run and test set has one row, and number the rows.
+        """Check that each run and test set has one row, and return the positions of the rows.
 
-        The row of a trained system must also have all its fields.
+        In the row of a trained system, no field may be empty.
 
         Args:
             rows: The rows of `runs` in results.json.
 
         Returns:
-            The number of each row, from 0, by its run and test set.
+            The position of each row in the list, from 0, by its run and test set.
         """
         row_numbers: dict[_RunAndTest, int] = {}
         for row_number, row in enumerate(rows):
@@ -159,16 +159,16 @@ class _RowChecks:
             if run in row_numbers:
                 self.fail(f"field runs.{row_number}: a second row of the same run")
             row_numbers[run] = row_number
-            # `about` is the description that params.yaml gives for an external system.
+            # Only external systems have a description.
             is_external = row["about"] is not None
             if not is_external:
                 self._check_no_field_is_empty(row, row_number)
         return row_numbers
 
     def _check_no_field_is_empty(self, row: RunRow, row_number: int) -> None:
-        """Check that the row of a trained system has a value in every field.
+        """Check that the row of a trained system has a value in every field, except `about`.
 
-        Only `about` is empty, which describes external systems.
+        The field `about` is the description of an external system.
 
         Args:
             row: The row.
@@ -188,7 +188,7 @@ class _RowChecks:
             row_numbers: The runs and test sets in `runs`, with the numbers of their rows.
 
         Returns:
-            The runs and test sets whose BLEU over all lines is among the metrics.
+            The runs and test sets that have a BLEU over all lines, which each of them needs.
         """
         runs_with_bleu: set[_RunAndTest] = set()
         known_metrics: set[tuple[_RunAndTest, str, str]] = set()
@@ -202,7 +202,8 @@ class _RowChecks:
             if (run, metric, group) in known_metrics:
                 self.fail(f"{field}: a second {metric} of the same run")
             known_metrics.add((run, metric, group))
-            if metric == "bleu" and not group:
+            is_over_all_lines = group == ""
+            if metric == "bleu" and is_over_all_lines:
                 runs_with_bleu.add(run)
             self._check_signature(row, field)
         return runs_with_bleu
@@ -221,7 +222,7 @@ class _RowChecks:
         metric = METRICS[row["metric"]]
         signature = row["signature"]
         try:
-            # A neural metric's model is parsed from the signature, which fails for another form.
+            # This parses the signature, and fails if it has another form.
             metric.model_of(signature)
         except ValueError:
             self.fail(f"{field}.signature: {signature!r} is not a signature of {metric.label}")

@@ -11,7 +11,9 @@ from bleuprint.runtime.errors import UserError
 
 @contextmanager
 def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
-    """Copy files of a Git revision into a temporary folder, which is removed after the block.
+    """Copy files of a Git revision into a temporary folder, to read them there.
+
+    The folder exists during the `with` block.
 
     Args:
         revision: A Git revision or the name of a DVC experiment.
@@ -28,7 +30,8 @@ def revision_files(revision: str, files: Sequence[Path]) -> Iterator[Path]:
     root, commit = _resolve_revision(revision)
     with TemporaryDirectory(prefix="bleuprint-") as folder:
         for file in files:
-            # With ./, Git takes the path as relative to the project, not to the Git repository.
+            # The project may be a subfolder of the Git repository. With ./, Git reads the path as
+            # relative to the project.
             content = git_output(Path(root), "show", f"{commit}:./{file.as_posix()}")
             if content:
                 copy = Path(folder, file)

@@ -106,12 +106,13 @@ class ResultPair:
 
     @property
     def first_differing_stage(self) -> str:
-        """The first stage of the pipeline whose outputs differ, without its run, such as `train`.
+        """The first stage of the pipeline whose outputs differ in both reports, such as `train`.
 
-        All later stages may differ because of it, so it is where to look for the reason.
+        All later stages may differ only because of it, so it is where to look for the reason.
         """
         differing_names = set(self.differing_names)
-        # These fingerprints are no results, but show that an earlier stage had other inputs.
+        # Results are compared without these hashes of data and training. But here, they show that
+        # an early stage had other outputs.
         for fingerprint in ("binary_sha256", "training_sha256"):
             if self.differs(fingerprint):
                 differing_names.add(fingerprint)
@@ -119,7 +120,7 @@ class ResultPair:
         for stage, outputs in _OUTPUTS_BY_STAGE.items():
             if differing_names & outputs:
                 return stage
-        return SCORE
+        return SCORE  # The last stage: only scores differ.
 
     def differs(self, name: str) -> bool:
         """Return whether the two results differ in a column or a score.
@@ -132,9 +133,9 @@ class ResultPair:
     def causes(self) -> Iterator[str]:
         """Yield what may be the reason for the difference between the two results.
 
-        Results store fingerprints, that is, hashes of their settings, texts and training. Where
-        fingerprints differ, what they were computed from is a possible reason. Versions of the
-        scoring libraries and BLEU's signatures are compared, too.
+        Results store fingerprints, that is, hashes of their inputs, such as settings and texts. If
+        a fingerprint differs, this input is a possible reason. Versions of the scoring libraries
+        and BLEU's signatures are compared, too.
         """
         if _IS_TRAINED in self.differing_names:
             yield "one is an external system, the other was trained"
@@ -143,7 +144,8 @@ class ResultPair:
             if any(self.differs(fingerprint) for fingerprint in fingerprints):
                 differing_inputs.append(cause)
         yield from differing_inputs
-        # The fingerprint of a training covers its settings, its data and its code.
+        # The fingerprint of a training covers its settings, its data and its code. If the first two
+        # are equal, the code differs.
         has_equal_inputs = "settings" not in differing_inputs and "data" not in differing_inputs
         if self.differs("training_sha256") and has_equal_inputs:
             yield "code of the training"
@@ -160,7 +162,7 @@ class ResultPair:
 
         Args:
             is_portable: Whether both training runs used portable arithmetic, which gives the same
-                results on every machine. Otherwise the machine is a possible reason for the
+                results on every machine. Otherwise another machine may be the reason for the
                 difference, and the text says so.
         """
         first_versions, second_versions = self._texts("versions")
@@ -180,7 +182,7 @@ class ResultPair:
 def _training_machine(result: Result) -> str:
     """Return the machine on which a result's system was trained, such as `CPU, 1 x 8 threads`.
 
-    Empty if it is not known, for example for a system that was not trained here.
+    The text is empty if the machine is not known, for example for an external system.
     """
     if not result["device"]:
         return ""
@@ -188,24 +190,28 @@ def _training_machine(result: Result) -> str:
 
 
 def _differing_parts(first: str, second: str, separator: str) -> str:
-    """Return the parts of two lists that only one has: `torch 2.13.0 and torch 2.12.0`.
+    """Return how two lists differ, without the parts that both of them contain.
+
+    For example, `torch 2.13.0, numpy 2.4.0` and `torch 2.12.0, numpy 2.4.0` give `torch 2.13.0 and
+    torch 2.12.0`.
 
     Args:
-        first: The first list, as text, such as `torch 2.13.0, numpy 2.4.0`.
+        first: The first list, as one text.
         second: The second list.
-        separator: The text between the parts of a list.
+        separator: What stands between the parts of a list, such as a comma and a space.
     """
     first_parts = first.split(separator)
     second_parts = second.split(separator)
-    only_first = [part for part in first_parts if part not in second_parts]
-    only_second = [part for part in second_parts if part not in first_parts]
-    return f"{', '.join(only_first) or 'none'} and {', '.join(only_second) or 'none'}"
+    only_in_first = [part for part in first_parts if part not in second_parts]
+    only_in_second = [part for part in second_parts if part not in first_parts]
+    return f"{', '.join(only_in_first) or 'none'} and {', '.join(only_in_second) or 'none'}"
 
 
 def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], list[str]]:
     """Compare the results that two reports have in common.
 
-    A result is what a system, trained with one seed, reaches on one test set.
+    A result consists of the translations of a test set by a system, trained with one seed, and of
+    their scores.
 
     Args:
         first: The results of the first report, as results.json stores them.
@@ -220,7 +226,7 @@ def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], 
     first_metrics = set(first.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     second_metrics = set(second.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     common_metrics = first_metrics & second_metrics
-    metrics_of_one_report = first_metrics ^ second_metrics
+    metrics_of_one_report = first_metrics ^ second_metrics  # In one report, but not in both.
     pairs = []
     for key, first_result in first_results.items():
         if key in second_results:
@@ -231,15 +237,16 @@ def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], 
 
 
 def _results_by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the results of a report, each as one dict of its columns and scores.
+    """Return the results of a report, each as one dict of its facts and scores.
 
     Args:
         records: The results of the report, as results.json stores them: a table of runs and a
             table of metrics, which are joined here.
 
     Returns:
-        The results by system, corpus, seed and test set. A result has the columns of its run, and
-        its scores by name: `bleu`, or for a group of lines `bleu (length 1-10)`.
+        The results by system, corpus, seed and test set. The dict of a result contains the columns
+        of its run, such as `hypotheses_sha256`, and its scores by name, such as `bleu`, or `bleu
+        (length 1-10)` for a group of lines.
     """
     results: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in _none_for_missing(records.runs).to_dict("records"):
@@ -262,8 +269,8 @@ def _differing_names(
 ) -> Iterator[str]:
     """Yield the names of the columns and scores in which two results differ.
 
-    Only outcomes are compared, such as the hash of the translations and BLEU. Fingerprints of what
-    a result was computed from may differ without any effect.
+    Only outcomes are compared, such as BLEU and the hash of the translations. The inputs of a
+    result, such as its settings, are not: they may differ without an effect on the result.
 
     Args:
         first: The result in the first report.
@@ -271,7 +278,7 @@ def _differing_names(
         common_metrics: The metrics that both reports have; other metrics are not compared.
     """
     for name in dict.fromkeys([*first, *second]):
-        # The score of a group of lines has a name such as `bleu (length 1-10)`.
+        # A score of a group of lines has a name such as `bleu (length 1-10)`; its metric is `bleu`.
         metric, _, _ = name.partition(" (")
         is_in_both_reports = name in RUN_COLUMNS or metric in common_metrics
         is_compared = is_in_both_reports and name not in _NOT_COMPARED

@@ -22,10 +22,10 @@ _DEVIATIONS_OF_95_PERCENT = 1.96
 
 
 def largest_seed_difference(deviation: float) -> float:
-    """Return the difference in BLEU that 95% of pairs of training runs stay below.
+    """Return how much the BLEU of two training runs may differ only because of their seeds.
 
-    The runs of a pair differ in their seed only, so a smaller difference between two systems may
-    come from the seed.
+    For 95% of pairs of training runs with different seeds and otherwise equal settings, the
+    difference is smaller than the result.
 
     Args:
         deviation: The standard deviation of BLEU over seeds.
@@ -38,8 +38,8 @@ def largest_seed_difference(deviation: float) -> float:
 def estimate_deviations(root: Path = Path()) -> dict[str, float]:
     """Estimate the standard deviation of BLEU over seeds, from all reports of a project.
 
-    Each system with several seeds gives an estimate of the variance on its test sets. The median
-    of these estimates counts, so that one unstable system does not decide it.
+    Each system with several seeds gives an estimate of the variance on its test sets. The result is
+    their median and not their mean, so that one unstable system has little influence.
 
     Args:
         root: The project's folder. Its reports are in reports/ and the folders below.
@@ -51,7 +51,7 @@ def estimate_deviations(root: Path = Path()) -> dict[str, float]:
     for path in sorted((root / REPORTS).rglob(RESULTS.name)):
         try:
             records = read_without_costs(path)
-        except UserError:  # Written by another version, or damaged.
+        except UserError:  # The report was written by another version, or is damaged.
             continue
         for references_sha256, variance in _variance_estimates(records):
             variances_by_references[references_sha256].append(variance)
@@ -64,8 +64,9 @@ def estimate_deviations(root: Path = Path()) -> dict[str, float]:
 def _variance_estimates(records: Records) -> list[tuple[str, float]]:
     """Estimate the variance of BLEU over seeds, once for each system with several seeds.
 
-    The sample variance of few values is skewed: more often too low than too high. It is scaled so
-    that its median, in place of its mean, is the true variance, since the caller takes a median.
+    The sample variance of few values is more often too low than too high, so the median of several
+    estimates, which the caller computes, would be too low, too. Each estimate is scaled to correct
+    this: after that, its median is the true variance.
 
     Args:
         records: The results of a report, as results.json stores them.
@@ -84,7 +85,8 @@ def _variance_estimates(records: Records) -> list[tuple[str, float]]:
         references_sha256 = key[0]
         degrees_of_freedom = len(seed_scores) - 1
         if degrees_of_freedom > 0:
-            # Sample variance * degrees of freedom / true variance follows chi-squared.
+            # The sample variance, times the degrees of freedom, divided by the true variance, has a
+            # chi-squared distribution.
             chi_squared_median = float(chdtri(degrees_of_freedom, 0.5))
             variance = degrees_of_freedom / chi_squared_median * seed_scores.var()
             estimates.append((references_sha256, variance))

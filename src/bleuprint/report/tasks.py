@@ -9,11 +9,11 @@ _TEST_SET_COLUMNS = ["source", "target", "test", "sources_sha256", "references_s
 
 
 def task_names(runs: pd.DataFrame) -> dict[str, str]:
-    """Group corpora into tasks by their test sets, and return the name of each corpus's task.
+    """Group corpora with the same test sets into tasks, and return the name of each corpus's task.
 
-    Corpora belong to one task if their test sets have the same bytes, so that they differ only in
-    how they are prepared. The systems of a task are rows of one table: all of them are scored
-    against the same references, so their translations can be compared line by line.
+    The systems of a task are rows of one table: all of them translate the same lines and are scored
+    against the same references, so they can be compared. For example, two versions of a corpus
+    that are cleaned in different ways are one task.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -24,7 +24,7 @@ def task_names(runs: pd.DataFrame) -> dict[str, str]:
     corpora_by_test_sets: dict[frozenset[tuple[str, ...]], list[str]] = {}
     test_sets = runs.drop_duplicates(["corpus", "test"])
     for corpus, rows in test_sets.groupby("corpus", sort=False):
-        # A frozenset has no order and, unlike a set, can be a key of a dict.
+        # The order of test sets does not matter. Unlike a set, a frozenset can be a key of a dict.
         test_sets_of_corpus = frozenset(rows[_TEST_SET_COLUMNS].itertuples(index=False, name=None))
         corpora_by_test_sets.setdefault(test_sets_of_corpus, []).append(str(corpus))
     names: dict[str, str] = {}
@@ -37,35 +37,34 @@ def task_names(runs: pd.DataFrame) -> dict[str, str]:
 
 
 def _task_name(corpora: list[str], language_pairs: set[str]) -> str:
-    """Name a task, that is, some corpora with the same test sets.
+    """Return the name of a task, that is, of corpora with the same test sets.
 
-    The name of a single corpus is that of the task, with the language pair if the name lacks it:
-    `talks (de-en)`. Several corpora are named by their language pair and the first of them:
-    `de-en (talks, …)`. If the test sets have several language pairs, the name contains none.
+    - One corpus: its name, with the language pair if the name lacks it, such as `talks (de-en)`.
+    - Several corpora: the language pair and the first corpus, such as `de-en (talks, …)`.
+    - Test sets of several language pairs: only the corpus, `talks`, or `talks, …` if it is one of
+      several.
 
     Args:
         corpora: The names of the corpora, at least one.
         language_pairs: The language pairs of the test sets, such as `de-en`.
     """
     first_corpus = corpora[0]
-    only_language_pair = ""
-    if len(language_pairs) == 1:
-        (only_language_pair,) = language_pairs
-    if len(corpora) > 1:
-        if only_language_pair:
-            return f"{only_language_pair} ({first_corpus}, …)"
-        return f"{first_corpus}, …"
-    # With several language pairs, this text is empty, and so contained in any name.
-    if only_language_pair in first_corpus:
+    has_one_corpus = len(corpora) == 1
+    if len(language_pairs) > 1:
+        return first_corpus if has_one_corpus else f"{first_corpus}, …"
+    (language_pair,) = language_pairs
+    if not has_one_corpus:
+        return f"{language_pair} ({first_corpus}, …)"
+    if language_pair in first_corpus:
         return first_corpus
-    return f"{first_corpus} ({only_language_pair})"
+    return f"{first_corpus} ({language_pair})"
 
 
 def table_row_name(system: str, corpus: str, tasks: Mapping[str, str]) -> str:
     """Return the name of a system's row in a table of scores, such as `base` or `base, wmt14`.
 
-    The table shows all systems of a task, that is, of corpora with the same test sets. If there are
-    several corpora, a row also names its corpus.
+    A table shows all systems on corpora with the same test sets, which are called a task. If a task
+    has several corpora, a row also names its corpus.
 
     Args:
         system: The name of the system.

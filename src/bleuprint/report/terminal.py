@@ -24,7 +24,7 @@ _COLUMN_GAP = "  "
 def show(parts: Iterable[str | Table]) -> None:
     """Print lines and tables to the standard output.
 
-    On a terminal, tables have bold and dim type; in a file, they are plain text.
+    On a terminal, parts of tables are bold or dim; in a file, they are plain text.
 
     Args:
         parts: The lines and tables, in order.
@@ -39,6 +39,8 @@ def show(parts: Iterable[str | Table]) -> None:
 
 def height(parts: Iterable[str | Table]) -> int:
     """Return how many lines of the terminal some lines and tables need, without printing them.
+
+    So a command can choose what fits on one screen.
 
     Args:
         parts: The lines and tables.
@@ -55,7 +57,7 @@ def height(parts: Iterable[str | Table]) -> int:
 def wrap(text: str) -> str:
     """Break a text into lines that fit the terminal, at spaces only.
 
-    Words are not broken, so that addresses and commands can be copied.
+    Words stay whole, so that addresses and commands can be copied.
     """
     return textwrap.fill(
         text,
@@ -77,18 +79,20 @@ def _console() -> Console:
 def _table_lines(table: Table) -> Iterator[Text]:
     """Yield the lines of a table.
 
-    A table that is wider than the terminal is printed in parts below each other. Each part begins
-    with an empty line, and repeats the columns of text on the left, such as the names of systems.
+    If a table is wider than the terminal, its columns of numbers are split into parts, which are
+    printed below each other. Each part begins with an empty line, and repeats the columns of text
+    on the left of the table, such as the names of systems.
     """
     table = _escape_table(table.without_empty_columns())
     text_columns = list(takewhile(lambda column: column.is_text, table.columns))
     widths = {column: _column_width(table, column) for column in table.columns}
-    # The columns of numbers that the next part shows. A part has at least one, however wide.
+    # Collect columns of numbers until one more would not fit. A part has at least one, even if this
+    # is too wide.
     number_columns: list[Column] = []
     for column in table.columns[len(text_columns) :]:
         columns_with_this = [*text_columns, *number_columns, column]
-        is_full = _line_width(columns_with_this, widths) > _terminal_width()
-        if number_columns and is_full:
+        is_too_wide = _line_width(columns_with_this, widths) > _terminal_width()
+        if number_columns and is_too_wide:
             yield from _part_lines(table, text_columns, number_columns, widths)
             number_columns = []
         number_columns.append(column)
@@ -96,9 +100,10 @@ def _table_lines(table: Table) -> Iterator[Text]:
 
 
 def _escape_table(table: Table) -> Table:
-    """Return the table with control characters escaped, which could move the cursor, for example.
+    """Return the table with control characters escaped.
 
-    The names of systems and corpora may come from files that others wrote.
+    The names of systems and corpora may come from files that others wrote, and control characters
+    in them could, for example, erase other lines of the terminal.
     """
     printable_columns = []
     for column in table.columns:
@@ -114,17 +119,17 @@ def _escape_table(table: Table) -> Table:
 
 
 def _column_width(table: Table, column: Column) -> int:
-    """Return the width of a column in characters: that of its widest text, up to a limit.
+    """Return the width of a column in characters: the width of its widest text, up to a limit.
 
-    Texts that are wider than the limit are wrapped. Title rows do not count, since a title may
+    Texts that are wider than the limit are wrapped. Title rows are ignored, since a title may
     extend over several columns.
     """
     texts = [row.cell(column).text for row in table.rows if row.kind != TITLE_ROW]
-    # Chinese characters, for example, are two cells of the terminal wide.
+    # Unlike len, cell_len knows that a Chinese character, for example, is two characters wide.
     widest_text = max(map(cell_len, [column.label, *texts]))
     if not column.is_text:
         return min(widest_text, _MAX_NUMBER_WIDTH)
-    # Three columns of text fit side by side, with the two gaps between them.
+    # The limit lets three columns of text fit side by side, with two gaps between them.
     third_of_terminal = (_terminal_width() - 2 * len(_COLUMN_GAP)) // 3
     return min(widest_text, max(third_of_terminal, _MIN_TEXT_LIMIT))
 
@@ -141,10 +146,10 @@ def _part_lines(
     number_columns: Sequence[Column],
     widths: Mapping[Column, int],
 ) -> Iterator[Text]:
-    """Yield the lines of a part of a table that shows only some of its columns of numbers.
+    """Yield the lines of a part of a table, which shows only some of its columns of numbers.
 
-    The lines are the heads, a rule, and the rows with a value in these columns. A title row is
-    printed only if one of the rows below it is.
+    The lines are the heads, a rule, and the rows with a value in these columns. A title row is left
+    out if no row below it remains.
 
     Args:
         table: The whole table.
@@ -157,9 +162,9 @@ def _part_lines(
     yield Text()
     yield from _row_lines(Row(head_cells), columns, widths, "bold")
     yield Text("─" * _line_width(columns, widths))
-    # The title of the next rows, until it is printed above the first of them.
+    # A title waits here until the first row below it is printed.
     pending_title = ""
-    # A table may have no column of numbers.
+    # If the table has no column of numbers, the columns of text decide which rows have a value.
     value_columns = number_columns or text_columns
     for row in table.rows:
         if row.kind == TITLE_ROW:
@@ -183,7 +188,7 @@ def _row_lines(
         style: The type of the whole row, such as `bold` or `dim`; empty for normal type.
     """
     wrapped_cells = [_wrap_cell(row.cell(column).text, widths[column]) for column in columns]
-    # The first line has the first line of each cell, and so on; short cells are blank below.
+    # Each printed line consists of one line of each cell. Cells with fewer lines are blank below.
     for texts in zip_longest(*wrapped_cells, fillvalue=""):
         cells = []
         for column, text in zip(columns, texts, strict=True):

@@ -52,9 +52,10 @@ def trained_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_row_per_training(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each training run, though results.json has one for each test set of it.
+    """Return one row for each training run.
 
-    The rows of a run differ in what depends on the test set.
+    results.json has several rows for a run, one for each test set. What does not depend on the test
+    set, such as the number of parameters, is equal in all of them, so the first one is kept.
     """
     return trained_runs(runs).drop_duplicates(list(Run._fields))
 
@@ -70,9 +71,9 @@ def with_training_costs(
 ) -> pd.DataFrame:
     """Return the runs with new columns for the measured costs, such as `train_seconds`.
 
-    The columns are those of `COST_DTYPES`; they are empty where nothing was measured. Costs come
-    from the project's folder timings/, where a training writes them, or else from costs.csv, which
-    is committed for clones of the project that trained nothing.
+    Costs come from the project's folder timings/, where a training run writes them. A clone of the
+    project may have trained nothing: then they come from costs.csv, which is committed. The
+    columns, listed in `COST_DTYPES`, are empty where nothing was measured.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
@@ -84,7 +85,8 @@ def with_training_costs(
     training_keys = one_row_per_training(runs)[_TRAINING_KEY]
     costs = _costs_in_timings(training_keys, root)
     if costs_path.exists():
-        # Put into the order of `costs`, so that the rows of both tables belong together.
+        # The rows are put into the order of `costs`, so that `where` can replace rows of one table
+        # by rows of the other.
         committed_costs = _read_costs_csv(costs_path).reindex(costs.index)
         is_in_timings = costs.train_seconds.notna()
         costs = costs.where(is_in_timings, committed_costs)
@@ -107,7 +109,7 @@ def _costs_in_timings(training_keys: pd.DataFrame, root: Path) -> pd.DataFrame:
         cost = read_training_cost(Run(system, corpus, seed), training_sha256, root)
         rows.append({} if cost is None else dataclasses.asdict(cost))
     costs = pd.DataFrame(rows).rename(columns=_COLUMN_OF_FIELD)
-    # Columns in which nothing was measured have the type of their numbers, too.
+    # Columns in which nothing was measured are added, and all columns get the type of their values.
     costs = costs.reindex(columns=_COST_COLUMNS).astype(COST_DTYPES)
     return costs.set_index(pd.MultiIndex.from_frame(training_keys))
 
@@ -117,7 +119,7 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
 
     Returns:
         A row for each training run, with system, corpus, seed and the SHA-256 of the training as
-        the index. If the file has two rows of one training, the last one counts.
+        the index. If the file has two rows of one training run, the last one is returned.
 
     Raises:
         UserError: The file is damaged.
@@ -129,7 +131,8 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
         costs = pd.read_csv(
             path,
             dtype=key_dtypes | COST_DTYPES,
-            # A system or device may be called NA or 4000: only an empty field is missing.
+            # pandas would read a system that is called NA as a missing value. Here, only an empty
+            # field is one.
             keep_default_na=False,
             na_values=[""],
         )
@@ -154,11 +157,11 @@ def machine_text(device: str, processes: int | str, threads: int | str) -> str:
 
     Args:
         device: The name of the processor or GPU.
-        processes: The number of processes; `1 + 2` if two machines trained, one after the other.
+        processes: The number of processes. A text such as `1 + 2` means that a training run began
+            on one machine with 1 process, and continued on another one with 2.
         threads: The number of threads of each process, in the same form.
     """
-    threads_text = f"{threads} threads"
     is_single_number = str(threads).isdigit()
-    if is_single_number:
-        threads_text = counted(int(threads), "thread")  # Such as `1 thread`.
+    # `counted` chooses the singular or the plural: `1 thread`, `8 threads`.
+    threads_text = counted(int(threads), "thread") if is_single_number else f"{threads} threads"
     return f"{device}, {processes} x {threads_text}"

@@ -40,9 +40,9 @@ def split_words(text: str) -> list[str]:
 def diff_words(translation: str, reference: str) -> Iterator[Piece]:
     """Compare a translation with its reference word by word, and yield the result in pieces.
 
-    A piece is a sequence of words that are in both texts (`same`), in the translation only
-    (`added`) or in the reference only (`missing`). Joined without the missing ones, the pieces are
-    the translation.
+    A piece consists of words that are in both texts (`same`), only in the translation (`added`) or
+    only in the reference (`missing`). For the translation `the big cat` and the reference `the cat
+    sleeps`, the pieces are `the` (same), ` big` (added), ` cat` (same) and ` sleeps` (missing).
 
     Args:
         translation: The translation.
@@ -50,19 +50,20 @@ def diff_words(translation: str, reference: str) -> Iterator[Piece]:
     """
     translation_words = split_words(translation)
     reference_words = split_words(reference)
-    # White space does not count as a difference.
+    # Words include the white space before them. Without it, it does not count as a difference.
     bare_translation = list(map(str.strip, translation_words))
     bare_reference = list(map(str.strip, reference_words))
-    # `autojunk` would ignore frequent words of long texts.
+    # With `autojunk`, difflib would ignore frequent words of long texts.
     matcher = SequenceMatcher(None, bare_reference, bare_translation, autojunk=False)
-    # Each operation replaces a range of the reference's words by a range of the translation's.
+    # The operations turn the reference into the translation. Each of them replaces some words of
+    # the reference, from ref_start to ref_end, by words of the translation, from start to end.
     for operation, ref_start, ref_end, start, end in matcher.get_opcodes():
         words_of_translation = "".join(translation_words[start:end])
         words_of_reference = "".join(reference_words[ref_start:ref_end])
         if operation == "equal":
             yield Piece("same", words_of_translation)
             continue
-        # One of both is empty if words were only added, or are only missing.
+        # Words may be replaced by others, or be only missing, or only added.
         if words_of_reference:
             yield Piece("missing", words_of_reference)
         if words_of_translation:

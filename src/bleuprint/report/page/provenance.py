@@ -111,8 +111,8 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
     """
-    # Unknown facts, such as the machine of an old training, become a dash: `groupby` would drop rows
-    # with missing values.
+    # Unknown facts, such as the machine of an old training, become a dash, since `groupby` would
+    # drop rows with missing values.
     trainings = one_row_per_training(runs).astype(object).fillna(DASH)
     # The names of `Machine`'s fields are those of the columns.
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)

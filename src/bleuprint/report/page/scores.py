@@ -86,7 +86,8 @@ def _main_table(report: ReportData) -> Table:
         )
         table = _insert_after_bleu(table, interval_column, drawings)
         tables[title] = _add_descriptions(table, unused_descriptions)
-        # The intervals of a test set are drawn on one scale. Its title row shows the BLEU at both ends.
+        # The intervals of a test set are drawn on one scale; its title row shows the BLEU at both
+        # ends.
         scale_labels = Markup(f"<span>{low_end}</span> <span>{high_end}</span>")
         title_cells[title] = {interval_column: Cell(scale_labels)}
     return stack_tables(tables, title_cells)

@@ -34,8 +34,8 @@ def _findings(report: ReportData) -> Iterator[Finding]:
     """
     estimated_deviations = {}
     if not report.has_several_seeds:
-        # With one seed, this experiment cannot show how much BLEU varies over seeds. Other reports of
-        # the project may.
+        # With one seed, this experiment cannot show how much BLEU varies over seeds. Other reports
+        # of the project may.
         estimated_deviations = estimate_deviations(report.root)
     yield from best_systems(report.scores, estimated_deviations)
     detectable = notes.detectable_note(report.records)

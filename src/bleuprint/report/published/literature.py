@@ -70,23 +70,23 @@ class PublishedNumber(TypedDict):
 def with_published_numbers(records: Records, published: Sequence[Published]) -> Records:
     """Add the published numbers on the test sets of an experiment to its results.
 
-    They are the numbers of the Transformer paper's Table 2, and those that params.yaml lists.
+    They are the numbers of the Transformer paper's Table 2, and the numbers that params.yaml lists.
 
     Args:
         records: The results of the experiment, as results.json stores them.
         published: The entries of params.yaml.
 
     Returns:
-        The results with a table `published`. It has the columns of `PublishedNumber`, and the names
-        of the system and of its table row. If two publications have systems of the same name, the
-        publication is a part of these names.
+        The results with a table `published`. It has the columns of `PublishedNumber`, a column
+        `system`, such as `GNMT`, and a column `row_name`, such as `GNMT (published)`. If two
+        publications have systems of the same name, these names also contain the publication.
     """
     test_sets = records.runs.drop_duplicates(["corpus", "test"])
     known_test_sets = set(zip(test_sets.corpus, test_sets.test, strict=True))
     numbers = list(_numbers_of_table_2(test_sets))
     for entry in published:
         is_known = (entry.corpus, entry.test) in known_test_sets
-        # An entry of params.yaml may repeat a number that is already there.
+        # An entry of params.yaml may repeat a number of Table 2, which is already in the list.
         is_repetition = entry.source == SOURCE and is_in_table_2(entry.corpus, entry.test)
         if is_known and not is_repetition:
             numbers += _numbers_of_entry(entry)
@@ -109,9 +109,9 @@ def is_in_table_2(corpus: str, test: str) -> bool:
 
 
 def source_notes(records: Records) -> list[str]:
-    """Return a note for each source of published numbers: where and how they were scored.
+    """Return a note for each source of published numbers, which says how they were scored.
 
-    A first note explains columns of BLEU that are computed in another way than sacreBLEU's default.
+    If some of them are not sacreBLEU's default BLEU, the first note explains their columns.
 
     Args:
         records: The results of the experiment, with published numbers if there are any.
@@ -143,7 +143,8 @@ def source_notes(records: Records) -> list[str]:
 def difference_notes(records: Records) -> Iterator[str]:
     """Yield a note for each published number that a system of this experiment is compared with.
 
-    The note gives the BLEU of the system minus the published BLEU. params.yaml names the system.
+    The note contains the BLEU of the system minus the published BLEU. In params.yaml, a published
+    number may name the system.
 
     Args:
         records: The results of the experiment, with published numbers if there are any.
@@ -170,13 +171,13 @@ def difference_notes(records: Records) -> Iterator[str]:
 def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
     """Yield the BLEU of the Transformer paper's Table 2 on the test sets of this experiment.
 
-    The paper's own numbers were computed after splitting hyphenated compounds, the older ones in
-    its table were not.
+    The paper computed the BLEU of its own systems after splitting hyphenated compounds, which gives
+    higher values. The BLEU of older systems in its table was computed without this.
 
     Args:
         test_sets: The test sets, with the columns `corpus`, `test`, `source` and `target`.
     """
-    # As text, the numbers keep the decimals with which they were printed.
+    # Read as texts, the numbers keep the decimals with which the paper prints them.
     table_2 = pd.read_csv(Path(__file__).with_name("table_2.csv"), dtype=str)
     for published_row in table_2.itertuples():
         is_transformer = published_row.system.startswith("Transformer")
@@ -200,8 +201,8 @@ def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
 def _numbers_of_entry(entry: Published) -> Iterator[PublishedNumber]:
     """Yield the numbers of an entry that params.yaml lists under `published`.
 
-    The first is BLEU. If the entry has a perplexity, its loss, the logarithm, and the perplexity
-    follow; they are not compared with a system.
+    These are its BLEU and, if it has a perplexity, the loss and the perplexity. The loss is the
+    logarithm of the perplexity. Only BLEU is compared with a system of this experiment.
     """
     bleu: PublishedNumber = {
         "name": entry.name,
