@@ -149,6 +149,9 @@ def _system_pairs(
 def _parse_argument(text: str) -> _Argument:
     """Parse an argument of the command, such as `base`, `base, wmt14@v1.0` or `@v1.0`.
 
+    Parts that the argument does not name are empty. With `@` alone, all are: it means all systems
+    in the report of the working tree.
+
     Raises:
         UserError: The argument is empty, or lacks the revision after the @.
     """
@@ -166,6 +169,10 @@ def _open_report(revision: str) -> tuple[Settings, frame.Records]:
 
     Args:
         revision: The Git revision of the report; empty for the report of the working tree.
+
+    Raises:
+        UserError: There is no such revision or report, or the results were computed with other
+            settings.
     """
     if not revision:
         settings = load_settings()

@@ -96,9 +96,9 @@ class Records:
         return Records(runs, metrics)
 
     def save(self, path: Path) -> None:
-        """Write results.json, with one row of the tables per line, so that Git shows what changed.
+        """Write results.json, with a line for each row of both tables.
 
-        The same results always give the same bytes.
+        The same results always give the same bytes, and if a row changes, Git shows only its line.
 
         Args:
             path: The file to write.
@@ -110,9 +110,10 @@ class Records:
             partial.write_text(text, encoding="utf-8", newline="\n")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return both tables as one: a row for each metric, with the columns of its run.
+        """Return the tables of runs and metrics as one, with a row for each metric of each run.
 
-        `COLUMNS` explains the columns.
+        What describes the run, such as its number of parameters, is repeated in all its rows.
+        columns.csv explains the columns.
         """
         joined = self.metrics.merge(self.runs, on=RUN_AND_TEST, how="left")
         return joined.reindex(columns=list(COLUMNS))
@@ -169,7 +170,7 @@ def _json_list(table: pd.DataFrame) -> str:
 
 
 def load(root: Path = Path()) -> Records:
-    """Read the results of a project's last report, with the measured costs of its training runs.
+    """Read the results of a project's last report, and add the measured costs of its training runs.
 
     Args:
         root: The project's folder.

@@ -165,8 +165,10 @@ def _systems_of_task(
 ) -> list[SystemResults]:
     """Return the systems of a task with the results of all their seeds, the baseline first.
 
+    A task consists of all corpora with the same test sets, so its systems can be compared.
+
     Args:
-        task: The name of the task, that is, of corpora with the same test sets.
+        task: The name of the task.
         settings: The settings of the experiment.
         results_by_run: The results of all runs.
         tasks: The name of the task of each corpus.

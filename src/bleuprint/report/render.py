@@ -60,7 +60,7 @@ def markdown(table: Table) -> str:
 def bullets(texts: Iterable[str]) -> str:
     """Return texts as a Markdown list, with one item for each text.
 
-    The texts are shown as they are: characters with a meaning in Markdown are escaped.
+    Characters with a meaning in Markdown are escaped, so that readers see the texts as they are.
 
     Args:
         texts: The texts.

@@ -200,7 +200,10 @@ def table_tex(settings: Settings, records: Records, root: Path) -> str:
 
 
 def _test_set_table(runs: pd.DataFrame) -> Table:
-    """Return the table of test sets, with the first digits of their references' SHA-256.
+    """Return the table of test sets: their languages, number of lines, and hash of the references.
+
+    Readers can compare the first digits of the hash to see whether two reports have the same test
+    set.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.

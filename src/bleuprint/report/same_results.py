@@ -123,7 +123,7 @@ class ResultPair:
         return SCORE  # The last stage: only scores differ.
 
     def differs(self, name: str) -> bool:
-        """Return whether the two results differ in a column or a score.
+        """Return whether the two results have different values in a column or a score.
 
         Args:
             name: The name of the column or score, such as `training_sha256` or `bleu`.

@@ -187,7 +187,7 @@ def score_frame(records: Records) -> pd.DataFrame:
 
 
 def score_rows(scores: pd.DataFrame) -> list[ScoreRow]:
-    """Return scores as a list of named tuples, to be read one by one.
+    """Return rows of the data frame of scores as named tuples with typed fields.
 
     Args:
         scores: The data frame of all scores, or some of its rows.
@@ -211,17 +211,16 @@ def published_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_test_set(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield the scores of each test set, in the order of results.json.
+    """Yield the scores on each test set, from which one table is made.
 
-    The rows of a test set become one table. Published numbers alone make no table, so test sets
-    without a score of this experiment are skipped.
+    If corpora have the same test sets, their systems share a table; such corpora are called a task.
+    Test sets that have only published numbers are skipped.
 
     Args:
         scores: The data frame of all scores, with the columns of `ScoreRow`.
 
     Yields:
-        The name of the task, that is, the corpora that share the test set; the name of the test
-        set; and the rows of the data frame with its scores.
+        The name of the task, the name of the test set, and the scores of all systems on it.
     """
     test_sets = computed_scores(scores)[["task", "test"]].drop_duplicates()
     for task, test in test_sets.itertuples(index=False, name=None):
@@ -258,16 +257,19 @@ def display_name(row: ScoreRow) -> str:
 
 
 def agreement_model(metric: str, signature: str, target: str) -> Agreement | None:
-    """Return the model of human agreement for a metric; None if there is none.
+    """Return the model that estimates human agreement from a difference in a metric.
 
-    Human agreement is how often people prefer the system with the better score; the model computes
-    it from the difference between the scores. It is known for some metrics, and for natural
-    languages only, not for generated text.
+    Human agreement is how often people prefer the system with the better score. For example, a
+    small difference in BLEU is often not one that people see.
 
     Args:
         metric: The key of the metric, such as `bleu`.
         signature: The signature of the scores, which names a neural metric's model.
         target: The target language, such as `de`.
+
+    Returns:
+        The model; None if there is none for this metric, or if the text is not natural language but
+        generated.
     """
     is_natural_language = target in SCRIPTS
     if not is_natural_language or metric not in METRICS:

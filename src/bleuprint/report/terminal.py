@@ -201,7 +201,7 @@ def _row_lines(
 
 
 def _wrap_cell(text: str, width: int) -> list[str]:
-    """Return the text of a cell in lines of at most this width; a longer word is broken."""
+    """Break the text of a cell into lines of at most this width; long words are broken, too."""
     if cell_len(text) <= width:
         return [text]
     lines = Text(text).wrap(_console(), width, overflow="fold")

@@ -141,7 +141,7 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
 
 
 def costs_csv(runs: pd.DataFrame) -> str:
-    """Return the text of costs.csv: the measured costs, with a line for each training run.
+    """Return the text of costs.csv, with a line of measured costs for each training run.
 
     Args:
         runs: The table of runs, with the columns of measured costs.

@@ -62,11 +62,13 @@ def _baselines_first(rows: list[ScoreRow]) -> list[ScoreRow]:
 
 
 def _stores_attention(report: ReportData, row: ScoreRow) -> bool:
-    """Return whether a system stores attention when it translates.
+    """Return whether a system stores its attention when it translates.
 
-    An external system, whose translations come from elsewhere, never does.
+    Args:
+        report: The settings and the results of the experiment.
+        row: Any score of the system.
     """
-    if not row.is_trained:
+    if not row.is_trained:  # An external system: its translations come from elsewhere.
         return False
     system_settings = report.settings.system_on(row.system, row.corpus)
     return bool(system_settings.decode.attention)

@@ -187,7 +187,7 @@ def _short_test_sets(report: ReportData) -> list[str]:
     """
     cases = []
     for task, test, scores in by_test_set(report.scores):
-        # All systems translate the same lines, so any of them has their number.
+        # All systems translate the same lines, so any of them tells their number.
         any_system = bleu_rows(scores)[0]
         if any_system.lines < FEW_TEST_LINES:
             cases.append(f"{any_system.lines:,} of {task}, {test}")

@@ -109,7 +109,7 @@ def _explain_untested(why_untested: str, best: ScoreRow) -> str:
     """Return the sentence that explains why no difference on a test set is tested.
 
     Args:
-        why_untested: The reason, `TOO_FEW` sentences or too low scores.
+        why_untested: The reason: `TOO_FEW`, that is, too few sentences, or else too low scores.
         best: The BLEU of the best system.
     """
     if why_untested == TOO_FEW:
@@ -283,5 +283,6 @@ def _cost_comparison(best: ScoreRow, baseline: ScoreRow) -> str:
     is_similar = abs(ratio - 1) < _SIMILAR_COST
     if is_similar:
         return ""
+    # Two digits, such as 0.51 or 1.9. A large ratio keeps all digits, such as 1,234.
     times = f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
     return f" Training {best.row_name} costs {times} times the FLOPs of {baseline.row_name}."

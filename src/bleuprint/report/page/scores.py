@@ -32,10 +32,10 @@ _SCALE_STEP = 5
 
 
 def score_variables(report: ReportData) -> dict[str, Any]:
-    """Return the tables of scores and the notes on how to read them.
+    """Return the tables of scores and the notes on how to read them, for the HTML report.
 
-    They are the variables of the template scores.html.j2: the main table with BLEU, and tables of
-    the other metrics, of losses, and of scores by document.
+    The result contains the variables of the template scores.html.j2, which shows a main table with
+    BLEU, and tables of the other metrics, of losses, and of scores by document.
 
     Args:
         report: The settings and the results of the experiment.
@@ -125,7 +125,7 @@ def _scale_ends(rows: Sequence[ScoreRow]) -> tuple[int, int]:
 
 
 def _draw_interval(row: ScoreRow, low_end: int, high_end: int) -> Markup:
-    """Draw a score as a point, and its interval as a line, in SVG.
+    """Return an SVG drawing of a score as a point, and of its interval as a horizontal line.
 
     Args:
         row: The score.

@@ -14,14 +14,17 @@ TEMPLATES = attention_environment(Path(__file__).with_name("templates"))
 
 
 def paragraphs(name: str) -> list[str]:
-    """Return the paragraphs of an explanation that both table.md and the HTML report show.
+    """Return the paragraphs of an explanation, such as what each output error means.
+
+    The explanations are files, since both table.md and the HTML report show them.
 
     Args:
         name: The name of the file in report/templates/, such as `errors.md`.
     """
-    path = Path(__file__).parents[1] / "templates" / name
+    report_folder = Path(__file__).parents[1]  # The folder above page/, which contains this file.
+    path = report_folder / "templates" / name
     text = path.read_text(encoding="utf-8")
-    return text.rstrip("\n").split("\n\n")
+    return text.rstrip("\n").split("\n\n")  # Empty lines separate paragraphs.
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,8 @@ def with_published_numbers(records: Records, published: Sequence[Published]) -> 
 def is_in_table_2(corpus: str, test: str) -> bool:
     """Return whether the Transformer paper's Table 2 has numbers for a test set of a corpus.
 
-    The table has numbers only for WMT14's newstest2014.
+    All numbers of the table are for the test set newstest2014 of WMT14. An experiment may use the
+    corpus under names such as `wmt14` and `wmt14-filtered`.
     """
     return corpus.startswith("wmt14") and test == "newstest2014"
 
