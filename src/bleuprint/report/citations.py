@@ -65,6 +65,7 @@ def citations(settings: Settings) -> str:
     """
     entries_by_key: dict[str, _Entry] = {}
     for citation in _all_citations(settings):
+        # One citation may consist of several BibTeX entries.
         for key, bibtex in entries(citation.bibtex):
             entry = entries_by_key.setdefault(key, _Entry(bibtex, citation.origin))
             # Differences in white space do not count.
@@ -183,7 +184,7 @@ def _preparation_methods(corpus: Corpus) -> set[str]:
     Args:
         corpus: The settings of the corpus.
     """
-    # A method that is used if the corpus has a setting for it is called like this setting.
+    # Some methods are used whenever the corpus has a setting for them, and are called like it.
     methods = {setting for setting, value in vars(corpus).items() if value is not None}
     if corpus.vocabulary.bpe:
         methods.add("bpe")
@@ -198,6 +199,7 @@ def _preparation_methods(corpus: Corpus) -> set[str]:
         tokenizer = language_pair.tokenize.name
         methods.add(tokenizer)
         if tokenizer == "segmenter":
+            # Languages such as Japanese are split by packages such as fugashi, all others by Moses.
             packages = segmenter_packages(list(language_pair.languages))
             if packages:
                 methods |= {"moses", *packages}

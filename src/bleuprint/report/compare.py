@@ -212,13 +212,7 @@ def compare_systems(
     pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
         raise UserError(f"{names}: have no test set in common, so their scores do not compare")
-    common_corpora: list[str] = []
-    if not first.on_different_corpora:
-        # Each corpus once, although it may have several test sets.
-        common_corpora = list(dict.fromkeys(pair.first.bleu.corpus for pair in pairs))
-    are_trained = all(pair.are_trained for pair in pairs)
-    first_settings = deciding_settings(first, common_corpora, are_trained)
-    second_settings = deciding_settings(second, common_corpora, are_trained)
+    first_settings, second_settings = _settings_to_compare(first, second, pairs)
     are_settings_equal = first_settings == second_settings
     are_results_equal = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
     if are_settings_equal and are_results_equal:
@@ -232,6 +226,27 @@ def compare_systems(
         for pair in pairs:
             if pair.have_same_lines:
                 yield from sentence_comparison(first, second, pair, sentences)
+
+
+def _settings_to_compare(
+    first: ReportedSystem, second: ReportedSystem, pairs: Sequence[ScoresPair]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of each of two systems that can change its results, by their keys.
+
+    Args:
+        first: The first system, with its report.
+        second: The second system, with its report.
+        pairs: The scores of both systems on each test set.
+    """
+    common_corpora: list[str] = []
+    if not first.on_different_corpora:
+        # Each corpus once, although it may have several test sets.
+        common_corpora = list(dict.fromkeys(pair.first.bleu.corpus for pair in pairs))
+    are_trained = all(pair.are_trained for pair in pairs)
+    return (
+        deciding_settings(first, common_corpora, are_trained),
+        deciding_settings(second, common_corpora, are_trained),
+    )
 
 
 def _are_in_working_tree(first: ReportedSystem, second: ReportedSystem) -> bool:
@@ -321,12 +336,11 @@ def p_values_by_metric(
     differences: dict[MetricKey, PairedDifference] = {}
     if pair.have_same_lines and _are_in_working_tree(first, second):
         differences = _differences_with_tests(first, second, pair)
+    if not differences:
+        return {metric: _p_value_over_seeds(metric, pair) for metric in shown_metrics}
     p_values: dict[str, float | None] = {}
+    all_lines = ""  # The name of the group of lines that the table's scores are computed over.
     for metric in shown_metrics:
-        if not differences:
-            p_values[metric] = _p_value_over_seeds(metric, pair)
-            continue
-        all_lines = ""  # The group of lines that the scores in the table are computed over.
         difference = differences.get((metric, all_lines))
         p_values[metric] = None if difference is None else difference.p_value
     return p_values

@@ -45,6 +45,7 @@ def data_section(report: ReportData) -> Section:
         statistics_by_corpus[corpus] = CorpusStatistics.read(statistics_folder / STATISTICS)
         samples_by_corpus[corpus] = _rule_samples(corpus, report.root)
     stage_table = training_pairs_table(report.settings.corpora, report.root)
+    # The last three let the template show the examples: two functions and a limit.
     data = {
         "corpora": report.settings.corpora,
         "pair_counts": report.pair_counts,

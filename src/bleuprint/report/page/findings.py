@@ -59,6 +59,9 @@ def best_systems(scores: pd.DataFrame, deviations: Mapping[str, float]) -> Itera
 def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, float]) -> Finding:
     """Return the finding on the best system of one test set, the one with the highest BLEU.
 
+    The finding says no more than the evidence allows: whether the system is the only one, could not
+    be tested, is significantly better than the baseline, or perhaps not better.
+
     Args:
         test_set: The name of the test set, for the title.
         scores: The scores of all systems on the test set.
@@ -72,7 +75,7 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
     if len(rows) == 1:
         title = f"{test_set}: {display_name(best)} is the only system"
         return Finding(title, f"BLEU {best.score_text}")
-    # Only the baseline is compared with no system.
+    # All systems except the baseline have a difference from it.
     is_baseline = pd.isna(best.difference)
     if is_baseline:
         title = f"{test_set}: no system is better than the baseline {display_name(best)}"
@@ -84,7 +87,7 @@ def _best_system(test_set: str, scores: pd.DataFrame, deviations: Mapping[str, f
 
 
 def _why_untested(best: ScoreRow, rows: Sequence[ScoreRow]) -> str:
-    """Return the reason if a test set cannot show which system is best, such as too few sentences.
+    """Return why a test set cannot show which system is best, such as too few sentences.
 
     Args:
         best: The BLEU of the best system.
@@ -97,7 +100,7 @@ def _why_untested(best: ScoreRow, rows: Sequence[ScoreRow]) -> str:
     is_compared = best.baseline in row_names
     if is_compared:
         return best.why_untested
-    # The best system is the baseline. It is enough if one other system is tested against it.
+    # The best system is the baseline itself. It is enough if one system is tested against it.
     reasons = [row.why_untested for row in rows if row.baseline in row_names]
     is_any_tested = "" in reasons
     if is_any_tested or not reasons:

@@ -67,7 +67,7 @@ class SetLines:
         """
         mean_bleu = self.bleu.mean(axis=1)
         negative_lengths = [-len(reference) for reference in self.references]
-        # np.lexsort takes its most important key last.
+        # np.lexsort sorts by its last key, and lines with equal values in it by the key before.
         ranked = np.lexsort((negative_lengths, mean_bleu))
         return list(map(int, ranked))
 

@@ -92,12 +92,22 @@ def with_published_numbers(records: Records, published: Sequence[Published]) -> 
             numbers += _numbers_of_entry(entry)
     table = pd.DataFrame(numbers, columns=list(PublishedNumber.__annotations__))
     table = table.astype({"training_flops_by_time": float})
-    source_count = table.groupby("name").published.transform("nunique")
-    is_unique_name = source_count <= 1
-    name_with_source = table["name"] + ", " + table.published
-    table["system"] = table["name"].where(is_unique_name, name_with_source)
+    table["system"] = _unique_system_names(table)
     table["row_name"] = table.system + " (published)"
     return replace(records, published=table)
+
+
+def _unique_system_names(published: pd.DataFrame) -> "pd.Series[str]":
+    """Return the names of published systems, with their publication if two have the same name.
+
+    Args:
+        published: The published numbers, with the columns `name`, such as `Transformer`, and
+            `published`, the publication.
+    """
+    publications_of_name = published.groupby("name").published.transform("nunique")
+    is_unique_name = publications_of_name <= 1
+    name_with_publication = published["name"] + ", " + published.published
+    return published["name"].where(is_unique_name, name_with_publication)
 
 
 def is_in_table_2(corpus: str, test: str) -> bool:
