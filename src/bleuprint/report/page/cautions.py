@@ -111,7 +111,7 @@ def _misaligned_sets(report: ReportData) -> list[str]:
 def _overlapping_sets(report: ReportData) -> list[str]:
     """Return a description of each pair of validation or test sets that share sentences.
 
-    The checkpoint that is best on the validation set is chosen. If this set contains test
+    Training may keep the checkpoint that is best on the validation set. If this set contains test
     sentences, the scores may be too high.
     """
     cases = []
