@@ -90,7 +90,7 @@ def follow(root: Path, lines: Sequence[Line], corpus: Corpus = CORPUS) -> list[F
     part.mkdir()
     dedup.process_shard(Shard(), part, 1)
     # The number of the rule that drops each line, from 1; 0 if none does.
-    rule_numbers = dedup.dropped_by([part], root).tolist()
+    rule_numbers = dedup.find_rules_of_pairs([part], root).tolist()
     for line, rule_number in zip(remaining, rule_numbers, strict=True):
         line.dropped_by = ("", *dedup.rules)[rule_number]
     remaining = not_dropped(followed)

@@ -67,9 +67,10 @@ class RawText(TextFolder):
         return sum(text.count(name) for text in self._texts(name))
 
     def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Yield the sentence pairs of a data set in blocks, as if its texts were one file.
+        """Yield the sentence pairs of a data set in blocks, as if all its texts were one text.
 
-        The training set consists of several texts: the downloaded one, then the synthetic ones.
+        The training set may consist of several texts: the downloaded one, then synthetic ones. If
+        they have 100 and 50 pairs, the pairs 90 to 120 are 10 of the first and 20 of the second.
 
         Args:
             name: Data set, such as `train`.
@@ -80,6 +81,7 @@ class RawText(TextFolder):
         text_start = 0
         for text in self._texts(name):
             text_stop = text_start + text.count(name)
+            # If the text ends before `start`, this is behind its end, and it yields nothing.
             start_in_text = max(0, start - text_start)
             # None reads this text to its end, and checks that its source and target end together.
             stop_in_text = None
@@ -121,6 +123,7 @@ class Cleaning(FilterStep):
             corpus: The settings of the corpus; `corpus.clean` are the edits.
             root: The project folder; by default the current folder.
         """
+        # Writes data/clean/NAME and a file of statistics.
         files = step_files(
             name,
             corpus,
@@ -131,7 +134,7 @@ class Cleaning(FilterStep):
         )
         return cls(
             corpus=name,
-            # Not `files.input_text`, which would lack the synthetic texts.
+            # In place of `files.input_text`, which is the downloaded text alone.
             input_text=RawText.for_corpus(name, corpus, root),
             output=files.output,
             filter_stats_path=files.filter_stats_path,
@@ -171,8 +174,8 @@ class Cleaning(FilterStep):
     def clean(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
         """Clean a sentence pair: apply the edits, such as Unicode normalization, one by one.
 
-        At last, several spaces in a row become one. If the user chose no edits, the pair stays as
-        it is, with all its spaces.
+        After the edits, several spaces in a row become one. If the user chose no edits, the pair
+        keeps all its spaces.
 
         Args:
             number: The number of the pair in the training text, counted from 1.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_text
-from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, join_files, write_kept
+from bleuprint.corpus.steps.filtering import copy_sets, join_files, write_kept
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, apply_edits
@@ -69,7 +69,6 @@ _HELD_OUT = "held-out"
 _HASH = np.dtype(f"S{HASH_BYTES}")
 _Hashes = npt.NDArray[np.bytes_]
 _Positions = npt.NDArray[np.intp]
-_Groups = npt.NDArray[np.int32]
 # The number of hashes that are read from a file at once.
 _HASHES_PER_READ = 1 << 16
 # The approximate number of hashes that are sorted in memory at once.
@@ -101,6 +100,7 @@ class Deduplication(Step):
             corpus: The settings of the corpus.
             root: The project folder; by default the current folder.
         """
+        # Reads data/clean/NAME, and writes data/dedup/NAME and a file of statistics.
         files = step_files(
             name,
             corpus,
@@ -122,7 +122,8 @@ class Deduplication(Step):
         """Hash each sentence pair of a shard, and look it up in the validation and test sets.
 
         A shard is a part of the training text. When all shards are hashed, equal hashes show the
-        duplicates. A key is a text that may be a duplicate: the pair, its source or its target.
+        duplicates. Each key of a pair is hashed, that is, each text by which duplicates are found:
+        the pair, its source or its target.
 
         Args:
             shard: Which part of the training text to read.
@@ -141,7 +142,7 @@ class Deduplication(Step):
             files = []
             for file_name in file_names:
                 files.append(open_files.enter_context((part / file_name).open("wb")))
-            # For each block of pairs, a column contains what is appended to one of the files.
+            # Each column of a block contains the bytes that are appended to one of the files.
             for columns in map_parts(create_hasher, blocks, workers):
                 for file, column in zip(files, columns, strict=True):
                     file.write(column)
@@ -161,9 +162,9 @@ class Deduplication(Step):
         filter_stats = self.new_filter_stats()
         with atomic_folder(self.output) as unfinished:
             output_text = self.input_text.with_path(unfinished)
-            dropped_by = self.dropped_by(parts, scratch=unfinished)
+            rule_of_pair = self.find_rules_of_pairs(parts, scratch=unfinished)
             train_counts = filter_stats.add_set("train")
-            write_kept(self.input_text, output_text, dropped_by, self.rules, train_counts)
+            write_kept(self.input_text, output_text, rule_of_pair, self.rules, train_counts)
             held_out_sets = self.input_text.held_out()
             copy_sets(self.input_text, output_text, held_out_sets, filter_stats)
             filter_stats.write(self.filter_stats_path)
@@ -185,56 +186,60 @@ class Deduplication(Step):
             return duplicate_rules
         return duplicate_rules + _OVERLAP_RULES
 
-    def dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
-        """Find out which rule drops each pair of the training text.
+    def find_rules_of_pairs(self, parts: Sequence[Path], scratch: Path) -> npt.NDArray[np.uint8]:
+        """Find out which rule, if any, drops each pair of the training text.
 
-        A pair is dropped if a side is in a validation or test set ("held out"), or if it is a
-        duplicate by a key: the whole pair, its source or its target, as the settings say.
+        A pair is dropped if its source or target is in a validation or test set ("held out"), or if
+        it is a duplicate by a key: the whole pair, its source or its target, as the settings say.
 
         Args:
             parts: The folders that `process_shard` has written, in the order of the text.
             scratch: A folder for temporary files.
 
         Returns:
-            For each pair the number of its rule in `rules`, from 1; 0 if it is kept.
+            The number of each pair's rule in `rules`, from 1; 0 for a kept pair, (pairs,).
         """
         # For each pair 0, or 1 if its source is held out, or 2 if its target is.
         held_out_sides = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
-        # In `rules`, the two rules for held-out sides follow one rule for each key.
+        # `rules` begins with a rule for each key. Rules for a held-out source and target follow.
         key_count = len(self.keys)
-        dropped_by = np.where(held_out_sides, key_count + held_out_sides, 0).astype(np.uint8)
+        side_rules = np.where(held_out_sides > 0, key_count + held_out_sides, 0)
+        rule_of_pair = side_rules.astype(np.uint8)
         groups_of_keys = []
-        is_repeated = np.zeros(len(dropped_by), bool)
+        is_repeated = np.zeros(len(rule_of_pair), bool)
         for key in self.keys:
             hashes_of_all_shards = scratch / key.setting
             join_files([part / key.setting for part in parts], hashes_of_all_shards)
+            # For each pair the number of the group of pairs with an equal key; 0 if it is unique.
             groups = _group_equal_hashes(hashes_of_all_shards)
             hashes_of_all_shards.unlink()
             groups_of_keys.append(groups)
             is_repeated |= groups > 0
-        # Only these can be duplicates, so that few pairs are visited one by one.
-        candidates = np.flatnonzero(is_repeated & (dropped_by == 0))
-        _drop_duplicates(dropped_by, candidates, groups_of_keys)
-        return dropped_by
+        # Only these pairs can be duplicates. The others need not be visited one by one.
+        candidates = np.flatnonzero(is_repeated & (rule_of_pair == 0))
+        _drop_duplicates(rule_of_pair, candidates, groups_of_keys)
+        return rule_of_pair
 
 
 def _drop_duplicates(
-    dropped_by: DroppedBy, candidates: _Positions, groups_of_keys: Sequence[_Groups]
+    rule_of_pair: npt.NDArray[np.uint8],
+    candidates: _Positions,
+    groups_of_keys: Sequence[npt.NDArray[np.int32]],
 ) -> None:
-    """Drop each sentence pair that is a duplicate of an earlier pair.
+    """Drop each sentence pair that is a duplicate of an earlier, kept pair.
 
-    Pairs are duplicates if they have an equal key, such as the same source. A pair that is dropped
-    itself drops no others, so the pairs are visited in the order of the text.
+    Pairs are compared by keys, such as the source: pairs with an equal key are a group. Only a kept
+    pair makes later pairs duplicates, so the pairs are visited in the order of the text.
 
     Args:
-        dropped_by: For each pair the number of the rule that drops it, or 0. This function writes
-            the number of the key, from 1, for each pair that it drops.
-        candidates: The indices of the pairs that have an equal key with any other pair and are not
-            dropped yet, in ascending order.
-        groups_of_keys: For each key an array, (pairs,): pairs with an equal key have the same group
-            number; a pair whose key is unique has 0.
+        rule_of_pair: The number of the rule that drops each pair, or 0, (pairs,). For each
+            duplicate, this function writes the number of its rule: the number of the key, from 1.
+        candidates: The indices of the pairs to visit, ascending: pairs that are in a group with
+            other pairs, and that no other rule drops.
+        groups_of_keys: For each key the number of each pair's group, (pairs,); 0 for a pair whose
+            key is unique.
     """
-    # For each key and group 1 if a pair of the group was kept, else 0. Bytes save memory.
+    # For each key and group: 1 if a pair of the group was kept, else 0. Bytes save memory.
     has_kept_pair = []
     for groups in groups_of_keys:
         largest_group = int(groups.max(initial=0))
@@ -243,7 +248,7 @@ def _drop_duplicates(
         groups_of_pair = [int(groups[pair_index]) for groups in groups_of_keys]
         duplicate_key = _key_of_duplicate(groups_of_pair, has_kept_pair)
         if duplicate_key is not None:
-            dropped_by[pair_index] = duplicate_key + 1  # Numbered from 1.
+            rule_of_pair[pair_index] = duplicate_key + 1  # Rules are numbered from 1.
             continue
         for key_index, group in enumerate(groups_of_pair):
             has_kept_pair[key_index][group] = 1
@@ -305,9 +310,9 @@ class _BlockHasher:
 def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """Read the sentences of all validation and test sets, which must not be in the training text.
 
-    Each is added twice: as published, and edited like the training text. The sets of the corpus's
-    other language pairs count too: the English target of a German-English test set must not be a
-    source of an English-French training text. So a sentence is looked up by its language.
+    Each sentence is added twice: as published, and edited like the training text, since either form
+    may occur there. The sets of the corpus's other language pairs are read, too: the English target
+    of a German-English test set must not be a source of an English-French training text.
 
     Args:
         stage: The stage deduplication, on the training text of one language pair.
@@ -322,15 +327,15 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
                 for language, sentence in unedited_sentences.items():
                     edited_sentences[language] = apply_edits(sentence, language, stage.edits)
                 for sentence_by_language in (unedited_sentences, edited_sentences):
-                    # None if the set has no sentence in this language.
+                    # None if the set is not in this language, as for another language pair.
                     source = sentence_by_language.get(source_language)
                     target = sentence_by_language.get(target_language)
                     held_out.add([(source, target)])
     return held_out
 
 
-def _group_equal_hashes(path: Path) -> _Groups:
-    """Give equal hashes in a file the same number, the number of their group.
+def _group_equal_hashes(path: Path) -> npt.NDArray[np.int32]:
+    """Give equal hashes in a file the same number: the hashes a b a c b get 1 2 1 0 2.
 
     The hashes of a large corpus do not fit into memory. So they are divided into ranges by their
     first bits, and the file is read again for each range. Equal hashes are in the same range.
@@ -339,12 +344,12 @@ def _group_equal_hashes(path: Path) -> _Groups:
         path: A file of hashes, 16 bytes each.
 
     Returns:
-        For each hash the number of its group, from 1; or 0 if the hash occurs only once.
+        For each hash the number of its group of equal hashes, from 1; 0 if it occurs only once.
     """
     hash_count = path.stat().st_size // HASH_BYTES
     groups = np.zeros(hash_count, np.int32)
     range_count = math.ceil(hash_count / _HASHES_PER_RANGE)
-    # The number of groups in the ranges before this one.
+    # The number of groups in the ranges that were read before.
     group_count = 0
     for range_index in range(range_count):
         repeated_hashes = _find_repeated_hashes(path, range_index, range_count)
@@ -352,8 +357,8 @@ def _group_equal_hashes(path: Path) -> _Groups:
             continue
         last_index = len(repeated_hashes) - 1
         for positions, hashes in _read_range(path, range_index, range_count):
-            # Where each hash is among the repeated ones, which are sorted, or where it would be. A
-            # hash after all of them gets an index behind the last, which does not exist.
+            # Where each hash is in the sorted array of repeated hashes; or where it would be, which
+            # may be behind the end.
             indices = np.searchsorted(repeated_hashes, hashes)
             indices = np.minimum(indices, last_index)
             is_repeated = repeated_hashes[indices] == hashes
@@ -384,9 +389,10 @@ def _find_repeated_hashes(path: Path, range_index: int, range_count: int) -> _Ha
 def _read_range(
     path: Path, range_index: int, range_count: int
 ) -> Iterator[tuple[_Positions, _Hashes]]:
-    """Read the hashes of a file whose values are in one range, a part of the file at a time.
+    """Read the hashes of a file whose values are in one range; the others are skipped.
 
-    To limit memory, the possible values are divided into ranges of equal size.
+    To limit memory, all possible values of a hash are divided into ranges of equal size, and the
+    file is read a part at a time.
 
     Args:
         path: A file of hashes, 16 bytes each.
@@ -394,7 +400,8 @@ def _read_range(
         range_count: The number of ranges.
 
     Yields:
-        The positions of hashes of this range in the file, from 0; and these hashes.
+        For each part of the file: the positions in the file of the hashes of this range, from 0;
+        and these hashes.
     """
     with path.open("rb") as file:
         first_position = 0

@@ -47,6 +47,7 @@ class Filtering(FilterStep):
             corpus: The settings of the corpus; `corpus.filter` are the checks.
             root: The project folder; by default the current folder.
         """
+        # Reads data/dedup/NAME, and writes data/filter/NAME and a file of statistics.
         files = step_files(
             name,
             corpus,
@@ -77,8 +78,8 @@ class Filtering(FilterStep):
             part: The folder to write to: the kept pairs, and how many pairs each check dropped.
             workers: The number of processes.
         """
-        # Each worker process receives a copy of this object. Some checks need word translations,
-        # which are learned when this property is first read: here, once, instead of in each copy.
+        # Some checks need word translations, a cached property that is computed when it is first
+        # read. Each worker process receives a copy of this object, so compute it before the copies.
         _ = self.translations
         super().process_shard(shard, part, workers)
 
@@ -166,10 +167,11 @@ class Filtering(FilterStep):
             yield self._words(self._candidate(pair))
 
     def _candidate(self, pair: Pair) -> Candidate:
-        """Wrap a sentence pair for the checks.
+        """Wrap a sentence pair for the checks, with functions to tokenize and score it.
 
-        The wrapped pair is tokenized or scored only when a check asks for that. `bounds` are limits
-        of its number of tokens, by which most pairs pass or fail a length check without tokens.
+        These functions are slow, so a check calls them only if it needs them. `bounds` are quick
+        estimates of the number of tokens, a lower and an upper bound for each side: most pairs pass
+        or fail a length check by them, without being tokenized.
         """
         return Candidate(
             pair=pair,
@@ -229,10 +231,11 @@ def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
     """
     results = list[bool]()
     try:
+        # One by one, so that the results before an exception are known.
         for passes in check.keeps_each(candidates):
             results.append(passes)
     except Exception as error:  # A check may be the user's own code, which may raise anything.
-        # The check failed at the first pair without a result, if there is one: show this pair.
+        # The check probably failed at the first pair without a result. The message shows this pair.
         failing_pair = None
         if len(results) < len(candidates):
             failing_candidate = candidates[len(results)]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from bleuprint.config.corpus import Split
 from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
 from bleuprint.corpus.steps.filter_stats import FilterStats
-from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, write_kept
+from bleuprint.corpus.steps.filtering import copy_sets, write_kept
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
@@ -36,13 +36,15 @@ RULES = ("drawn_for_valid", "drawn_for_test", "source_held_out", "target_held_ou
 # The name of a test set that is drawn.
 DRAWN_TEST_SET = "test.held-out"
 
-# What becomes of a training pair: 0 if it stays, otherwise the number of its rule in RULES, from 1.
+# The numbers of the sets that a training pair can be drawn for. _VALID and _TEST are also the
+# numbers, from 1, of their rules in RULES.
 _TRAIN = 0
 _VALID = 1
 _TEST = 2
-# HeldOutSentences numbers the sides of a pair: source 1, target 2. Added to the number of a side,
-# this gives the number of the rule source_held_out or target_held_out.
-_SIDE_TO_RULE = 2
+# In RULES, the two rules of drawn pairs come before source_held_out and target_held_out.
+# HeldOutSentences numbers the sides of a pair: source 1, target 2. So the number of a side's rule
+# is the number of the side plus 2.
+_RULES_BEFORE_SIDES = 2
 
 _HASH_BYTES = 8
 # The same 8 bytes as a number for numpy: unsigned, little-endian.
@@ -60,13 +62,14 @@ def split_folder(
 ) -> None:
     """Copy the published sets of a corpus, and draw the validation and test sets that it lacks.
 
-    They are drawn from the training text. Training pairs that share a sentence with them are then
-    dropped, so that no system is tested on sentences that it has seen.
+    The missing sets are drawn from the training text. Training pairs that share a sentence with a
+    drawn set are then dropped, so that no system is tested on sentences that it has seen.
 
     Args:
         corpus: The name of the corpus.
         settings: How many pairs to draw, and the sampling seed.
-        decontaminate: How sentences of two sets are compared, such as "exact".
+        decontaminate: How sentences of two sets are compared: "exact", "normalized" (without case
+            and punctuation), or "none", which drops no training pairs.
         before: The folder with the filtered text.
         split: The folder to write.
         filter_stats_path: The file for the filtering statistics: how many pairs were kept, drawn
@@ -89,10 +92,11 @@ def split_folder(
         else:
             set_of_pair = _draw_sets(corpus, settings, before, existing_sets, workers)
             held_out = HeldOutSentences(decontaminate)
+            # This also fills `held_out` with the sentences of the drawn sets.
             _write_drawn_sets(before, after, set_of_pair, held_out, filter_stats)
             held_out_sides = _find_held_out_sides(corpus, before, held_out, workers)
-            dropped_by = _combine_rules(set_of_pair, held_out_sides)
-            write_kept(before, after, dropped_by, RULES, filter_stats.add_set("train"))
+            rule_of_pair = _combine_rules(set_of_pair, held_out_sides)
+            write_kept(before, after, rule_of_pair, RULES, filter_stats.add_set("train"))
         copy_sets(before, after, existing_sets, filter_stats)
         filter_stats.write(filter_stats_path)
 
@@ -100,19 +104,20 @@ def split_folder(
 def _write_drawn_sets(
     before: TextFolder,
     after: TextFolder,
-    set_of_pair: DroppedBy,
+    set_of_pair: npt.NDArray[np.uint8],
     held_out: HeldOutSentences,
     filter_stats: FilterStats,
 ) -> None:
     """Write the test set, then the validation set that were drawn from the training text.
 
-    The test set comes first, so that validation pairs that share a sentence with it are dropped.
+    The test set is written first, because validation pairs that share a sentence with it are
+    dropped.
 
     Args:
         before: The folder with the filtered text.
         after: The folder to write to.
         set_of_pair: The set that each pair is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
-        held_out: A collection to which the sentences of both sets are added.
+        held_out: An empty collection, to which the sentences of both sets are added.
         filter_stats: The statistics to which the kept and dropped pairs of the sets are added.
     """
     for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
@@ -124,11 +129,13 @@ def _write_drawn_sets(
 
 def _draw_sets(
     corpus: str, settings: Split, before: TextFolder, existing_sets: Sequence[str], workers: int
-) -> DroppedBy:
-    """Draw the validation and test sets that a corpus lacks from its training pairs.
+) -> npt.NDArray[np.uint8]:
+    """Choose the training pairs that become the validation and test sets which a corpus lacks.
 
-    Pairs are drawn by their hashes, not by their positions: if pairs are added to the text, most of
-    the drawn ones stay the same. With the setting `every`, each n-th pair is a validation pair.
+    The pairs with the smallest hashes become the test set, those with the largest hashes the
+    validation set. A hash depends on the pair alone, not on its position: if pairs are added to the
+    text, most of the drawn ones stay the same. With the setting `every`, the validation set is each
+    n-th pair instead.
 
     Args:
         corpus: The name of the corpus, for messages.
@@ -144,33 +151,19 @@ def _draw_sets(
         UserError: The corpus has too few pairs, or none is left for the validation set.
     """
     pair_count = before.count("train")
-    has_valid = "valid" in existing_sets
-    has_test = any(set_name != "valid" for set_name in existing_sets)
-    # With `every`, each n-th pair becomes a validation pair, whatever its hash.
-    valid_interval = None if has_valid else settings.every
-    valid_count = 0
-    if not has_valid and valid_interval is None:
-        valid_count = max(1, round(settings.valid * pair_count))
-    test_count = 0
-    if not has_test:
-        test_count = max(1, round(settings.test * pair_count))
-    if valid_count + test_count >= pair_count:
-        raise UserError(
-            f"corpus {corpus}: too few pairs ({pair_count}) to draw {valid_count} for validation "
-            f"and {test_count} to test, and train on the rest"
-        )
-
+    valid_interval = None if "valid" in existing_sets else settings.every
+    valid_count, test_count = _counts_to_draw(corpus, settings, pair_count, existing_sets)
     set_of_pair = np.full(pair_count, _TRAIN, np.uint8)
     if valid_interval is not None:
-        first_valid = valid_interval - 1  # Index n - 1 is the n-th pair.
+        first_valid = valid_interval - 1  # The n-th pair has the index n - 1.
         set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
         indices_by_hash = _sort_by_hash(before, settings.seed, workers)
-        # The smallest hashes are the test set, the largest ones the validation set.
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
-    # The test set may have taken each of the few pairs that were to become validation pairs.
-    if valid_interval is not None and not (set_of_pair == _VALID).any():
+    # Of a small text, all validation pairs may have been drawn for the test set as well.
+    has_valid_pair = (set_of_pair == _VALID).any()
+    if valid_interval is not None and not has_valid_pair:
         raise UserError(
             f"corpus {corpus}: no pair is left for validation. Lower split.every, which is "
             f"{valid_interval}"
@@ -178,8 +171,40 @@ def _draw_sets(
     return set_of_pair
 
 
+def _counts_to_draw(
+    corpus: str, settings: Split, pair_count: int, existing_sets: Sequence[str]
+) -> tuple[int, int]:
+    """Return how many training pairs to draw by their hashes, for validation and for the test set.
+
+    The number is 0 for a set that exists, and for a validation set of each n-th pair (the setting
+    `every`), which does not depend on hashes.
+
+    Args:
+        corpus: The name of the corpus, for the message.
+        settings: The share of the pairs to draw for each set.
+        pair_count: The number of training pairs.
+        existing_sets: The names of the validation and test sets that the corpus has.
+
+    Raises:
+        UserError: No pair would be left to train on.
+    """
+    valid_count = 0
+    if "valid" not in existing_sets and settings.every is None:
+        valid_count = max(1, round(settings.valid * pair_count))
+    test_count = 0
+    has_test = any(set_name != "valid" for set_name in existing_sets)
+    if not has_test:
+        test_count = max(1, round(settings.test * pair_count))
+    if valid_count + test_count >= pair_count:
+        raise UserError(
+            f"corpus {corpus}: too few pairs ({pair_count}) to draw {valid_count} for validation "
+            f"and {test_count} to test, and train on the rest"
+        )
+    return valid_count, test_count
+
+
 def _sort_by_hash(train: TextFolder, seed: int, workers: int) -> npt.NDArray[np.intp]:
-    """Bring the training pairs into a random order, by their hashes.
+    """Bring the training pairs into a random order, by sorting them by their hashes.
 
     The order of two pairs does not depend on which other pairs the text contains.
 
@@ -201,8 +226,8 @@ def _sort_by_hash(train: TextFolder, seed: int, workers: int) -> npt.NDArray[np.
 def _block_hasher(seed: int) -> Callable[[Block], bytes]:
     """Return a function that hashes sentence pairs; each worker process calls this once.
 
-    By its hash, a pair is drawn for the validation or the test set. It depends on the pair and the
-    seed alone, not on the position in the text.
+    The hashes bring the pairs into a random order, to draw the validation and the test set. A hash
+    depends on the pair and the seed alone, not on the position in the text.
 
     Args:
         seed: The sampling seed; another one draws other pairs.
@@ -262,7 +287,7 @@ def _write_drawn_set(
 
 
 def _rule_of_side(side: int) -> str:
-    """Return under which name a dropped pair is counted.
+    """Return the rule under which the statistics count a pair with a sentence of another set.
 
     Args:
         side: Which sentence of the pair is in another set: 1 for the source, 2 for the target.
@@ -270,32 +295,35 @@ def _rule_of_side(side: int) -> str:
     Returns:
         `source_held_out` or `target_held_out`.
     """
-    rule_number = side + _SIDE_TO_RULE
+    rule_number = side + _RULES_BEFORE_SIDES
     return RULES[rule_number - 1]  # Rules are numbered from 1.
 
 
-def _combine_rules(set_of_pair: DroppedBy, held_out_sides: DroppedBy) -> DroppedBy:
-    """Return why each pair leaves the training text, as the number of a rule.
+def _combine_rules(
+    set_of_pair: npt.NDArray[np.uint8], held_out_sides: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.uint8]:
+    """Return for each training pair the number of the rule that drops it from the training text.
 
-    A pair leaves it because it was drawn for another set, or because one of its sentences was.
+    A pair is dropped because it was drawn for the validation or test set, or otherwise because one
+    of its sentences is also in such a set.
 
     Args:
         set_of_pair: The set that each pair is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
-            The latter two are also the numbers of their rules.
+            The last two are also the numbers of their rules.
         held_out_sides: Which side of each pair is in another set, (pairs,): 1 for the source, 2 for
             the target, 0 for neither.
 
     Returns:
-        The number of the rule in RULES, from 1, or 0 if the pair stays, (pairs,).
+        The number of each pair's rule in RULES, from 1; 0 if the pair is kept, (pairs,).
     """
-    # _SIDE_TO_RULE turns the number of a side into the number of its rule.
-    overlap_rules = np.where(held_out_sides, held_out_sides + _SIDE_TO_RULE, 0)
-    return np.where(set_of_pair, set_of_pair, overlap_rules).astype(np.uint8)
+    side_rules = np.where(held_out_sides > 0, held_out_sides + _RULES_BEFORE_SIDES, 0)
+    is_drawn = set_of_pair != _TRAIN
+    return np.where(is_drawn, set_of_pair, side_rules).astype(np.uint8)
 
 
 def _find_held_out_sides(
     corpus: str, train: TextFolder, held_out: HeldOutSentences, workers: int
-) -> DroppedBy:
+) -> npt.NDArray[np.uint8]:
     """Find the training pairs that share a sentence with a validation or test set.
 
     Args:

@@ -42,6 +42,7 @@ class Tokenizing(FilterStep):
             corpus: The settings of the corpus.
             root: The project folder; by default the current folder.
         """
+        # Reads data/split/NAME, and writes data/tokens/NAME and a file of statistics.
         files = step_files(
             name,
             corpus,

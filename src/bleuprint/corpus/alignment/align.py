@@ -58,8 +58,10 @@ _BandedDocument: TypeAlias = tuple[Document, Band]
 def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     """Find out which sentences of documents in two languages translate each other.
 
-    The first pass compares lengths. From the sentence pairs that are then certain, word
-    translations are learned, and the second pass compares lengths and words (Moore 2002).
+    The method is that of Moore (2002). A first pass compares the lengths of sentences, since long
+    sentences have long translations. Word translations are learned from the sentence pairs of which
+    it is certain. A second pass compares lengths and words; it searches only the alignments that
+    the first pass found probable.
 
     All documents are in memory, and for the largest one, of n sentences, about n * sqrt(n) scores
     of 8 bytes each.
@@ -73,10 +75,11 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
         translate each other, mostly one of each. Each sentence is in one bead.
     """
     ratio = _length_ratio(documents)
-    # A worker process calls `_first_pass` once, and the function that it returns for each document.
+    # Each worker process calls `_first_pass` once. It returns the function that aligns a document.
     first_pass = map_parts(partial(_first_pass, ratio), documents, workers)
     posteriors = list(track(first_pass, "align sentences", len(documents), "documents"))
     translations = _learn_from_certain_pairs(documents, posteriors)
+    # Each document with its band, that is, with the alignments that are probable by lengths.
     banded_documents = []
     for document, posterior in zip(documents, posteriors, strict=True):
         banded_documents.append((document, posterior.band))
@@ -107,9 +110,10 @@ def _first_pass(ratio: float) -> Callable[[Document], Posteriors]:
 def align_by_lengths(ratio: float, document: Document) -> Posteriors:
     """Compute which sentences of a document probably translate each other, by lengths alone.
 
-    Only alignments near the diagonal are considered: source sentences and target sentences at
-    similar positions, within a band. The band is widened until the alignments at its edges are
-    improbable, so that it contains the right one; or until it would take too much memory.
+    An alignment is a path through a table, whose cell (i, j) is the point after i source and j
+    target sentences. To save time, only a band of cells near the diagonal is searched. The band is
+    doubled until cells at its edges are improbable, since it then contains the right path; or until
+    it would take too much memory.
 
     Args:
         ratio: How many target characters correspond to one source character.
@@ -118,12 +122,15 @@ def align_by_lengths(ratio: float, document: Document) -> Posteriors:
     scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
     rows = len(document.source) + 1
     columns = len(document.target) + 1
-    half_width = min(_MIN_HALF_WIDTH + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
+    # Longer documents have wider bands from the start: the path strays further from the diagonal.
+    half_width = _MIN_HALF_WIDTH + isqrt(max(rows, columns)) // 2
+    # A row of the band has 2 * half_width cells.
+    half_width = min(half_width, MAX_CELLS // (2 * rows))
     while True:
         band = Band.around(scorer.centers, columns, half_width)
         posteriors = forward_backward(band, scorer, scorer.reversed, CERTAIN, IMPROBABLE)
         is_wide_enough = posteriors.at_edge < AT_EDGE or half_width >= columns
-        cells_after_doubling = 4 * half_width * rows
+        cells_after_doubling = 2 * (2 * half_width) * rows
         if is_wide_enough or cells_after_doubling > MAX_CELLS:
             return posteriors
         half_width *= 2
@@ -180,8 +187,8 @@ def _align_by_words(
     Args:
         ratio: How many target characters correspond to one source character.
         translations: The word translations; None to compare lengths alone.
-        banded_document: The document; and the band, that is, which alignments were found probable
-            by lengths. Only these are searched.
+        banded_document: The document; and its band: the alignments that are probable by lengths.
+            Only these are searched.
     """
     document, band = banded_document
     length_scorer = LengthScorer.from_sentences(document.source, document.target, ratio)

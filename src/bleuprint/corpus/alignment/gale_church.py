@@ -51,18 +51,20 @@ class LengthScorer:
             target: The target sentences.
             ratio: How many target characters correspond to one source character.
         """
+        # Sentences of 5, 3 and 4 characters have the offsets 0, 5, 8 and 12.
         source_offsets = np.cumsum([0, *map(len, source)])
         target_offsets = np.cumsum([0, *map(len, target)])
         return cls(source_offsets, target_offsets, ratio)
 
     @property
     def centers(self) -> Ints:
-        """Where the translation probably is, by lengths: the diagonal of the table of alignments.
+        """Where translations probably are, by lengths: the diagonal of the table of alignments.
 
         For each number of source sentences, this is the number of target sentences that contain the
-        same share of the text.
+        same share of the text: if 2 source sentences are a tenth of the source, how many target
+        sentences are a tenth of the target?
         """
-        source_length = max(int(self.source_offsets[-1]), 1)
+        source_length = max(int(self.source_offsets[-1]), 1)  # An empty text has no sentences.
         share_before = self.source_offsets / source_length
         target_length = self.target_offsets[-1]
         centers: Ints = np.searchsorted(self.target_offsets, share_before * target_length)
@@ -72,7 +74,8 @@ class LengthScorer:
     def reversed(self) -> "LengthScorer":
         """The scorer of the same documents in reverse order, the last sentence first.
 
-        The forward-backward algorithm also computes probabilities from the end.
+        The forward-backward algorithm also computes probabilities from the end. Offsets 0, 5, 8 and
+        12 become 0, 4, 7 and 12.
         """
         return LengthScorer(
             source_offsets=self.source_offsets[-1] - self.source_offsets[::-1],
@@ -83,8 +86,8 @@ class LengthScorer:
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
         """Score groups of source and target sentences, called beads, by their lengths.
 
-        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
-        sentences, and the last n of the first j target sentences.
+        The cell (i, j) is the point after i source and j target sentences. The bead of the size
+        (m, n) that ends there consists of the m source and the n target sentences before it.
 
         Args:
             band: The cells of the table of alignments that are searched.
@@ -98,6 +101,7 @@ class LengthScorer:
         rows, columns = band.cells(first_row, stop_row)
         scores = np.empty((len(BEAD_SIZES), len(rows)))
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
+            # Of each cell's bead: its first sentences, its lengths in characters, and its score.
             first_source = (rows - source_count).clip(0)
             first_target = (columns - target_count).clip(0)
             source_length = self.source_offsets[rows] - self.source_offsets[first_source]
@@ -105,6 +109,8 @@ class LengthScorer:
             mean_length = (source_length + target_length / self.ratio) / 2
             deviation = np.sqrt(VARIANCE * np.maximum(mean_length, _MIN_MEAN_LENGTH))
             delta = np.abs(source_length * self.ratio - target_length) / deviation
+            # The prior, times the probability of a difference of at least delta: 2 * Phi(-delta),
+            # where Phi is the cumulative normal distribution. `log_ndtr` is its logarithm.
             scores[size_index] = np.log(2 * PRIORS[size_index]) + log_ndtr(-delta)
             begins_too_early = (rows < source_count) | (columns < target_count)
             scores[size_index, begins_too_early] = -np.inf

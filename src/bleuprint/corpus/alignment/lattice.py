@@ -58,11 +58,13 @@ class Band(NamedTuple):
 
     @classmethod
     def around(cls, centers: Ints, columns: int, half_width: int) -> "Band":
-        """Create the band of cells near a line through the lattice, such as its diagonal.
+        """Create the band of cells near a line through the table of alignments, as its diagonal.
+
+        Only these cells are searched for the best path from the first to the last cell.
 
         Args:
             centers: For each row the column of this line, (rows,); it never decreases.
-            columns: The number of columns of the lattice.
+            columns: The number of columns of the table.
             half_width: The number of columns to the left and to the right of the line.
         """
         starts = (centers - half_width).clip(0)
@@ -71,7 +73,7 @@ class Band(NamedTuple):
         starts[0] = 0
         stops[-1] = columns
         # Where centers are far apart, each row is extended to where the next row begins: otherwise
-        # no path would connect them.
+        # no path would lead from one to the other.
         stops[:-1] = np.maximum(stops[:-1], starts[1:] + 1)
         return cls(starts, stops)
 
@@ -79,9 +81,10 @@ class Band(NamedTuple):
     def reversed(self) -> "Band":
         """The same cells if both documents are in reverse order: the last cell becomes the first.
 
-        The forward-backward algorithm also computes probabilities from the end.
+        The forward-backward algorithm also computes probabilities from the end. In a table of 10
+        columns, the columns 2 to 5 of row 1 become the columns 4 to 7 of the last row but one.
         """
-        columns = self.stops[-1]
+        columns = self.stops[-1]  # The last row contains the last column.
         return Band(
             starts=columns - self.stops[::-1],
             stops=columns - self.starts[::-1],
@@ -89,6 +92,9 @@ class Band(NamedTuple):
 
     def cells(self, first_row: int, stop_row: int) -> tuple[Ints, Ints]:
         """List the cells of some rows.
+
+        If row 4 has the columns 0 and 1, and row 5 the columns 1 and 2, the cells are (4, 0),
+        (4, 1), (5, 1) and (5, 2).
 
         Args:
             first_row: The first row.
@@ -112,8 +118,8 @@ class Scorer(Protocol):
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
         """Score beads, that is, groups of source and target sentences, as mutual translations.
 
-        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
-        sentences, and the last n of the first j target sentences.
+        The cell (i, j) is the point after i source and j target sentences. The bead of the size
+        (m, n) that ends there consists of the m source and the n target sentences before it.
 
         Args:
             band: The cells that are searched.
@@ -143,9 +149,9 @@ class Posteriors(NamedTuple):
 def best_path(band: Band, scorer: Scorer) -> list[Bead]:
     """Find the best sentence alignment of two documents, by Viterbi's algorithm.
 
-    In the cell (i, j) of a table, the first i source and the first j target sentences are aligned.
-    An alignment is a path from the first to the last cell; each of its steps is a bead, that is, a
-    few source sentences and the target sentences that translate them.
+    An alignment is a path through a table, whose cell (i, j) is the point after i source and j
+    target sentences. Each step of the path is a bead, that is, a few source sentences and the
+    target sentences that translate them.
 
     Args:
         band: The cells that are searched, near the diagonal.
@@ -156,7 +162,8 @@ def best_path(band: Band, scorer: Scorer) -> list[Bead]:
     """
     rows = list(_search(band, scorer, combine=np.maximum))
     beads = []
-    # Followed from the last cell: each cell knows the last bead of the best path that leads to it.
+    # Follow the path back from the last cell: for each cell, `_search` stores the last bead of the
+    # best path that leads to it.
     row = len(rows) - 1
     column = int(band.stops[-1]) - 1
     while row > 0 or column > 0:
@@ -183,15 +190,15 @@ def forward_backward(
 ) -> Posteriors:
     """Compute which sentence pairs of two documents are certain, over all possible alignments.
 
-    In the cell (i, j) of a table, the first i source and the first j target sentences are aligned.
-    An alignment is a path from the first to the last cell. The probability that it passes a cell is
-    exp(forward + backward - total), in log-probabilities: forward sums all paths from the first
-    cell to this one, backward all paths from this one to the last, total all paths.
+    An alignment is a path through a table, whose cell (i, j) is the point after i source and j
+    target sentences. The probability that it passes a cell is exp(forward + backward - total). All
+    three are logarithms of sums of probabilities: forward sums all paths from the first cell to
+    this one, backward all paths from this one to the last cell, total all paths.
 
     Args:
         band: The cells that are searched, near the diagonal.
         scorer: Scores a path's steps: a few source sentences with their translations.
-        reversed_scorer: The same for both documents read from their ends.
+        reversed_scorer: Scores the steps of both documents in reverse order.
         certain: Pairs of single sentences with a greater probability are returned, such as 0.9.
         improbable: Cells with a greater probability are returned, such as 1e-6.
 
@@ -199,14 +206,14 @@ def forward_backward(
         The certain pairs; the cells that are not improbable; and how probable the edges of the band
         are, which shows if the band is too narrow.
     """
-    # From the last row of cells to the first one, since the documents are reversed.
+    # A list of rows, from the last row to the first one, since the documents are reversed.
     backward_scores = []
     for reversed_row in _search(band.reversed, reversed_scorer, combine=np.logaddexp):
         backward_scores.append(reversed_row.scores[::-1])
-    total = backward_scores[-1][0]  # All paths from the first cell.
+    total = backward_scores[-1][0]  # The first cell: all paths from there to the last cell.
     row_count = len(backward_scores)
     columns = int(band.stops[-1])
-    # The first and the last probable column of each row. The values here are for a row without any.
+    # The first and the last probable column of each row, here as for a row without any.
     first_probable = np.full(row_count, columns)
     last_probable = np.full(row_count, -1)
     pairs = []
@@ -222,23 +229,26 @@ def forward_backward(
         has_left_edge = start > 0
         has_right_edge = int(band.stops[row_index]) < columns
         at_edge = max(at_edge, _edge_maximum(probabilities, has_left_edge, has_right_edge))
+        # How probable it is that the last step before a cell is a pair of single sentences.
         log_probabilities = row.one_to_one_scores + backward - total
         for offset in np.flatnonzero(log_probabilities > np.log(certain)).tolist():
-            # The pair that ends in the cell (i, j) consists of the sentences i - 1 and j - 1.
-            pairs.append((row_index - 1, start + offset - 1))
+            column = start + offset
+            # The sentences before the cell (i, j) have the indices i - 1 and j - 1.
+            pairs.append((row_index - 1, column - 1))
     probable_band = _probable_band(first_probable, last_probable, columns)
     return Posteriors(pairs, probable_band, at_edge)
 
 
 def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bool) -> float:
-    """Return how probable it is that the right path lies near the edges of the searched cells.
+    """Return the highest probability of a cell near the edges of a row of searched cells.
 
-    If it is probable, the path may lie outside, and more cells must be searched.
+    A high one means that the right path may lie outside, so that more cells must be searched.
 
     Args:
-        probabilities: The probabilities of one row of searched cells.
-        has_left_edge: Whether there are cells before them, which are not searched.
-        has_right_edge: Whether there are cells after them, which are not searched.
+        probabilities: The probability of each searched cell of the row, that the right path passes
+            it.
+        has_left_edge: Whether the table has cells to the left of them, which are not searched.
+        has_right_edge: Whether the table has cells to the right of them.
     """
     depth = max(len(probabilities) // 16, 1)  # A sixteenth of the row counts as its edge.
     maximum = 0.0
@@ -254,13 +264,15 @@ def _probable_band(first_probable: Ints, last_probable: Ints, columns: int) -> B
 
     Two more columns are added on each side, because a step of a path spans up to two target
     sentences. A row without probable cells gets the columns between those of the rows before and
-    after it, so that paths can cross it.
+    after it, so that a path can lead through it.
 
     Args:
         first_probable: The first probable column of each row, (rows,); `columns` if there is none.
         last_probable: The last probable column of each row, (rows,); -1 if there is none.
         columns: The number of columns of the table.
     """
+    # No path leads back to the left. So each row starts at the first probable column of it and all
+    # later rows, and it ends at the last probable column of it and all earlier rows.
     starts = np.minimum.accumulate(first_probable[::-1])[::-1]
     stops = np.maximum(np.maximum.accumulate(last_probable) + 1, starts + 1)
     return Band((starts - 2).clip(0), (stops + 2).clip(max=columns))
@@ -284,8 +296,9 @@ class _Row:
 def _search(band: Band, scorer: Scorer, combine: np.ufunc) -> Iterator[_Row]:
     """Compute the scores of all paths through the table of alignments, row by row.
 
-    A path leads from the first cell to the cell (i, j) if it aligns the first i source and the
-    first j target sentences. Its steps span up to two rows, so a row follows from the two before.
+    The cell (i, j) is the point after i source and j target sentences, so a path from the first
+    cell to this one aligns these sentences. A step spans up to two source sentences, so the scores
+    of a row are computed from those of the two rows before.
 
     Args:
         band: The cells that are searched, near the diagonal.
@@ -296,12 +309,11 @@ def _search(band: Band, scorer: Scorer, combine: np.ufunc) -> Iterator[_Row]:
     Yields:
         The rows, in order.
     """
-    # The scores of the row before last, and of the last row.
+    # The scores of up to two rows before the current one, in order.
     earlier_scores: list[Floats] = []
     for row_index, bead_scores in enumerate(_row_scores(band, scorer)):
         row = _search_row(row_index, band, bead_scores, earlier_scores, combine)
-        last_scores = earlier_scores[-1:]  # Empty before the second row.
-        earlier_scores = [*last_scores, row.scores]
+        earlier_scores = [*earlier_scores[-1:], row.scores]
         yield row
 
 
@@ -314,27 +326,29 @@ def _search_row(
 ) -> _Row:
     """Compute the scores of all paths to the cells of one row of the table of alignments.
 
-    A path comes from an earlier row, by a bead with source sentences, or along the row, by beads
-    0-1, which are target sentences without a source. Along the row, a path that enters at column k
-    and goes on to column j scores entered[k] + walked[j] - walked[k], where `walked` sums the beads
-    0-1 from the row's first cell. So for all k <= j together, entered - walked is accumulated.
+    A path enters the row from an earlier row, by a bead with source sentences. It may then go on
+    along the row, by beads 0-1, which are target sentences without a source. If it enters at column
+    k and goes on to column j, it scores entered[k] + walked[j] - walked[k], where `walked` sums the
+    beads 0-1 from the row's first cell. No loop over k and j is needed: entered - walked is
+    accumulated over k, from the left, then walked[j] is added.
 
     Args:
         row_index: The index of the row.
         band: The cells that are searched, near the diagonal.
         bead_scores: The scores of the beads that end in the row, (bead sizes, cells).
-        earlier_scores: The scores of the cells of the two rows before, the last row last.
+        earlier_scores: The scores of the cells of up to two rows before, in order.
         combine: np.maximum to keep the best path to a cell; np.logaddexp to add the probabilities
             of all paths.
     """
     start = int(band.starts[row_index])
     width = int(band.stops[row_index]) - start
     sizes_with_source = BEAD_SIZES[:-1]  # The last size is 0-1.
-    # The score of the paths to each cell whose last bead has a certain size.
+    # For each bead size, the scores of the paths that enter each cell by a bead of this size.
     by_last_bead = np.full((len(sizes_with_source), width), -np.inf)
     for size_index, (source_count, target_count) in enumerate(sizes_with_source):
         if source_count <= row_index:
-            # The cells where such a bead begins are in an earlier row, further to the left.
+            # Such a bead begins in an earlier row, `target_count` columns to the left. Move the
+            # scores of that row's cells to the columns where the beads end.
             origin_start = int(band.starts[row_index - source_count])
             origin_scores = _shifted(
                 earlier_scores[-source_count],
@@ -348,7 +362,7 @@ def _search_row(
     walked = np.cumsum([0.0, *bead_scores[-1, 1:]])
     entered_before_walk = entered - walked
     combined = combine.accumulate(entered_before_walk)
-    # If an earlier column leads to a better path than entering here, the last bead is 0-1.
+    # The last bead is 0-1 in a cell where entering further left is better than entering there.
     is_walk_best = combined > entered_before_walk
     best_sizes = np.where(is_walk_best, len(BEAD_SIZES) - 1, by_last_bead.argmax(axis=0))
     return _Row(
@@ -370,7 +384,7 @@ def _row_scores(band: Band, scorer: Scorer) -> Iterator[Floats]:
     widths = band.stops - band.starts
     rows_per_call = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // int(widths.max())))
     for first_row in range(0, len(widths), rows_per_call):
-        # Where each of these rows ends among the cells of all of them.
+        # The cells of these rows are scored as one array. This is where each row ends in it.
         row_ends = np.cumsum(widths[first_row : first_row + rows_per_call])
         scores = scorer(band, first_row, stop_row=first_row + len(row_ends))
         yield from np.split(scores, row_ends[:-1], axis=1)
@@ -378,6 +392,8 @@ def _row_scores(band: Band, scorer: Scorer) -> Iterator[Floats]:
 
 def _shifted(row: Floats, offset: int, width: int) -> Floats:
     """Copy a row of scores into a new row, at another position.
+
+    The scores 1 2 3, with the offset 1 and the width 3, become -inf 1 2.
 
     Args:
         row: The scores.

@@ -72,8 +72,8 @@ def likelihood_ratios(ratio_sums: Floats, condition_length: int | Floats) -> Flo
     """Return how much likelier words are given a sentence of the other language than by chance.
 
     By IBM Model 1, p(word | sentence) is the mean of p(word | other word) over the words of the
-    sentence and NULL, the empty word. Divided by p(word), it is a mean of ratios. It is mixed with
-    a small constant: a word without a known translation should not rule out a sentence.
+    sentence and NULL, the empty word. Divided by p(word), it is a mean of ratios. A small constant
+    is mixed in, so that a word without a known translation does not make the sentence impossible.
 
     Args:
         ratio_sums: For each word the sum of p(word | other word) / p(word) over the words of the
@@ -123,36 +123,36 @@ class WordTranslations:
         # (source length, target length).
         codes = source_ids[:, None] * len(target_vocabulary) + target_ids
         positions = np.searchsorted(self.link_codes, codes)
-        # Two words that are no link get the position of another link, perhaps behind the last one.
+        # Two words that are not linked get the position where their code would be, which may be
+        # behind the end. Their code differs from the one at this position.
         positions = np.minimum(positions, len(self.link_codes) - 1)
         is_linked = self.link_codes[positions] == codes
         forward_ratios = np.where(is_linked, self.forward.linked.data[positions], 0.0)
         backward_ratios = np.where(is_linked, self.backward.linked.data[positions], 0.0)
-        total = 0.0
-        total += _mean_log_ratio(self.forward, forward_ratios.sum(0), source_ids, target_ids)
-        total += _mean_log_ratio(self.backward, backward_ratios.sum(1), target_ids, source_ids)
-        return total / 2
+        forward_sums = forward_ratios.sum(axis=0)  # For each target word.
+        backward_sums = backward_ratios.sum(axis=1)  # For each source word.
+        forward_score = _mean_log_ratio(self.forward, forward_sums, source_ids, target_ids)
+        backward_score = _mean_log_ratio(self.backward, backward_sums, target_ids, source_ids)
+        return (forward_score + backward_score) / 2
 
 
 def _mean_log_ratio(
-    word_ratios: WordRatios,
-    linked_sums: Floats,
-    conditioning_ids: Integers,
-    word_ids: Integers,
+    word_ratios: WordRatios, linked_sums: Floats, conditioning_ids: Integers, word_ids: Integers
 ) -> float:
     """Return how well the words of a sentence are explained by a sentence of the other language.
 
     This is the mean over the words of log(p(word | other sentence) / p(word)), by IBM Model 1.
 
     Args:
-        word_ratios: The likelihood ratios of this direction.
-        linked_sums: For each word the sum of its ratios with the words of the other sentence, as
-            far as they were seen together (linked) in the training text.
+        word_ratios: The ratios p(word | other word) / p(word) of this direction.
+        linked_sums: For each word the sum of its ratios over those words of the other sentence with
+            which it occurred in a training pair (links).
         conditioning_ids: The ids of the words of the other sentence.
         word_ids: The ids of the words to explain.
     """
-    # The ratios with NULL, the empty word, and of a prior are added. The prior counts a word as if
-    # it had also been seen with words by chance: a word seen once or twice is weak evidence.
+    # Two more parts belong to the sum of ratios: the ratio given NULL, the empty word; and a prior,
+    # as if each word of the other sentence had also been seen with words by chance (ratio 1). It
+    # weighs more for rare words, so that these are weak evidence.
     prior_sum = word_ratios.prior_share[conditioning_ids].sum()
     ratio_sums = linked_sums + prior_sum + word_ratios.null[word_ids]
     return float(np.log(likelihood_ratios(ratio_sums, len(conditioning_ids))).mean())
@@ -177,7 +177,7 @@ def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
     sample_size = sample_size or MAX_PAIRS
     if total <= sample_size:
         return True
-    # How many of the items before this one are in the sample, and how many including this one.
+    # The size of the sample before this item, and with it. It grows if the item is in the sample.
     sampled_before = index * sample_size // total
     sampled_with_item = (index + 1) * sample_size // total
     return sampled_before != sampled_with_item
@@ -186,8 +186,8 @@ def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
 def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
     """Learn from sentence pairs which words translate each other, by IBM Model 1.
 
-    Empty and very long sentences are left out. If the pairs have more combinations of a source and
-    a target word (links) than fit into memory, only a sample of the pairs is used.
+    Pairs with an empty or very long sentence are left out. If the combinations of a source and a
+    target word of each pair (links) do not fit into memory, only a sample of the pairs is used.
 
     Args:
         pairs: The source tokens and the target tokens of each sentence pair.
@@ -195,6 +195,7 @@ def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTrans
     Raises:
         UserError: No pair has 1 to 100 tokens on each side.
     """
+    # The id RARE is reserved: it will replace the ids of rare words. No token is the empty string.
     source_vocabulary = {"": RARE}
     target_vocabulary = {"": RARE}
     source_sentences = []
@@ -208,6 +209,7 @@ def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTrans
     pair_count = len(source_sentences)
     if pair_count == 0:
         raise UserError(f"no pair of 1 to {MAX_TOKENS} tokens a side to learn translations from")
+    # As many pairs as have MAX_LINKS links, if all pairs had an equal number of them.
     sample_size = max(1, pair_count * MAX_LINKS // link_count)
     source_sample = []
     target_sample = []
@@ -243,7 +245,8 @@ class _Side(NamedTuple):
     def from_sentences(cls, vocabulary: dict[str, int], sentences: Sequence[Sequence[int]]) -> Self:
         """Prepare the sentences of one language for learning: replace rare words by one word, RARE.
 
-        The other words are numbered anew, without gaps.
+        The other words are numbered anew, without gaps: if word 2 of 4 is rare, the new ids of the
+        words 0, 1, 2 and 3 are 0, 1, RARE (which is 0) and 2.
 
         Args:
             vocabulary: The id of each word in the sentences, in ascending order.
@@ -252,7 +255,7 @@ class _Side(NamedTuple):
         old_ids = np.fromiter(chain.from_iterable(sentences), np.int64)
         is_frequent = np.bincount(old_ids, minlength=len(vocabulary)) >= MIN_COUNT
         is_frequent[RARE] = True  # RARE itself always keeps its id, 0.
-        # For each old id, the number of frequent words before it; or RARE.
+        # A frequent word gets the number of frequent words before it.
         new_ids = np.where(is_frequent, np.cumsum(is_frequent) - 1, RARE)
         new_vocabulary: dict[str, int] = {}
         for word, is_kept in zip(vocabulary, is_frequent.tolist(), strict=True):
@@ -269,9 +272,9 @@ class _Side(NamedTuple):
 def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
     """Learn p(target word | source word) and p(source word | target word), and prepare scoring.
 
-    Sentences are scored by the ratios p(word | other word) / p(word). A ratio is stored for each
-    link, that is, for two words that occur in one sentence pair. Links with small probabilities in
-    both directions are left out.
+    Sentences will be scored by the ratios p(word | other word) / p(word). A ratio is stored for
+    each link, that is, for two words that occur in one sentence pair. Links with small
+    probabilities in both directions are left out.
 
     Args:
         source: The source sentences.
@@ -281,17 +284,17 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
     target_size = len(target.vocabulary)
     forward = train_model_1(source, target)
     backward = train_model_1(target, source)
+    # The forward code of a link is source id * target_size + target id; the backward code is
+    # target id * source_size + source id. Bring the backward probabilities into forward order.
     source_ids, target_ids = np.divmod(forward.link_codes, target_size)
-    # The backward model numbers its links by the target word first: bring them into forward order.
     backward_codes = target_ids * source_size + source_ids
     backward_order = np.searchsorted(backward.link_codes, backward_codes)
     backward_probabilities = backward.probabilities[backward_order]
-    is_kept = forward.probabilities >= _MIN_PROBABILITY
-    is_kept |= backward_probabilities >= _MIN_PROBABILITY
+    is_kept = np.maximum(forward.probabilities, backward_probabilities) >= _MIN_PROBABILITY
     source_ids = source_ids[is_kept]
     target_ids = target_ids[is_kept]
     shape = (source_size, target_size)
-
+    # Divide the probabilities by p(word), and reduce them for rare conditioning words.
     forward_prior = _prior_shares(source)
     backward_prior = _prior_shares(target)
     source_chance = _chance_probabilities(source)
@@ -327,12 +330,12 @@ def _link_ratios(
 ) -> Floats:
     """Return how much likelier a word is given a word of the other language than by chance.
 
-    All arrays have an element for each link, that is, for two words that occur in one sentence
-    pair.
+    All arrays have an element for each link, that is, for two words of one sentence pair.
 
     Args:
         probabilities: p(word | other word) of IBM Model 1.
-        prior_shares: How little to trust the translations of the other word, because it is rare.
+        prior_shares: From 0 to 1, how little to trust the translations of the other word. It is
+            higher for a rare word.
         chance_probabilities: p(word), its share in the text.
     """
     ratios: Floats = probabilities.astype(np.float32) * (1 - prior_shares) / chance_probabilities
@@ -340,10 +343,10 @@ def _link_ratios(
 
 
 def _prior_shares(conditioning: _Side) -> Floats:
-    """Return how little to trust the translations of each word: more for rarer words.
+    """Return how little to trust the translations of each word, from 0 to 1: higher for rare words.
 
-    A word counts as if it had also been seen 20 times with words by chance (the prior). The share
-    of these times is the weight of the prior.
+    A word counts as if it had also been seen 20 times with words by chance (the prior). The result
+    is the share of these 20 among all times: 0.5 for a word that was really seen 20 times.
     """
     shares: Floats = _PRIOR / (conditioning.word_counts() + _PRIOR)
     return shares
@@ -352,7 +355,7 @@ def _prior_shares(conditioning: _Side) -> Floats:
 def _chance_probabilities(side: _Side) -> Floats:
     """Return p(word), the share of each word in the text."""
     counts = side.word_counts()
-    # Others divide by it, so it must not be 0, as for RARE in a text without rare words.
+    # At least 1, since callers divide by it: without rare words in the text, RARE has the count 0.
     probabilities: Floats = np.maximum(counts, 1) / counts.sum()
     return probabilities
 
@@ -397,7 +400,7 @@ def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
         # Maximization.
         conditioning_counts = np.bincount(conditioning_ids, expected_counts)
         probabilities = expected_counts / conditioning_counts[conditioning_ids]
-    # The links of NULL come last, since it has the highest id.
+    # Link codes are sorted by the conditioning id. NULL has the highest id, so its links are last.
     null_id = len(conditioning.vocabulary)
     first_null_link = int(np.searchsorted(conditioning_ids, null_id))
     null_probabilities = np.zeros(word_count)
@@ -430,7 +433,7 @@ def _shares_of_links(chunk: _Chunk, probabilities: Floats) -> Floats:
     probabilities of the links.
     """
     shares: Floats = probabilities[chunk.link_indices]
-    # The links of a word are consecutive: sum up the probabilities from each first link on.
+    # The links of a word are consecutive: sum up the probabilities from each word's first link on.
     first_links = np.cumsum(chunk.links_per_word) - chunk.links_per_word
     share_sums = np.add.reduceat(shares, first_links)
     shares /= np.repeat(share_sums, chunk.links_per_word)
@@ -440,8 +443,9 @@ def _shares_of_links(chunk: _Chunk, probabilities: Floats) -> Floats:
 def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, list[_Chunk]]:
     """Combine each word of a text with each word of the other sentence of its pair, and with NULL.
 
-    Such a combination is a link. A text has many millions, so they are numbers in arrays, made for
-    a chunk of the text at a time: link code = conditioning id * (number of words) + word id.
+    Such a combination is a link. Its code is the number
+    conditioning id * (number of words) + word id. A text has many millions of links, so they are
+    collected in arrays, for a chunk of the text at a time.
 
     Args:
         conditioning: The sentences of one language. NULL, the empty word, is added to each.
@@ -451,8 +455,8 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
         The codes of all different links, ascending; and the chunks, in which the links of each word
         of the text follow each other, as indices into these codes.
     """
+    # NULL is added as a word at the end of each conditioning sentence. Its id follows all others.
     null_id = len(conditioning.vocabulary)
-    # NULL is added as a word at the end of each conditioning sentence.
     sentence_ends = np.cumsum(conditioning.lengths)
     conditioning_ids = np.insert(conditioning.word_ids, sentence_ends, null_id)
     lengths_with_null = conditioning.lengths + 1
@@ -470,11 +474,8 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
         stop = int(np.searchsorted(link_ends, links_before + _CHUNK))
         stop = max(start + 1, stop)  # At least one word, however many links it has.
         sizes = links_per_word[start:stop]
-        # The words with which a word is combined, its conditions, are a range of positions. For
-        # conditions 5 to 7 of the first word and 9 to 10 of the second one, the positions must be
-        # 5 6 7 9 10. They are counted through (0 1 2 3 4), and shifted by 5 5 5 6 6.
-        shifts = first_conditions[start:stop] - (np.cumsum(sizes) - sizes)
-        condition_positions = np.arange(sizes.sum()) + np.repeat(shifts, sizes)
+        # The conditioning sentence of each word is a range of positions in `conditioning_ids`.
+        condition_positions = _join_ranges(first_conditions[start:stop], sizes)
         codes = conditioning_ids[condition_positions] * len(predicted.vocabulary)
         codes += np.repeat(predicted.word_ids[start:stop], sizes)
         distinct_codes, link_indices = np.unique(codes, return_inverse=True)
@@ -485,7 +486,15 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
     link_codes = np.unique(np.concatenate(chunk_codes))
     renumbered = []
     for distinct_codes, chunk in zip(chunk_codes, chunks, strict=True):
-        # From indices among the links of the chunk to indices among all distinct links.
+        # Each chunk has numbered its own distinct links. Renumber them among those of all chunks.
         indices = np.searchsorted(link_codes, distinct_codes).astype(np.int32)
         renumbered.append(_Chunk(indices[chunk.link_indices], chunk.links_per_word))
     return link_codes, renumbered
+
+
+def _join_ranges(starts: Integers, lengths: Integers) -> Integers:
+    """Join ranges of numbers: the starts 5 and 9 with the lengths 3 and 2 give 5 6 7 9 10."""
+    # Count through all ranges, here 0 1 2 3 4, and shift each one to its start, here by 5 5 5 6 6.
+    shifts = starts - (np.cumsum(lengths) - lengths)
+    joined: Integers = np.arange(lengths.sum()) + np.repeat(shifts, lengths)
+    return joined

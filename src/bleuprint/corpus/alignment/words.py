@@ -53,8 +53,8 @@ class WordScorer:
     def __call__(self, band: Band, first_row: int, stop_row: int) -> Floats:
         """Score groups of source and target sentences, called beads, by their lengths and words.
 
-        In the cell (i, j), the bead of the size (m, n) consists of the last m of the first i source
-        sentences, and the last n of the first j target sentences.
+        The cell (i, j) is the point after i source and j target sentences. The bead of the size
+        (m, n) that ends there consists of the m source and the n target sentences before it.
 
         Args:
             band: The cells of the table of alignments that are searched.
@@ -63,13 +63,13 @@ class WordScorer:
 
         Returns:
             Log-probabilities, up to a constant, (bead sizes, cells); -inf where fewer sentences
-            exist. A bead of one side, a sentence without a translation, has no words to compare.
+            exist.
         """
         scores = self.lengths(band, first_row, stop_row)
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
             if source_count == 0 or target_count == 0:
-                # Sentences without a translation: their length says nothing. Only how often such
-                # beads occur counts, the prior.
+                # A sentence without a translation: neither its length nor its words can be compared
+                # with anything. Its score is the prior alone: how often such sentences occur.
                 is_possible = scores[size_index] > -np.inf
                 scores[size_index, is_possible] = np.log(PRIORS[size_index])
         return scores + self._word_scores(band, first_row, stop_row)
@@ -78,7 +78,8 @@ class WordScorer:
         """Score groups of source and target sentences, called beads, by how well words translate.
 
         A bead's score is the mean of both directions: how much likelier the target words are given
-        the source words than by chance, and the reverse (log-likelihood ratios).
+        the source words than by chance, and the reverse (log-likelihood ratios). Each bead ends in
+        a cell: the cell (i, j) is the point after i source and j target sentences.
 
         Args:
             band: The cells of the table of alignments that are searched.
@@ -91,8 +92,8 @@ class WordScorer:
         """
         rows, columns = band.cells(first_row, stop_row)
         scores = np.zeros((len(BEAD_SIZES), len(rows)))
-        # The sentences of all beads that end in these rows. In the cell (i, j), a bead ends with
-        # source sentence i - 1 and target sentence j - 1, and may begin one sentence earlier.
+        # The sentences of all beads that end in these rows: sentence i - 1 is the last one before
+        # row i, and a bead contains up to _MAX_SENTENCES of each side.
         first_source = max(first_row - _MAX_SENTENCES, 0)
         first_target = max(int(band.starts[first_row]) - _MAX_SENTENCES, 0)
         source = self.source[first_source : stop_row - 1]
@@ -100,8 +101,8 @@ class WordScorer:
         if len(source) == 0 or len(target) == 0:
             return scores
         forward, backward = self._sentence_gains(source, target)
-        # Indices into `source` and `target` of the last sentences of each cell's beads. The
-        # modulo keeps the indices of beads that begin too early inside the arrays.
+        # For each cell, the indices of its beads' last sentences in `source` and `target`. Beads
+        # that begin too early have negative indices; below, the modulo makes them valid indices.
         last_source = rows - first_source - 1
         last_target = columns - first_target - 1
         for size_index, (source_count, target_count) in enumerate(BEAD_SIZES):
@@ -137,6 +138,7 @@ class WordScorer:
         """
         source_words = np.unique(np.concatenate(source))
         target_words = np.unique(np.concatenate(target))
+        # Selects the rows of these source words and the columns of these target words.
         these_words = np.ix_(source_words, target_words)
         forward = self.translations.forward
         backward = self.translations.backward
@@ -155,13 +157,14 @@ def _gains(
     """Compute how well sentences of one language explain the words of sentences of the other.
 
     By IBM Model 1, a sentence gains the sum of log(p(word | condition) / p(word)) over its words.
-    The condition is one sentence of the other language, or two consecutive ones.
+    The condition is a sentence of the other language, or two consecutive ones. p(word | condition)
+    is a mean of p(word | other word): over the words of the condition, and NULL, the empty word.
 
     Args:
-        word_ratios: p(word | other word) / p(word), stored in parts: a table of word pairs, NULL
-            (the empty word), and a prior, which makes rare words weak evidence.
-        linked_ratios: The table, for the words that occur in these sentences, in the order of their
-            ids: (words of conditions, words of sentences).
+        word_ratios: p(word | other word) / p(word), stored in parts: a table of word pairs, NULL,
+            and a prior, which makes rare words weak evidence.
+        linked_ratios: The part of the table with the words that occur in these sentences, in the
+            order of their ids, (words of conditions, words of sentences).
         conditions: The word ids of the sentences that explain.
         sentences: The word ids of the sentences whose words are explained.
 
@@ -175,10 +178,12 @@ def _gains(
     lengths = np.array([len(condition) for condition in conditions], float)
     null_ratios = word_ratios.null[sentence_words]
     prior_sums = condition_counts @ word_ratios.prior_share[condition_words]
+    # For each condition and word the sum of ratios over the words of the condition.
     ratio_sums = condition_counts @ linked_ratios + prior_sums[:, None]
     gains = []
     for _ in range(_MAX_SENTENCES):
         ratios = likelihood_ratios(ratio_sums + null_ratios, lengths[:, None])
+        # Add up the logarithms over the words of each sentence.
         gains.append((sentence_counts @ np.log(ratios).T).T)
         # Join each condition with the one before it, for the second round.
         ratio_sums = ratio_sums + np.roll(ratio_sums, 1, axis=0)

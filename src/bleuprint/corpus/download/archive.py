@@ -62,9 +62,10 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
     Args:
         path: The file on this machine.
         name: The name or URL under which the file was published, such as `news.tar.gz`. Its
-            extension counts, since the file on this machine may have none.
-        member: The name of the file inside the archive, its member. Several names lead through
-            archives inside archives. Empty if the file itself is wanted.
+            extension decides, since the name of the file on this machine may have none.
+        member: The name of the file inside the archive, its member. For an archive inside an
+            archive, several names, the outermost first: `train.tar`, `train.de`. Empty if `path` is
+            the wanted file itself.
 
     Yields:
         A stream of the unpacked bytes. It cannot seek, and reading it may also raise UserError.
@@ -74,20 +75,20 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
     """
     with path.open("rb") as disk_file:
         file: IO[bytes] = disk_file
-        # For messages: the path to the open file, such as `news.zip!train.tar!train.de`.
+        # How messages name the opened file: `news.zip!train.tar!train.de`.
         shown_name = name
-        # Its last part, whose extension says how the file is packed.
-        last_name = name
+        # The last part of this name, `train.de`. Its extension says how the file is packed.
+        file_name = name
         for member_name in member:
             with _unpacking_errors(shown_name):
-                file = _open_archive_member(file, last_name, shown_name, member_name)
+                file = _open_archive_member(file, file_name, shown_name, member_name)
             shown_name = f"{shown_name}!{member_name}"
-            last_name = member_name
-        if _extension(last_name, _ARCHIVE_EXTENSIONS) is not None:
+            file_name = member_name
+        if _extension(file_name, _ARCHIVE_EXTENSIONS) is not None:
             raise UserError(
                 f"{shown_name}: this is an archive. Name the file in it: archive_member"
             )
-        compression = _extension(last_name, _OPENERS)
+        compression = _extension(file_name, _OPENERS)
         if compression is not None:
             with _unpacking_errors(shown_name):
                 file = _OPENERS[compression](file)
@@ -104,8 +105,8 @@ def _unpacking_errors(shown_name: str) -> Iterator[None]:
     try:
         yield
     except _UNPACKING_ERRORS as error:
-        # A damaged file may lead to a negative offset, and so to EINVAL. Other error numbers are
-        # problems of the disk, which the program reports elsewhere.
+        # An OSError with an error number is a problem of the disk, which is reported elsewhere; but
+        # not EINVAL, which follows if a damaged file leads to a negative offset.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         cause = " ".join(str(error).split())  # In one line.
@@ -134,7 +135,7 @@ class _UnpackedFile(io.RawIOBase):
     def readinto(self, buffer: Buffer) -> int:
         """Read bytes into a buffer; errors say in which file they occurred.
 
-        This is the method that Python's buffered streams call.
+        Python's buffered streams call this method to read from the file.
 
         Returns:
             The number of bytes; 0 at the end of the file.
@@ -171,8 +172,8 @@ class _ConcatenatedStreams(io.RawIOBase):
     def readinto(self, buffer: Buffer) -> int:
         """Unpack the next bytes of a .bz2 or .xz file into a buffer.
 
-        This is the method that Python's buffered streams call. The file may consist of several
-        compressed streams; each needs a decompressor of its own.
+        Python's buffered streams call this method to read from the file. The file may consist of
+        several compressed streams, one after the other; each needs a new decompressor.
 
         Returns:
             The number of bytes; 0 at the end of the file.
@@ -193,7 +194,7 @@ class _ConcatenatedStreams(io.RawIOBase):
                 if not packed:
                     raise EOFError("it ends within a stream")
             data = self._decompressor.decompress(packed, len(view))
-            # A decompressor may need more input before it returns anything.
+            # Without data, read on: a decompressor may need more input before it returns anything.
             if data:
                 view[: len(data)] = data
                 return len(data)
@@ -206,7 +207,7 @@ class _ConcatenatedStreams(io.RawIOBase):
         Returns:
             The first bytes of the stream; empty at the end of the file.
         """
-        # The decompressor was given more bytes than the ended stream has.
+        # The decompressor may have been given bytes that follow the stream.
         packed: bytes = self._decompressor.unused_data.lstrip(b"\0")
         while not packed:
             block = self._file.read(_BLOCK_BYTES)
@@ -231,8 +232,9 @@ def _open_archive_member(
 
     Args:
         file: The archive.
-        archive_name: The name of the archive, such as `news.zip`, whose extension counts.
-        shown_name: The name of the archive in messages: its path, if it is itself in an archive.
+        archive_name: The name of the archive, such as `train.tar`. Its extension gives the format.
+        shown_name: The name of the archive in messages. If it is inside another archive, it is
+            named with this one: `news.zip!train.tar`.
         member_name: The name of the member.
 
     Raises:
@@ -263,7 +265,7 @@ def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[b
     zip_file = zipfile.ZipFile(file)
     members = {}
     for entry in zip_file.infolist():
-        # Of several members with one name, the last one counts, as for unzip.
+        # Of several members with one name, the last one is opened, as unzip does.
         members[_relative_name(entry.filename)] = entry
     wanted = _relative_name(member_name)
     if wanted not in members:
@@ -296,7 +298,7 @@ def _open_tar_member(
         names.append(name)
         if name == wanted:
             content = tar.extractfile(entry) if entry.isreg() else None
-            if content is None:
+            if content is None:  # A folder or a link.
                 raise UserError(f"{shown_name}!{member_name}: not a regular file")
             return content
     raise _missing_member(shown_name, wanted, names)

@@ -133,20 +133,21 @@ def _write_set(
     with folder.writer(set_name) as writer:
         for text_name, reader in readers.items():
             counts = filter_stats.add_set(f"{set_name}.{text_name}")
-            # The setting `repeat` upsamples a training text.
+            # The setting `repeat` upsamples a training text: it is written this many times.
             times = reader.text.repeat or 1
             if reader.text.synthetic_side:
+                # A text in one language, which a system will translate. It is written once, but
+                # counted `times` times, since the stage clean repeats its translation.
                 counts_of_one_copy = _write_untranslated(set_name, text_name, reader, folder)
-                # The other copies are counted here, but the stage clean will write them.
                 for _ in range(times):
                     counts.add(counts_of_one_copy)
                 continue
             for _ in range(times):
                 counts.add(reader.write(writer))
-            # If there are several texts, their documents may have the same ids.
+            # Documents of different texts may have the same id, so the name of the text is added.
             prefix = f"{text_name}/" if len(readers) > 1 else ""
             for document_id in reader.document_ids:
-                # An empty id stands for a line without a document.
+                # A line that belongs to no document keeps its empty id.
                 document_ids.append(f"{prefix}{document_id}" if document_id else "")
     if set_name.startswith("test."):
         _write_document_ids(set_name, document_ids, folder)
@@ -157,7 +158,7 @@ def _write_untranslated(
 ) -> SetCounts:
     """Write a training text in one language, which a system of the experiment will translate.
 
-    It gets a folder of its own, where the file of the other language has empty lines.
+    It is written to a folder of its own, where all lines of the other language are empty.
 
     Args:
         set_name: The data set that the text belongs to, `train`.
@@ -172,9 +173,10 @@ def _write_untranslated(
 
 
 def _write_document_ids(set_name: str, document_ids: Sequence[str], folder: TextFolder) -> None:
-    """Write for each line of a test set the id of its document, for scores of whole documents.
+    """Write for each line of a test set the id of its document, to score whole documents.
 
-    Nothing is written if no line has an id, or, with a note, if only some lines have one.
+    Nothing is written if no line has an id. If only some lines have one, a note is printed, and
+    nothing is written either.
 
     Args:
         set_name: Test set, such as `test.news`.
@@ -195,7 +197,7 @@ def _write_document_ids(set_name: str, document_ids: Sequence[str], folder: Text
         return
     content = ""
     for document_id in document_ids:
-        # An id of the file format may contain a line break.
+        # An id may contain a line break, which would begin a new line here.
         content += document_id.replace("\n", " ") + "\n"
     paths.document_ids_file(folder.path, set_name).write_bytes(content.encode())
 
@@ -223,7 +225,7 @@ class _TextReader:
         """Write the sentence pairs of the text, or as many of them as the settings choose.
 
         Args:
-            writer: Where to write them.
+            writer: Writes to the files of the data set.
 
         Returns:
             How many pairs were written, and how many left out.
@@ -242,10 +244,10 @@ class _TextReader:
     def chosen_pairs(self, counts: SetCounts) -> Iterator[Pair]:
         """Yield the sentence pairs of the text, or as many of them as its setting `pairs` allows.
 
-        Either the first pairs are chosen or, with the setting `pairs_seed`, random ones, in the
-        order of the text. Random pairs are drawn by selection sampling (Knuth, The Art of Computer
-        Programming, volume 2, section 3.4.2, algorithm S). It needs no memory, but must know the
-        number of all pairs, so the text is read twice.
+        These are the first pairs or, with the setting `pairs_seed`, random ones, in the order of
+        the text. Random pairs are drawn by selection sampling (Knuth, The Art of Computer
+        Programming, volume 2, section 3.4.2, algorithm S), which keeps no pairs in memory. It must
+        know the number of all pairs, so the text is read twice.
 
         Args:
             counts: Statistics to which the other pairs are added, as dropped.
@@ -266,8 +268,9 @@ class _TextReader:
         seed = self.text.pairs_seed
         random = None if seed is None else Random(seed)
         for pair in self.pairs(counts):
-            # A random pair is chosen with the probability wanted / remaining, so that exactly the
-            # wanted number is chosen at the end.
+            # With a seed, a pair is chosen with the probability wanted / remaining: the number of
+            # pairs still to choose, divided by the number of pairs still to read. At the end,
+            # exactly the wanted number is chosen. Without a seed, the first pairs are chosen.
             if wanted > 0 and (random is None or random.random() * remaining < wanted):
                 wanted -= 1
                 yield pair
@@ -286,11 +289,12 @@ class _TextReader:
     def pairs(self, counts: SetCounts) -> Iterator[Pair]:
         """Open the files of the text, downloading them if necessary, and yield all sentence pairs.
 
-        Afterwards, `document_ids` contains the document of each pair, if the format marks them.
+        Afterwards, `document_ids` contains the id of each pair's document, if the format marks
+        documents.
 
         Args:
-            counts: Statistics to which pairs are added that cannot be used, such as untranslated
-                ones, as dropped.
+            counts: Statistics to which unusable pairs, such as untranslated ones, are added as
+                dropped.
 
         Raises:
             UserError: A file is missing, damaged or malformed.
@@ -303,6 +307,7 @@ class _TextReader:
                     streams.append(opened.enter_context(_open(file, self.downloads)))
                 yield from read_text(self.text, streams, self.languages, counts, self.document_ids)
         except UserError as error:
+            # How to download the files again, if nothing has shown that they arrived undamaged.
             hint = self.downloads.unchecked_hint(self.text.files)
             raise UserError(f"{error}{hint}") from None
 
@@ -313,14 +318,14 @@ def read_text_pairs(
     downloads: Downloads | None = None,
     counts: SetCounts | None = None,
 ) -> Iterator[Pair]:
-    """Read the sentence pairs of a text, of which no part has been prepared yet.
+    """Read the sentence pairs of a text from its published files, or from a user's files.
 
     Args:
         text: The settings of the text: its files and their format.
         languages: The codes of the source and the target language.
-        downloads: Where files are downloaded from; not needed for files in inputs/.
-        counts: Statistics to which pairs are added that cannot be used, as dropped; by default they
-            are not counted.
+        downloads: Where files are downloaded from; not needed for a user's files in inputs/.
+        counts: Statistics to which unusable pairs are added as dropped; by default they are not
+            counted.
     """
     if downloads is None:
         downloads = Downloads(mirror=None, store=Path(), lock=None)
@@ -332,7 +337,8 @@ def read_text_pairs(
 def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
     """Draw a random sample of sentence pairs, by reservoir sampling.
 
-    Only the sample is in memory (Vitter 1985, "Random Sampling with a Reservoir", algorithm R).
+    The number of pairs need not be known, and only the sample is in memory (Vitter 1985, "Random
+    Sampling with a Reservoir", algorithm R).
 
     Args:
         pairs: All pairs.
@@ -346,8 +352,8 @@ def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> lis
     reservoir = list(islice(pairs, sample.pairs))
     for pairs_so_far, pair in enumerate(pairs, len(reservoir) + 1):
         counts.count_dropped("sample")
-        # The new pair stays with the probability (sample size) / (pairs so far), and then replaces
-        # a random pair of the reservoir.
+        # The new pair is drawn with the probability (sample size) / (pairs so far). If it is drawn,
+        # it replaces a random pair of the reservoir, the one at `position`.
         position = random.randrange(pairs_so_far)
         if position < sample.pairs:
             reservoir[position] = pair

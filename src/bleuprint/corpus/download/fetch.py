@@ -63,8 +63,9 @@ class Downloads:
     def record(self) -> None:
         """Record the SHA-256 of newly downloaded files in downloads.lock.
 
-        This file protects downloads for which the settings give no SHA-256: a later download must
-        have the same bytes. This is called after the files were read, so that they are not damaged.
+        downloads.lock protects files for which the settings give no SHA-256: a later download must
+        have the same bytes. Call this when all sentences of the files have been read, which shows
+        that the files are not damaged.
         """
         if not self.unrecorded or self.lock is None:
             return
@@ -74,7 +75,7 @@ class Downloads:
             entries: dict[str, RecordedFile] = {}
             for url, path in self.unrecorded.items():
                 entries[url] = {"sha256": sha256_of(path), "size": path.stat().st_size}
-            # An entry that exists stays as it is.
+            # Entries that exist already, perhaps written by another process, are kept.
             entries.update(self.recorded())
             write_json(self.lock, dict(sorted(entries.items())))
         self.unrecorded.clear()
@@ -94,20 +95,21 @@ class Downloads:
         return read_record(dict[str, RecordedFile], self.lock, remedy)
 
     def unchecked_hint(self, files: Iterable[File]) -> str:
-        """Return an addition to an error message, if a malformed text was downloaded unchecked.
+        """Return an addition to the error message about a text that cannot be read.
 
-        Without a SHA-256 nobody knows whether a file was damaged on its way, so the addition says
-        how to download it again.
+        If a file of the text was downloaded for the first time, without a SHA-256, it may have been
+        damaged on its way. The addition then says how to download it again.
 
         Args:
-            files: The files of the malformed text.
+            files: The files of the text.
 
         Returns:
-            The end of the message; empty if the files were checked, or not downloaded.
+            The end of the message; empty if all files were checked, or none was downloaded.
         """
         unchecked_paths = set()
         for file in files:
             path = self.unrecorded.get(file.url or "")
+            # A path outside of the store is a file on this machine, not a download.
             if path is not None and path.is_relative_to(self.store):
                 unchecked_paths.add(str(path))
         if not unchecked_paths:
@@ -117,7 +119,7 @@ class Downloads:
 
 
 def downloads_of_environment() -> Downloads:
-    """Return where this project downloads from and to, as environment variables may change it.
+    """Return where this project downloads from and to; environment variables may change both.
 
     BLEUPRINT_MIRROR names a folder or URL with copies of files, for machines without internet.
     """
@@ -133,10 +135,11 @@ class _Mismatch(UserError):
 
 
 def fetch(file: File, downloads: Downloads) -> Path:
-    """Download a file of a corpus, unless it is on this machine already, and check it.
+    """Download a file of a corpus, unless it is on this machine already, and check its SHA-256.
 
-    Its SHA-256 is in the settings, or was recorded in downloads.lock at an earlier download.
-    Otherwise this is the first download: the file is remembered, to be recorded.
+    The SHA-256 is in the settings, or was recorded in downloads.lock at an earlier download. For a
+    first download, without either, it is not known yet: the file is then added to
+    `downloads.unrecorded`, so that its SHA-256 is recorded later.
 
     Args:
         file: The settings of the file: its URL, or its path for a user's own file.
@@ -149,7 +152,9 @@ def fetch(file: File, downloads: Downloads) -> Path:
         UserError: No host or folder has the file, or its size or SHA-256 is wrong.
     """
     if file.path is not None:
-        return _check_local(path_on_disk(Path(file.path)), file)
+        path = path_on_disk(Path(file.path))
+        _check_local_file(path, file)
+        return path
     assert file.url is not None
     if file.sha256 is not None or downloads.lock is None:
         return _fetch_from_first_host(file, downloads)
@@ -178,7 +183,7 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
         downloads: Where files are downloaded from, and where they are kept.
 
     Raises:
-        UserError: No host has the file; the message tells all failures.
+        UserError: No host has the file; the message lists all failures.
     """
     urls = [file.url, *file.mirrors]
     failures: list[UserError] = []
@@ -190,18 +195,19 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
             print(f"{failures[-1]}; trying {location}", file=sys.stderr, flush=True)
         try:
             if isinstance(location, Path):
-                return _check_local(location, file)
+                _check_local_file(location, file)
+                return location
             return _download(location, file, downloads.store)
         except UserError as error:
             failures.append(error)
-    raise _all_failed(failures, downloads.mirror)
+    raise _join_failures(failures, downloads.mirror)
 
 
-def _all_failed(failures: list[UserError], mirror: str | None) -> UserError:
+def _join_failures(failures: list[UserError], mirror: str | None) -> UserError:
     """Join the errors of all hosts of a file into one error.
 
-    If a host has the file with other bytes than expected, the joined error says so by its type,
-    since the user may then accept the new file.
+    If a host has the file with other bytes than expected, the result is a `_Mismatch`, by which the
+    caller recognizes that the user could accept the new file.
 
     Args:
         failures: The error of each host.
@@ -222,10 +228,11 @@ def _all_failed(failures: list[UserError], mirror: str | None) -> UserError:
 def _location(url: str, mirror: str | None) -> str | Path:
     """Return from where a URL is really read: its host, a mirror, or a file on this machine.
 
+    In the mirror /copies, for example, https://host/path?query is the file /copies/host/path?query.
+
     Args:
         url: The published URL of the file.
-        mirror: A folder or URL with copies of files, by host: `https://host/path?query` is there at
-            `host/path?query`. None to use the host itself.
+        mirror: A folder or URL with copies of files, by host. None to use the host itself.
 
     Returns:
         A URL, or the path of a file on this machine.
@@ -247,15 +254,12 @@ def _location(url: str, mirror: str | None) -> str | Path:
     return Path(mirror.removeprefix("file://")) / unquote(path_in_mirror)
 
 
-def _check_local(path: Path, file: File) -> Path:
+def _check_local_file(path: Path, file: File) -> None:
     """Check the size and the SHA-256 of a file that is already on this machine.
 
     Args:
         path: Where the file is.
         file: The settings of the file, with the expected values.
-
-    Returns:
-        The path.
 
     Raises:
         UserError: The file does not exist, or has other bytes than expected.
@@ -264,13 +268,12 @@ def _check_local(path: Path, file: File) -> Path:
         hint = ""
         is_own_file = file.path is not None
         if is_own_file and not path.exists() and environment.is_experiment_copy():
-            # A run in a temporary copy of the project, as `dvc exp run --temp` makes it.
+            # `dvc exp run --temp` runs in a copy of the project, without files that Git ignores.
             hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
         raise UserError(f"{path}: {describe_non_file(path)}{hint}")
     difference = _difference(path, file)
     if difference is not None:
         raise _Mismatch(f"{path}: {difference}")
-    return path
 
 
 def _difference(path: Path, file: File) -> str | None:
@@ -293,12 +296,12 @@ def _difference(path: Path, file: File) -> str | None:
 def _download(url: str, file: File, store: Path) -> Path:
     """Download a file into the folder of downloaded files, unless it is there already.
 
-    Only one process downloads a file; others that want it wait for a lock. The name of the file in
-    the folder is the hash of its published URL.
+    Only one process downloads a file; other processes that need it wait for a lock. The name of the
+    file in the folder is the hash of its published URL, whatever host it comes from.
 
     Args:
-        url: Where to download from: the published URL, another host's, or a mirror's.
-        file: The settings of the file, with its expected size and SHA-256.
+        url: Where to download from: the published URL, or that of another host or a mirror.
+        file: The settings of the file, with its expected size and SHA-256 if they are known.
         store: The folder of downloaded files.
 
     Returns:
@@ -316,6 +319,7 @@ def _download(url: str, file: File, store: Path) -> Path:
     with FileLock(f"{stored}.lock"):
         if stored.exists() and _difference(stored, file) is None:
             return stored
+        # The stored file has other bytes than the settings expect: download it again.
         stored.unlink(missing_ok=True)
         partial = stored.with_name(f"{stored.name}.partial")
         transfer(url, partial, file)
@@ -323,6 +327,7 @@ def _download(url: str, file: File, store: Path) -> Path:
         if difference is not None:
             partial.unlink()
             raise _Mismatch(f"{url}: {difference}; the download was removed")
+        # Without a SHA-256, nothing else would show that this is a login or error page.
         if file.sha256 is None and _is_web_page(partial):
             partial.unlink()
             raise Unreachable(f"{url}: the host sent a web page in place of the file")

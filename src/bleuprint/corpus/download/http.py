@@ -46,9 +46,10 @@ _HEADERS = {"User-Agent": "bleuprint", "Accept-Encoding": "identity"}
 def transfer(url: str, partial: Path, file: File) -> None:
     """Download a URL to a file, in several attempts if necessary.
 
-    If the SHA-256 of the file is known, an attempt goes on where the last one ended. Otherwise each
-    attempt starts anew: the parts might come from different versions of the file, and nobody would
-    notice. After an attempt that brought a megabyte or more, failures are counted anew.
+    If the SHA-256 of the file is known, an attempt continues where the last one ended. Otherwise
+    each attempt starts anew: the parts might come from different versions of the file, and without
+    a SHA-256 nobody would notice. The download is given up after five failed attempts in a row; one
+    that adds a megabyte or more before it fails starts the count anew.
 
     Args:
         url: The URL.
@@ -65,6 +66,7 @@ def transfer(url: str, partial: Path, file: File) -> None:
         start = _size(partial) if can_resume else 0
         try:
             return _attempt(url, partial, start, file.size)
+        # The errors of requests, of a connection that breaks, and of a malformed response.
         except (requests.RequestException, HTTPError, ValueError) as error:
             added_bytes = _size(partial) - start if can_resume else 0
             if added_bytes >= MIN_PROGRESS:
@@ -81,7 +83,8 @@ def transfer(url: str, partial: Path, file: File) -> None:
 def _pause_before_retry(error: Exception, failed_attempts: int) -> float | None:
     """Return how many seconds to wait before the next attempt of a download, or None to give up.
 
-    The pause doubles with each failure, or is as long as the host asks for.
+    The pause doubles with each failure: 1, 2, 4 and 8 seconds. It is longer if the host asks for
+    that. A host that asks for more than five minutes is given up.
 
     Args:
         error: The error of the last attempt.
@@ -91,7 +94,9 @@ def _pause_before_retry(error: Exception, failed_attempts: int) -> float | None:
     if min_pause is None or failed_attempts == ATTEMPTS:
         return None
     pause = max(min_pause, FIRST_PAUSE * 2 ** (failed_attempts - 1))
-    return pause if pause <= LONGEST_PAUSE else None
+    if pause > LONGEST_PAUSE:
+        return None
+    return pause
 
 
 def _size(path: Path) -> int:
@@ -100,7 +105,7 @@ def _size(path: Path) -> int:
 
 
 def _min_pause(error: Exception) -> float | None:
-    """Decide whether a failed download may be tried again, and after which pause.
+    """Decide whether a failed download may be tried again, and after which pause at least.
 
     Args:
         error: The error with which it failed.
@@ -111,7 +116,7 @@ def _min_pause(error: Exception) -> float | None:
     """
     response = getattr(error, "response", None)
     if response is None:
-        # The host did not answer at all.
+        # The host did not answer, or the connection broke.
         is_connection_lost = isinstance(
             error, requests.ConnectionError | requests.Timeout | HTTPError
         )
@@ -153,12 +158,13 @@ def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
     ) as response:
         status = response.status_code
         if start and status == _RANGE_NOT_SATISFIABLE:
-            return  # There is nothing after byte `start`. The caller checks the size.
+            return  # The file is complete: the host has no bytes after `start`.
         is_resumed = start > 0 and status == _PARTIAL_CONTENT
         if status != _OK and not is_resumed:
             raise _status_error(response)
         if not is_resumed:
             start = 0  # The host sends all bytes, even if only the rest was requested.
+        # The number of bytes that the host will send now.
         length = response.headers.get("Content-Length", "")
         total = start + int(length) if length.isdecimal() else None
         if total is not None and size is not None and total != size:
@@ -172,14 +178,14 @@ def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
 def _write_body(
     response: requests.Response, output: BinaryIO, progress: Progress, size: int | None
 ) -> None:
-    """Write the bytes that a host sends to a file, and watch how fast they arrive.
+    """Write the bytes that a host sends to a file, and give up if they arrive too slowly.
 
     Args:
         response: The response of the host.
         output: The file.
         progress: The progress bar.
-        size: The expected size of the file in bytes; None if it is unknown. Writing stops soon
-            after it is exceeded.
+        size: The expected size of the file in bytes; None if it is unknown. Writing stops when the
+            file is larger.
 
     Raises:
         requests.ConnectionError: Fewer than 64 KB arrived in a minute.
@@ -203,8 +209,8 @@ def _write_body(
 def _check_redirect(url: str, response: requests.Response) -> None:
     """Refuse a redirect from a public host to this machine or its network.
 
-    By such a redirect, a foreign host could reach services that only this network may use. A mirror
-    on this machine or network may redirect within it.
+    By such a redirect, a foreign host could make this program read from services that only this
+    network may use. A mirror on this machine or network may redirect within it.
 
     Args:
         url: The URL that was requested first.

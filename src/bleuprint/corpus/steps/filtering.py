@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.shard import Shard
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 # The file in a shard's folder with the counts of the shard.
 _COUNTS_FILE = "counts.json"
 _COPIED_BYTES = 1 << 20
-
-# For each pair of a set 0 if it is kept, else the number, from 1, of the rule that drops it.
-DroppedBy: TypeAlias = "npt.NDArray[np.uint8]"
 
 
 class FilteredBlock(NamedTuple):
@@ -164,7 +161,7 @@ def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
     """
     counts = SetCounts()
     counts.count_kept(rules.count(None))
-    # `numbered_pairs` decodes the bytes, which takes time: only if a pair is dropped.
+    # Pairs are decoded only if a pair is dropped, since decoding takes time.
     if any(rules):
         for (number, pair), rule in zip(block.numbered_pairs(), rules, strict=True):
             if rule is not None:
@@ -176,7 +173,7 @@ def kept_pairs(block: Block, rules: Sequence[str | None]) -> FilteredBlock:
 def write_kept(
     input_text: TextFolder,
     output_text: TextFolder,
-    dropped_by: DroppedBy,
+    rule_of_pair: "npt.NDArray[np.uint8]",
     rules: Sequence[str],
     counts: SetCounts,
 ) -> None:
@@ -185,18 +182,19 @@ def write_kept(
     Args:
         input_text: The folder to read.
         output_text: The folder to write to.
-        dropped_by: For each pair the number of the rule that drops it, from 1; 0 if it is kept.
+        rule_of_pair: The number of the rule that drops each pair, from 1; 0 for a kept pair,
+            (pairs,).
         rules: The names of the rules with the numbers 1, 2, ...
         counts: The statistics of the training text, to which kept and dropped pairs are added.
     """
-    # Number 0 stands for a pair that no rule drops.
+    # Number 0 means that no rule drops the pair.
     rules_by_number = (None, *rules)
     with output_text.writer("train") as writer:
         for block in input_text.blocks("train"):
             start = block.first - 1  # `first` counts from 1.
-            rule_numbers = dropped_by[start : start + len(block)].tolist()
-            rules_of_pairs = [rules_by_number[number] for number in rule_numbers]
-            kept = kept_pairs(block, rules_of_pairs)
+            rule_numbers = rule_of_pair[start : start + len(block)].tolist()
+            rule_names = [rules_by_number[number] for number in rule_numbers]
+            kept = kept_pairs(block, rule_names)
             writer.write_packed(kept.source, kept.target)
             counts.add(kept.counts)
 

@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 def read_documents(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Read documents whose lines are not parallel, and find which sentences are translations.
+    """Read documents in two languages, and find out which sentences translate each other.
 
-    A sentence may be translated by two. Such groups, called 2-1, 1-2 and 2-2 by the numbers of
-    their sentences, become one pair; their sentences are joined by spaces. All documents are in
+    The lines of the two files are not parallel: two source sentences may have one translation, for
+    example. Such groups are called 2-1, 1-2 or 2-2 by their numbers of source and target sentences.
+    Each becomes one sentence pair, with the sentences joined by spaces. All documents are in
     memory.
 
     Args:
-        streams: The bytes of the source and the target file. Document n of both files is the same
-            text; it ends at an empty line.
+        streams: The bytes of the source and the target file. An empty line ends a document.
+            Document n of one file is the translation of document n of the other.
         names: The names of both files in messages.
-        counts: Statistics to which sentences without a translation are added as dropped, by `1-0`
-            or `0-1`, and joined sentences as changed.
+        counts: Statistics to which sentences without a translation are added as dropped, by the
+            rule `1-0` or `0-1`, and joined sentences as changed.
 
     Raises:
         UserError: The files contain different numbers of documents.
@@ -52,8 +53,8 @@ def read_documents(
     for source, target in zip(source_documents, target_documents, strict=True):
         documents.append(Document(source, target))
     alignments = align(documents, environment.worker_count())
-    # A bead is a group of source and target sentences that translate each other, in the language of
-    # alignment. Beads are counted through all documents.
+    # A bead is a group of source and target sentences that translate each other. Beads are numbered
+    # through all documents.
     bead_number = 0
     for document, beads in zip(documents, alignments, strict=True):
         for bead in beads:
@@ -69,7 +70,7 @@ def read_documents(
 
 
 def _split_documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
-    """Yield the sentences of each document of a file; a document ends at an empty line."""
+    """Yield the sentences of each document of a file; an empty line ends a document."""
     sentences: list[str] = []
     for line in read_lines(stream, name):
         if line.strip():
@@ -77,7 +78,7 @@ def _split_documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
         else:
             yield sentences
             sentences = []
-    # After the last document, the empty line may be missing.
+    # The empty line after the last document may be missing.
     if sentences:
         yield sentences
 

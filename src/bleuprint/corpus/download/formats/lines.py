@@ -34,37 +34,38 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
         UserError: The file is not UTF-8 (the message names line and byte), or it contains \r but
             no \n.
     """
-    line_count = 0
+    line_number = 0  # The line that was read last.
     # Roughly how many lines so far are UTF-8 beyond ASCII (a batch counts as one). If there are
     # any, a message about a bad line advises against converting the file from another encoding.
     utf8_lines = 0
     while True:
-        # The first two lines are decoded one by one. They show if a file is of another kind.
-        batch_size = _BATCH_LINES if line_count else _CAREFUL_LINES
-        lines = list(islice(stream, batch_size))
+        # The first batch is decoded line by line, because the first two lines show if a file is of
+        # another kind, such as compressed.
+        is_first_batch = line_number == 0
+        lines = list(islice(stream, _CAREFUL_LINES if is_first_batch else _BATCH_LINES))
         if not lines:
             return
         batch = b"".join(lines)
-        # Decoding leaves out bytes that are not UTF-8. Then encoding does not give them back.
+        # Decoding skips bytes that are not UTF-8. If any were skipped, encoding gives fewer bytes.
         text = batch.decode(errors="ignore")
         is_utf8 = text.encode() == batch
-        if line_count and is_utf8 and batch.endswith(b"\n"):
+        if is_utf8 and batch.endswith(b"\n") and not is_first_batch:
             if not text.isascii():
                 utf8_lines += 1
-            line_count += len(lines)
+            line_number += len(lines)
             # The last element, after the last \n, is empty. No variable holds the lines: they would
             # stay in memory while the next ones are read.
             yield from text.replace("\r\n", "\n").split("\n")[:-1]
             continue
         # One by one: the first lines of the file, the last one, and lines with a bad byte.
         for position, line in enumerate(lines, 1):
-            line_count += 1
-            # An error message is based on what follows in the file.
+            line_number += 1
+            # The error message for a bad line depends on the lines that follow it.
             following_lines = chain(lines[position:], stream)
-            text = decode_line(line, name, line_count, following_lines, utf8_lines)
+            text = decode_line(line, name, line_number, following_lines, utf8_lines)
             if not text.isascii():
                 utf8_lines += 1
-            if line_count == 1:
+            if line_number == 1:
                 text = text.removeprefix(_BYTE_ORDER_MARK)
             yield text.removesuffix("\r\n").removesuffix("\n")
 
@@ -93,10 +94,10 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
 
 
 def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
-    """Count the lines of a file from a line on.
+    """Count how many lines a file has from the current line on, to report how long the file is.
 
     Args:
-        line: The line that was read; None if the file had ended before it.
+        line: The current line; None if the file has ended.
         following_lines: The lines after it.
     """
     count = 0 if line is None else 1
@@ -106,29 +107,31 @@ def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
 
 
 def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) -> Iterator[Pair]:
-    """Read the sentence pairs of a table, in which tabs separate columns and quotes mean nothing.
+    """Read the sentence pairs of a table, whose columns are separated by tabs.
+
+    Quotation marks have no special meaning: they are part of the text.
 
     Args:
         stream: The bytes of the file.
         name: The name of the file in messages.
-        columns: The source and the target column: their numbers from 1, or their names in the first
-            line of the file, which then is not a pair.
+        columns: The source and the target column: their numbers, from 1, or their names in the
+            first line of the file. With a name, the first line is a header, not a pair.
 
     Raises:
         UserError: A line, or the first line, lacks a column.
     """
     numbered_lines = enumerate(read_lines(stream, name), 1)
-    # Names are looked up in the first line, which is only read for the first name.
+    has_header = any(isinstance(column, str) for column in columns)
+    header: list[str] = []
+    if has_header:
+        _, first_line = next(numbered_lines, (1, ""))  # An empty file has an empty header.
+        header = first_line.split("\t")
     column_numbers = []
-    header: list[str] | None = None
     for column in columns:
-        if isinstance(column, int):
+        if isinstance(column, str):
+            column_numbers.append(_column_number(column, header, name))
+        else:
             column_numbers.append(column)
-            continue
-        if header is None:
-            _, first_line = next(numbered_lines, (1, ""))
-            header = first_line.split("\t")
-        column_numbers.append(_column_number(column, header, name))
     source_column, target_column = column_numbers
     for line_number, line in numbered_lines:
         fields = line.split("\t")
@@ -137,6 +140,7 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
                 f"{name}:{line_number}: columns {source_column} and {target_column} are needed, "
                 f"and the line has {len(fields)}"
             )
+        # Columns are numbered from 1, list elements from 0.
         yield Pair(source=fields[source_column - 1], target=fields[target_column - 1])
 
 

@@ -89,7 +89,7 @@ def _have_equal_ids(source: _Segment, target: _Segment) -> bool:
 
 
 def _sentence(segment: _Segment, has_entities: bool) -> str:
-    """Return the sentence of a segment, with single spaces.
+    """Return the sentence of a segment; several spaces or line breaks in a row become one space.
 
     Args:
         segment: The segment.
@@ -102,9 +102,9 @@ def _sentence(segment: _Segment, has_entities: bool) -> str:
 
 
 def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
-    """Read the segments (sentences) of one language's file of a test set in SGML.
+    """Read the segments (sentences) of a test set from the SGML file of one language.
 
-    Each one is returned with the id of its document, and its line for error messages.
+    Each segment is returned with the id of its document, and with its line for error messages.
 
     Args:
         stream: The bytes of the file.
@@ -115,13 +115,13 @@ def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
     """
     content = "\n".join(read_lines(stream, name))
     document_id = ""
-    # The line of an element is counted from the element before it: from the start of the file, it
-    # would take too long.
+    # The line of the current element. Only the line breaks since the previous element are counted:
+    # counting from the start of the file each time would take too long.
     line_number = 1
-    counted_to = 0
+    previous_start = 0
     for element in _ELEMENT.finditer(content):
-        line_number += content.count("\n", counted_to, element.start())
-        counted_to = element.start()
+        line_number += content.count("\n", previous_start, element.start())
+        previous_start = element.start()
         document_attributes = element["document_attributes"]
         if document_attributes is not None:
             # The start tag of a document: the segments that follow belong to it.

@@ -24,10 +24,10 @@ _TEXT_TAGS = re.compile("</?(?:title|description)>")
 def read_ted_tags(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Read the sentence pairs of IWSLT's training text, and leave out the lines of metadata.
+    """Read the sentence pairs of IWSLT's training text (TED talks), and leave out its metadata.
 
-    Between the sentences of a TED talk, both files contain lines such as `<url>...</url>`. Title
-    and description of a talk are sentences; only their tags are removed.
+    Between the sentences of a talk, both files contain lines such as `<url>...</url>`, which are
+    dropped. The title and the description of a talk are kept as sentences, without their tags.
 
     Args:
         streams: The bytes of the source and the target file.
@@ -38,7 +38,7 @@ def read_ted_tags(
         UserError: One file is longer, or the lines of a pair have different tags.
     """
     for line_number, pair in enumerate(read_plain(streams, names), 1):
-        # Most lines need no search for tags.
+        # Most lines contain no tag, so that the slower search for tags is not needed.
         if "<" not in pair.source and "<" not in pair.target:
             yield pair
             continue

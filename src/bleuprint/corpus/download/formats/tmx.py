@@ -66,6 +66,7 @@ def read_tmx(
     """
     source_tag = normalized_tag(languages[0])
     target_tag = normalized_tag(languages[1])
+    # The number of units with each language code, for the error message.
     unit_counts: Counter[str] = Counter()
     has_pair = False
     for number, unit in enumerate(_units(stream, name), 1):
@@ -88,15 +89,16 @@ def read_tmx(
 def count_code_sets(stream: BinaryIO, name: str) -> Counter[tuple[str, ...]]:
     """Count which languages occur together in the units of a translation memory (TMX).
 
-    A unit contains a sentence in several languages.
+    A unit contains a sentence in several languages. If 5 units have text in German and English, and
+    2 only in German, the result is {("de", "EN_us"): 5, ("de",): 2}.
 
     Args:
         stream: The bytes of the file.
         name: The name of the file in messages.
 
     Returns:
-        The number of units with exactly these languages, by their language codes. The codes are
-        written as in the file, such as ("de", "EN_us").
+        The number of units for each combination of language codes. The codes are written as in the
+        file.
 
     Raises:
         UserError: The file is not sound XML, or a variant has no language.
@@ -114,11 +116,13 @@ def count_code_sets(stream: BinaryIO, name: str) -> Counter[tuple[str, ...]]:
 def units_by_code(code_sets: Counter[tuple[str, ...]]) -> Counter[str]:
     """Count for each language code of a translation memory how many units have text in it.
 
+    For example, {("de", "en"): 5, ("de",): 2} becomes {"de": 7, "en": 5}.
+
     Args:
-        code_sets: The number of units by all language codes of a unit.
+        code_sets: The number of units for each combination of language codes.
 
     Returns:
-        The number of units by a single code, in the order of first occurrence.
+        The number of units for each code, in the order of first occurrence.
     """
     unit_counts: Counter[str] = Counter()
     for codes, unit_count in code_sets.items():
@@ -185,7 +189,7 @@ def _text_in_language(wanted_tag: str, variants: Sequence[_Variant]) -> str | No
     not empty is chosen.
 
     Args:
-        wanted_tag: The language, such as `en`, as `normalized_tag` writes it.
+        wanted_tag: The code of the language in normalized form, such as `en` or `en-gb`.
         variants: The sentences of the unit with their language codes.
 
     Returns:
@@ -207,8 +211,8 @@ def _text_in_language(wanted_tag: str, variants: Sequence[_Variant]) -> str | No
 def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
     """Read the units (<tu>) of a translation memory one by one, since the file may be very large.
 
-    Neither a DTD nor an external entity is read, and the parser (expat) limits the size of other
-    entities, so that a file cannot attack the machine.
+    A malicious file cannot read other files or fill the memory: neither a DTD nor an external
+    entity is read, and the parser (expat) limits the size of other entities.
 
     Args:
         stream: The bytes of the XML file.
@@ -232,12 +236,12 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
             open_elements.pop()
             if element.tag == "tu":
                 yield element
-            # A unit that was read, and whatever lies outside of units, is removed from its parent
-            # to free memory. Units lie in <tmx><body>, two elements deep.
+            # To free memory, remove from its parent a unit that was read, and each element outside
+            # of units. Units lie in <tmx><body>, so an element with up to two parents is outside.
             is_outside_of_units = len(open_elements) <= 2
             if open_elements and (is_outside_of_units or element.tag == "tu"):
                 open_elements[-1].clear()
-    # A LookupError or ValueError is an unknown or wrong encoding.
+    # An unknown or wrong encoding raises LookupError or ValueError.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise UserError(f"{name}: not sound XML: {error}") from None
 
