@@ -60,7 +60,7 @@ def check_two_languages(files: Sequence[Path], source: str, target: str) -> Lang
 def languages_of_two_files(files: Sequence[Path]) -> Languages:
     """Return the languages of a source file and a target file, by the names of the files.
 
-    The last language in a name counts: `de` in a.en-de.de and in a-de.txt.
+    The language of a file is the last one in its name: `de` for a.en-de.de and for a-de.txt.
 
     Args:
         files: The source file, then the target file.
@@ -73,6 +73,7 @@ def languages_of_two_files(files: Sequence[Path]) -> Languages:
     for path in files:
         languages_in_name = find_languages(path)
         if not languages_in_name:
+            # The example contains the language in the name of the other file, if there is one.
             known_languages = find_languages(source_file) + find_languages(target_file)
             example = example_languages(known_languages)
             raise UserError(
@@ -133,8 +134,7 @@ def example_languages(known_languages: Sequence[str]) -> str:
     """
     # Each language once, in the order given.
     examples = list(dict.fromkeys(known_languages))
-    has_only_english = set(examples) <= {"en"}  # Or nothing at all.
-    if has_only_english:
+    if examples in ([], ["en"]):
         examples.append("de")
     if "en" not in examples:
         examples.append("en")

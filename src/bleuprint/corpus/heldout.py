@@ -59,9 +59,9 @@ class HeldOutSentences:
         Returns:
             One byte per pair: 1 if its source is in these sets, 2 if only its target is, else 0.
         """
-        if not self._sources and not self._targets:
-            # A zero for each pair, without normalizing its sentences.
-            return bytes(len(sources))
+        is_empty = not self._sources and not self._targets
+        if is_empty:
+            return bytes(len(sources))  # A zero for each pair.
         sides = bytearray()
         for source, target in zip(sources, targets, strict=True):
             if self._key(source) in self._sources:

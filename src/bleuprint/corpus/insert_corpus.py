@@ -40,7 +40,7 @@ class Example:
             recipe: The file of the recipe, a ready-made params.yaml. Systems are its last part.
         """
         text = recipe.read_text(encoding="utf-8")
-        # Both parts of the systems are empty if the recipe contains none.
+        # If the recipe contains no systems, the heading and the entries are empty strings.
         _, systems_heading, systems_entries = text.partition("\nsystems:")
         return cls(
             corpora=_find_entries(text, recipe),
@@ -63,16 +63,17 @@ class Insertion(NamedTuple):
 def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: str) -> Insertion:
     """Add a new corpus to the user's params.yaml, below its section `corpora`.
 
-    A params.yaml begins as a copy of a recipe, with an example corpus and example systems. As long
-    as the user has not edited the example corpus, the new corpus replaces it; otherwise it is added
-    after the last one. In the same way, unedited example systems are replaced.
+    A params.yaml begins as a copy of a recipe, with an example corpus and example systems. If the
+    user has not edited the example corpus, the new corpus replaces it; otherwise the new corpus is
+    added after the last one. In the same way, unedited example systems are replaced.
 
     The file is edited as text: comments, anchors and line breaks would not survive a YAML library.
 
     Args:
         path: The params.yaml.
         new: The new corpus; `new.entry` is its text in params.yaml.
-        example: The example of the recipe, or None if the file does not stem from one.
+        example: The example corpus and systems of the recipe; None if params.yaml is not a copy of
+            a recipe.
         systems: The text of systems whose size fits the new corpus, for params.yaml.
 
     Returns:
@@ -82,11 +83,11 @@ def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: 
         UserError: The file contains a corpus with this name, or would not be valid. It is left as
             it was.
     """
-    # Report errors in the file before it is edited.
-    load_settings(path)
+    load_settings(path)  # Only to report errors in the file before it is edited.
     # Read as bytes, since reading as text would turn Windows line ends into \n.
     text = path.read_bytes().decode()
     line_end = "\r\n" if "\r\n" in text else "\n"
+    # The text below `corpora:`, up to the last entry.
     entries = _find_entries(text, path)
     has_example = example is not None and entries == _with_line_end(example.corpora, line_end)
     new_entry = _indent_like(new.entry, entries, line_end)
@@ -151,7 +152,7 @@ def _check_name_is_new(path: Path, name: str) -> None:
     """
     corpora = load_yaml(path)["corpora"]
     if name in corpora:
-        # ruamel.yaml keeps the position of each key: first its line, counted from 0.
+        # ruamel.yaml stores the position of each key. The first number is its line, from 0.
         key_line = corpora.lc.data[name][0]
         raise UserError(
             f"{path}:{key_line + 1}: corpus {name} is already defined: remove or rename it"

@@ -74,9 +74,9 @@ def inspect_corpus(
 ) -> Inspection:
     """Show what cleaning and filtering would do to a corpus, by doing it to a random sample.
 
-    The sample is drawn from the whole text, because many corpora are sorted: their first pairs say
-    little about the rest. The stages write to a temporary folder, not to the experiment's. Texts
-    that a system still has to translate are left out.
+    The sample is drawn from the whole text, because many corpora are sorted, so that their first
+    pairs say little about the rest. The stages write to a temporary folder, not to the folders of
+    the experiment. Texts that a system still has to translate are left out.
 
     Args:
         name: The name of a corpus, or of one of its language pairs.
@@ -100,9 +100,9 @@ def inspect_corpus(
 
 
 def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
-    """Leave out of a corpus the training texts that have only one side.
+    """Remove from the settings of a corpus the training texts in only one language.
 
-    The other side is translated by a system of the experiment, later than the corpus is inspected.
+    A system of the experiment will translate them, but only after the corpus is inspected.
 
     Args:
         name: The name of the corpus, for messages.
@@ -138,8 +138,8 @@ def _download_other_held_out(
     """Download the validation and test sets of the other language pairs of a corpus.
 
     Deduplication compares the training text of one language pair with the test sets of all pairs.
-    It reads them from the folder of cleaned text, so they are put there. Cleaning would not have
-    changed them.
+    It reads these from the folder of cleaned text, so they are downloaded to this folder. Cleaning
+    can be skipped, since it does not change validation and test sets.
 
     Args:
         name: The name of the language pair whose training text is inspected.
@@ -181,7 +181,7 @@ def prepare_sample(
     download_corpus(name, corpus.files, raw, filter_stats, downloads, sample)
     download_counts = read_filter_stats(filter_stats)["train"]
     sampled_pairs = download_counts.pairs_out
-    # Pairs that are not drawn count as dropped by a rule named sample.
+    # The statistics count the pairs that were not drawn as dropped by a rule named `sample`.
     pairs = sampled_pairs + download_counts.dropped.get("sample", 0)
 
     stages: dict[str, SetCounts] = {}
@@ -198,7 +198,8 @@ def prepare_sample(
     try:
         split = _split_sample(name, corpus, root, workers)
     except UserError as error:
-        # A sample may be too small to be split where the whole text is not.
+        # The text is too small to be split. If it is a sample, the whole text may be large enough:
+        # this is not a failure.
         has_all_pairs = sampled_pairs == pairs
         failure = str(error) if has_all_pairs else ""
         return Inspection(pairs, sample, stages, sets={}, failure=failure)
@@ -254,7 +255,8 @@ def _estimate_sets(
     sets = {}
     for set_name in split.set_names():
         pair_count = split.count(set_name)
-        # Held-out sets that were published are complete: only the training text is a sample.
+        # A published validation or test set is complete. The training text is a sample, and so are
+        # the sets that are drawn from it: scale their numbers up.
         is_published = set_name != "train" and set_name in corpus.files.set_names()
         if not is_published:
             pair_count = round(pair_count * pairs / sampled_pairs)
@@ -307,7 +309,7 @@ def _rule_line(rule: str, effect: str, count: int, pairs_in: int, inspection: In
         pairs_in: The number of pairs that the stage read.
         inspection: The prepared sample.
     """
-    # A stage may read no pairs: do not divide by 0.
+    # If the stage has read no pairs, the share is 0 / 1.
     share = count / max(pairs_in, 1)
     line = f"  {rule}: {effect}, {share:.2%}"
     if inspection.has_all_pairs:
@@ -324,7 +326,7 @@ def _interval(count: int, pairs: int) -> str:
     """
     from scipy.stats import binomtest
 
-    # A stage may read no pairs: the share is then 0 of 1.
+    # If the stage has read no pairs, the share is 0 of 1.
     interval = binomtest(count, max(pairs, 1)).proportion_ci(method="wilson")
     return f"[{interval.low:.2%}, {interval.high:.2%}]"
 

@@ -83,6 +83,7 @@ def _check_identified_languages(
     source, target = user_text.languages
     share = _share_in_languages(pairs, source, target)
     exchanged_share = _share_in_languages(pairs, source=target, target=source)
+    # Short sentences may fit both orders, so exchanged pairs must also be the more frequent ones.
     if exchanged_share > share and exchanged_share > _MAJORITY:
         raise UserError(
             f"{names}: {exchanged_share:.0%} of the pairs are {target} and {source}, not {source} "
@@ -116,8 +117,8 @@ def _share_in_languages(pairs: Sequence[Pair], source: str, target: str) -> floa
         source: Code of the language in which the sources should be, such as `de`.
         target: Code of the language in which the targets should be.
     """
-    # A sentence fails only if another language is `min_odds` times as likely: short ones are often
-    # undecided.
+    # A sentence passes unless another language is ten times as likely: the language of a short
+    # sentence is often unclear.
     language_check = LanguageId(min_odds=_MIN_ODDS)
     passing_pairs = 0
     for pair in pairs:

@@ -27,8 +27,8 @@ _Lengths = npt.NDArray[np.float64]
 def describe_parting(files: Sequence[Path]) -> str:
     """Describe where two files with different numbers of lines stop being translations.
 
-    Long lines have long translations. So the line from which on the lengths no longer match is
-    where a line is missing or too many.
+    Long lines have long translations. So if a line is missing in one file, or one too many, the
+    lengths match up to this line, and no longer match after it.
 
     Args:
         files: The source file and the target file.
@@ -37,19 +37,20 @@ def describe_parting(files: Sequence[Path]) -> str:
         The end of a message, such as "; by their lengths, they part at about line 301". It is empty
         if the line lengths do not show where, or a file is compressed.
     """
-    if len(files) != 2 or any(path.suffix in _COMPRESSED_SUFFIXES for path in files):
+    has_compressed_file = any(path.suffix in _COMPRESSED_SUFFIXES for path in files)
+    if len(files) != 2 or has_compressed_file:
         return ""
     lengths_of_files = [_log_lengths(path) for path in files]
     shorter, longer = sorted(lengths_of_files, key=len)
     surplus = len(longer) - len(shorter)
     if surplus == 0 or surplus > _MAX_SURPLUS_SHARE * len(shorter):
         return ""
-    # Lines that all have the same length fit everywhere.
+    # If all lines of a file are equally long, lengths show nothing. (`ptp` is maximum - minimum.)
     if np.ptp(shorter) == 0 or np.ptp(longer) == 0:
         return ""
     surplus_start = _locate_surplus(shorter, longer)
-    # Messages count lines from 1.
-    surplus_line = surplus_start + 1
+    surplus_line = surplus_start + 1  # Messages count lines from 1.
+    # The files may part even earlier: lines that are missing in both files cancel each other out.
     unrelated_start = _find_unrelated_window(shorter[:surplus_start], longer[:surplus_start])
     if unrelated_start is None:
         return f"; by their lengths, they part at about line {surplus_line:,}"
@@ -66,31 +67,33 @@ def _log_lengths(path: Path) -> _Lengths:
     ones.
     """
     with path.open("rb") as stream:
-        # One more byte, so that an empty last line has a logarithm.
+        # Add a byte, because the logarithm of an empty last line's length 0 does not exist.
         lengths = [1.0 + len(line) for line in stream]
     return np.log(lengths)
 
 
 def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
-    """Find the lines of the longer file that have no partner in the shorter one.
+    """Find the surplus lines: those of the longer file without a translation in the shorter one.
 
-    They are assumed to follow each other. Before them, line i of one file fits line i of the other;
-    after them, line i of the shorter file fits line i + surplus of the longer one. Of all places
-    for them, the one is chosen with which the lengths of the paired lines differ least.
+    They are assumed to be one block of lines. Before the block, line i of one file is paired with
+    line i of the other; from the block on, line i of the shorter file is paired with line
+    i + surplus of the longer one. The block is placed where the lengths of paired lines differ
+    least.
 
     Args:
         shorter: The logarithms of the line lengths of the shorter file, (lines,).
         longer: The same for the longer file.
 
     Returns:
-        The index of the first line without a partner, from 0.
+        The index of the first surplus line, from 0.
     """
     surplus = len(longer) - len(shorter)
     differences_before = np.abs(longer[:-surplus] - shorter)
     differences_after = np.abs(longer[surplus:] - shorter)
-    # For each place i: the sum of the differences of lines before i, and of lines from i on.
+    # For each place i of the block: the sum of the differences of the lines before i, paired as
+    # before the block, plus the sum for the lines from i on, paired as after it.
     sums_before = np.append(0, differences_before.cumsum())
-    # Reversed twice, so that the sums are cumulated from the end.
+    # Reversed twice, to cumulate from the end.
     sums_from_end = differences_after[::-1].cumsum()
     sums_after = np.append(sums_from_end[::-1], 0)
     return int((sums_before + sums_after).argmin())
@@ -108,7 +111,7 @@ def _find_unrelated_window(first: _Lengths, second: _Lengths) -> int | None:
     Returns:
         The index of the first line, from 0, of the first such window; None if all windows fit.
     """
-    # A last window of less than half the size has too few lines for a correlation.
+    # A rest of less than half a window at the end has too few lines for a correlation.
     for start in range(0, len(first) - _WINDOW_LINES // 2, _WINDOW_LINES):
         stop = start + _WINDOW_LINES
         correlation = _rank_correlation(first[start:stop], second[start:stop])

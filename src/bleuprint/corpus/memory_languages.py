@@ -28,9 +28,6 @@ from bleuprint.text.language_codes import (
     primary_subtag,
 )
 
-# The number of units by the codes of the languages in which they have text, such as ("en", "de").
-CodeSets = Counter[tuple[str, ...]]
-
 
 @dataclass(frozen=True)
 class MemoryLanguages:
@@ -56,13 +53,13 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
 
     Args:
         path: The .tmx file.
-        given_tags: The codes of source and target that the user gives. None to choose the last two
-            in the name of the file if the text is in both, otherwise its only two languages.
+        given_tags: The codes of source and target that the user gives. None to choose them: by the
+            name of the file, such as news.de-en.tmx, or as the only two languages of the text.
 
     Raises:
         UserError: The file contains no text or only one language, or the choice is unclear.
     """
-    # Also reads a compressed file. The empty tuple: the file is not inside an archive.
+    # The empty tuple: the file is not inside an archive. It may be compressed, as .tmx.gz.
     with open_member(path_on_disk(path), str(path), ()) as stream:
         code_sets = count_code_sets(stream, str(path))
     # A unit is a sentence in several languages.
@@ -78,6 +75,7 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
         print_message(f"{path}: {note}", "note")
     source_tag, target_tag = tags
     languages = check_two_languages([path], language_code(source_tag), language_code(target_tag))
+    # A code such as en-GB, in place of en, selects one variant of a language.
     has_variant = any(normalized_tag(tag) != language_code(tag) for tag in tags)
     return MemoryLanguages(
         languages=languages,
@@ -87,7 +85,7 @@ def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> Mem
 
 
 def _choose_tags(
-    path: Path, given_tags: Sequence[str] | None, code_sets: CodeSets
+    path: Path, given_tags: Sequence[str] | None, code_sets: Counter[tuple[str, ...]]
 ) -> tuple[str, str]:
     """Choose the language codes of source and target in a translation memory.
 
@@ -97,7 +95,8 @@ def _choose_tags(
     Args:
         path: The .tmx file.
         given_tags: The codes that the user gives, such as `de` and `en-GB`, or None.
-        code_sets: How many units (sentences in several languages) have text in which languages.
+        code_sets: The number of units (sentences in several languages) with each combination of
+            language codes, such as {("de", "en"): 5, ("de",): 2}.
 
     Raises:
         UserError: The file contains only one language, or more than two to choose from.
@@ -123,22 +122,22 @@ def _choose_tags(
     return source, target
 
 
-def _list_codes(code_sets: CodeSets) -> str:
+def _list_codes(code_sets: Counter[tuple[str, ...]]) -> str:
     """Return a sentence for messages that lists the language codes of a translation memory."""
     return f"The language codes in this file are {listed_codes(units_by_code(code_sets))}"
 
 
-def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
+def _most_frequent_languages(code_sets: Counter[tuple[str, ...]]) -> tuple[str, str]:
     """Return the two languages that occur together most often, for an example in a message.
 
     Args:
-        code_sets: How many units of the translation memory (sentences in several languages) have
-            text in which languages.
+        code_sets: The number of units (sentences in several languages) with each combination of
+            language codes, such as {("de", "en"): 5, ("de",): 2}.
 
     Returns:
         The codes of both languages, as the file writes them.
     """
-    # A language may have several codes in one file, such as en and eng. The first one is shown.
+    # A file may write a language by several codes, such as en and eng. The first one is returned.
     code_of_language = dict[str, str]()
     for code in units_by_code(code_sets):
         code_of_language.setdefault(language_code(code), primary_subtag(code))
@@ -148,7 +147,7 @@ def _most_frequent_languages(code_sets: CodeSets) -> tuple[str, str]:
         for source, target in combinations(unit_languages, 2):
             units_with_both[source, target] += unit_count
     if not units_with_both:
-        # Each unit has one language only: take the first two languages of the file.
+        # Each unit is in a single language: return the first two languages of the file.
         first_code, second_code, *_ = code_of_language.values()
         return first_code, second_code
     [(most_frequent_pair, _)] = units_with_both.most_common(1)
@@ -174,35 +173,38 @@ class _Variants:
     has_unit_with_several: bool
 
 
-def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
+def _note_on_variants(tags: Sequence[str], code_sets: Counter[tuple[str, ...]]) -> str | None:
     """Return a note if source or target mixes variants of a language, such as en-GB and en-US.
 
-    The note ends with the options that choose the most frequent variant alone.
+    The note ends with the command-line options that choose a single variant on each side: those
+    with which the most sentence pairs remain.
 
     Args:
         tags: The chosen codes of source and target, such as `de` and `en`.
-        code_sets: How many units of the translation memory (sentences in several languages) have
-            text in which languages.
+        code_sets: The number of units (sentences in several languages) with each combination of
+            language codes, such as {("de", "en"): 5, ("de",): 2}.
 
     Returns:
         The note; None if neither side mixes variants.
     """
     mixtures = []
     has_unit_with_several = False
-    # First for the source, then for the target: the codes that the user could choose.
+    # For the source, then for the target: the codes that the user could choose.
     choices = []
     for tag in tags:
         variants = _find_variants(tag, code_sets)
+        # Only codes with a region or script, such as en-GB, choose a variant. The code en does not.
         regional_codes = [
             code for code in variants.units if normalized_tag(code) != normalized_tag(tag)
         ]
-        if len(regional_codes) < 2 and not variants.has_unit_with_several:
-            # This side is in one variant only, which need not be chosen.
+        is_mixed = len(regional_codes) >= 2 or variants.has_unit_with_several
+        if is_mixed:
+            mixtures.append(f"{tag} mixes {listed_codes(variants.units)}")
+            has_unit_with_several |= variants.has_unit_with_several
+            choices.append(regional_codes)
+        else:
+            # This side needs no choice: its code stays as it is.
             choices.append([tag])
-            continue
-        mixtures.append(f"{tag} mixes {listed_codes(variants.units)}")
-        has_unit_with_several = has_unit_with_several or variants.has_unit_with_several
-        choices.append(regional_codes)
     if not mixtures:
         return None
     note = "; ".join(mixtures)
@@ -211,7 +213,7 @@ def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
     source_choices, target_choices = choices
     unit_counts = _count_units_by_choice(source_choices, target_choices, code_sets)
     if not unit_counts:
-        return note
+        return note  # No unit contains a variant of the source and one of the target.
     [(best_choice, unit_count)] = unit_counts.most_common(1)
     return (
         f"{note}. One variant alone leaves {counted(unit_count, 'pair')}: "
@@ -220,14 +222,19 @@ def _note_on_variants(tags: Sequence[str], code_sets: CodeSets) -> str | None:
 
 
 def _count_units_by_choice(
-    source_variants: Sequence[str], target_variants: Sequence[str], code_sets: CodeSets
+    source_variants: Sequence[str],
+    target_variants: Sequence[str],
+    code_sets: Counter[tuple[str, ...]],
 ) -> Counter[tuple[str, str]]:
-    """Count how many sentence pairs a translation memory has with each choice of variants.
+    """Count how many sentence pairs a translation memory has for each choice of two variants.
+
+    A result could be {("en-GB", "de"): 5, ("en-US", "de"): 7}.
 
     Args:
         source_variants: The codes to choose from for the source, such as `en-GB` and `en-US`.
         target_variants: The codes to choose from for the target.
-        code_sets: How many units (sentences in several languages) have text in which languages.
+        code_sets: The number of units (sentences in several languages) with each combination of
+            language codes, such as {("de", "en"): 5, ("de",): 2}.
 
     Returns:
         The number of pairs by the codes of source and target; choices without pairs are missing.
@@ -242,22 +249,25 @@ def _count_units_by_choice(
     return unit_counts
 
 
-def _find_variants(tag: str, code_sets: CodeSets) -> _Variants:
+def _find_variants(tag: str, code_sets: Counter[tuple[str, ...]]) -> _Variants:
     """Count in how many units a translation memory has text in each variant of a language.
 
     Codes with the same meaning, such as en-US and eng_us, are one variant, which is listed under
-    the first of these codes. A code without a region or script is listed as the language.
+    the first of these codes. A code without a region or script, such as eng, is listed in its usual
+    form, en.
 
     Args:
         tag: The code of the language, such as `en`.
-        code_sets: How many units (sentences in several languages) have text in which languages.
+        code_sets: The number of units (sentences in several languages) with each combination of
+            language codes, such as {("de", "en"): 5, ("de",): 2}.
     """
-    # The code under which each variant is listed, by its normalized code.
+    # The code under which each variant is listed, by its normalized code: {"en-us": "en-US"}.
     listed_code = dict[str, str]()
     units = Counter[str]()
     has_unit_with_several = False
     for codes, unit_count in code_sets.items():
-        # The variants of this language in these units, with the codes that the units write.
+        # The variants of this language in these units, as normalized codes, with the codes that
+        # the units write.
         code_of_variant = {}
         for code in codes:
             if _is_variant(code, tag):

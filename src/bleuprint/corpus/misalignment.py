@@ -131,8 +131,8 @@ class PairClues:
         """Prepare for the first sentence pair of a text.
 
         Args:
-            max_pairs_with_words: Of a text with more pairs than this, words are not compared: only
-                the lengths of its sentences tell whether they fit.
+            max_pairs_with_words: In a text with more pairs than this, only the lengths of sentences
+                are compared, not their words.
         """
         self._max_pairs_with_words = max_pairs_with_words
         # The part that is being read: the lengths of both sides in characters, and the words.
@@ -159,9 +159,9 @@ class PairClues:
     def add(self, pair: Pair) -> None:
         """Collect the lengths and words of the next sentence pair of the text.
 
-        To limit memory, a part that has grown to its largest size is searched first, and its
-        lengths are discarded. Words are only collected at the beginning of a text: a text that
-        turns out to be longer is judged without them.
+        To limit memory, a long text is searched in parts: when the current part is full, it is
+        searched, and its lengths are discarded. Words are collected only up to a number of pairs;
+        a text with more pairs is judged by its lengths alone.
         """
         if len(self._source_lengths) == _MAX_PAIRS_PER_PART:
             self._search_part()
@@ -190,7 +190,7 @@ class PairClues:
         source_lengths = np.array(self._source_lengths, float)
         target_lengths = np.array(self._target_lengths, float)
         part_lines = len(source_lengths)
-        # The words of long texts are not collected to the end.
+        # Of a long text, only the first pairs have words. Then it is judged by its lengths alone.
         has_all_words = len(self._words.sources) == part_lines
         if part_lines >= _MIN_TEXT_LINES:
             words = self._words if has_all_words else None
@@ -222,10 +222,11 @@ def find_misfits(sources: Sequence[str], targets: Sequence[str]) -> list[Misfit]
 
 
 def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> bool:
-    """Return whether lengths can show, in this text, that the lines are translations.
+    """Return whether the lengths of this text's lines would correlate if they were translations.
 
-    A long sentence usually has a long translation, so the lengths of translations correlate. But if
-    all lines are short and similar, like menu entries, the differences are mere chance.
+    A long sentence usually has a long translation, so low correlation reveals unrelated lines. But
+    if all lines are about equally long, like menu entries, their differences are chance, and even
+    translations hardly correlate.
 
     The model: log target length = log source length + noise. By Gale and Church (1993), the length
     of a translation of n characters has the variance 6.8 n. The variance of its logarithm is then
@@ -236,7 +237,7 @@ def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> 
         source_lengths: Lengths in characters, (lines,).
         target_lengths: Lengths in characters, (lines,).
     """
-    # One more character, so that empty lines have a logarithm.
+    # Add a character, because the logarithm of an empty line's length 0 does not exist.
     source_lengths = source_lengths + 1
     target_lengths = target_lengths + 1
     source_variance = np.var(np.log(source_lengths))
@@ -251,9 +252,9 @@ def _is_correlation_expected(source_lengths: Floats, target_lengths: Floats) -> 
 def _shift_threshold(line_count: int) -> float:
     """Return how much better a range of lines must fit at another offset to be reported as shifted.
 
-    The fit is a sum of log-likelihood ratios. In a text without shifted lines, some range exceeds
-    the sum T by chance with a probability of at most lines * exp(-T) for each offset. From this
-    follows the T that is exceeded in at most one of a thousand such texts.
+    The fit is a sum of log-likelihood ratios. In a text without shifted lines, a range with a sum
+    above T occurs by chance, at one offset, with a probability of at most lines * exp(-T). The
+    result is the T for which the probability at all offsets together is 1 in 1,000 texts.
 
     Args:
         line_count: The number of lines of the text.
@@ -266,8 +267,9 @@ def _find_in_part(
 ) -> list[Misfit]:
     """Find the lines of a text, or of a part of it, that are not translations of each other.
 
-    A scorer tells how likely line i of the source and line i + offset of the target are to be
-    translations. Either no line fits, or some ranges of lines do not fit at offset 0.
+    If neither the lengths nor the words of the two sides fit at the best offset, the whole text is
+    unrelated: one range contains all lines. Otherwise, ranges of lines are searched that do not
+    fit.
 
     Args:
         source_lengths: Lengths in characters, (lines,).
@@ -278,6 +280,7 @@ def _find_in_part(
         Ranges of such lines, in order. Lines are counted from 1 within the given lines.
     """
     line_count = len(source_lengths)
+    # The scorer of the offset at which the most lines fit, since a whole text may be shifted.
     best_scorer, best_total = _best_scorer(source_lengths, target_lengths, words)
     is_uncorrelated = best_scorer.length_correlation < _MIN_RELATED_CORRELATION
     is_unlikely = best_total < _shift_threshold(line_count)
@@ -292,8 +295,9 @@ def _best_scorer(
 ) -> tuple[PairScorer, float]:
     """Choose the offset at which the lines of a text fit best, and learn from the pairs there.
 
-    A scorer learns from a text how lengths and words of translations correspond. If all target
-    lines are one line late, this can only be learned from line i and line i + 1.
+    A scorer learns from pairs of lines how the lengths and words of translations correspond. The
+    pairs are source line i and target line i + offset. The offset is 0 in a good text, but 1 if all
+    target lines are one line late.
 
     Args:
         source_lengths: Lengths in characters, (lines,).
@@ -319,10 +323,10 @@ def _best_scorer(
 
 
 def _find_ranges(scorer: PairScorer) -> list[Misfit]:
-    """Find the lines whose translations are elsewhere or missing, in the order of the text.
+    """Find the ranges of lines that do not fit, shifted or unrelated, in the order of the text.
 
-    Shifted lines fit a target line shortly before or after. The rest is searched for unrelated
-    lines, which fit no target line nearby.
+    The translation of a shifted line is one or two lines earlier or later. An unrelated line has no
+    translation nearby.
     """
     shifted = _find_shifted_ranges(scorer)
     unrelated = _find_unrelated_ranges(scorer, shifted)
@@ -333,8 +337,9 @@ def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
     """Find ranges of lines whose translations are one or two lines earlier or later.
 
     An offset pairs source line i with target line i + offset. A line's gain at an offset is its
-    score there minus its score at offset 0. Each round finds the range of lines with the largest
-    sum of gains at any offset, and excludes these lines from the next rounds.
+    score there minus its score at offset 0: positive if the shifted target line fits better. Each
+    round finds the range of lines with the largest sum of gains at any offset, and excludes these
+    lines from the next rounds.
 
     Args:
         scorer: Returns for an offset the score of each line: how much likelier it and its partner
@@ -363,8 +368,8 @@ def _find_shifted_ranges(scorer: PairScorer) -> list[Misfit]:
         if best.total < threshold:
             break
         is_excluded[best.start : best.stop] = True
-        # Where nothing fits, some lines fit less badly at another offset by chance. A range counts
-        # as shifted only if its pairs look like translations there.
+        # A gain may only mean that lines fit less badly at this offset. A range is shifted only if
+        # its pairs look like translations there, that is, if the sum of their scores is positive.
         scores_at_offset = shifted_scores[best_offset]
         has_translations = scores_at_offset[best.start : best.stop].sum() > 0
         if has_translations and best.line_count >= _MIN_SHIFTED_LINES:
@@ -381,10 +386,12 @@ def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> lis
     Args:
         scorer: Returns for each line its chance score: how much likelier it and the target line
             with the same number are by chance than as translations (log-likelihood ratio).
-        shifted: Ranges whose translations are a line or two earlier or later; they are left out.
+        shifted: Ranges whose translations are one or two lines earlier or later. Their lines are
+            excluded from the start.
 
     Returns:
-        The ranges, the clearest first. Together with the shifted ones, they are limited in number.
+        The ranges, the clearest first. Their number and that of the shifted ranges are limited
+        together.
     """
     chance_scores = np.minimum(scorer.chance_scores(), _MAX_UNRELATED_LINE_SCORE)
     is_excluded = np.zeros(len(chance_scores), bool)
@@ -438,9 +445,9 @@ def _without_excluded(scores: Floats, is_excluded: _Booleans) -> Floats:
 def _best_range(scores: Floats) -> _Range:
     """Find the range of lines with the largest sum of scores, in linear time.
 
-    The sum of a range is the difference of two cumulative sums: at its end and before its start.
-    For each end, the best start is where the cumulative sum was lowest so far. (Kadane's algorithm,
-    in numpy.)
+    The scores -1 2 3 -4 have the best range 2 3. The sum of a range is the difference of two
+    cumulative sums: at its end, and before its start. So for each end, the best start is where the
+    cumulative sum was lowest before it (Kadane's algorithm, in numpy).
 
     Args:
         scores: The score of each line, (lines,); some are negative.

@@ -117,7 +117,7 @@ class NewCorpus:
         clues = PairClues()
         forms = PairForms()
         sample = _read_sample(files, user_text, counts, clues, forms)
-        # The reader counts the pairs that were not drawn as dropped by a rule named sample.
+        # The statistics count the pairs that were not drawn as dropped by a rule named `sample`.
         pairs = len(sample) + counts.dropped.get("sample", 0)
         _check_size(files, pairs)
         language_note = check_languages(
@@ -125,7 +125,7 @@ class NewCorpus:
         )
         _print_notes(files, clues, forms)
         about = list(user_text.about)
-        # Units of a translation memory without one of the languages are dropped by this rule.
+        # By this rule, the reader drops units of a translation memory that lack one language.
         incomplete_units = counts.dropped.get("one_language", 0)
         if incomplete_units:
             about.append(
@@ -158,7 +158,7 @@ class NewCorpus:
                 continue
             if all(word in other_words for other_words in words_of_others):
                 common_words.append(word)
-        # The name of the corpus also contains the languages, and must not be too long.
+        # The name of the corpus is this name and the languages. Leave room for the languages.
         max_length = MAX_NAME // 2
         text_name = "-".join(common_words)[:max_length].strip("-")
         return text_name or _DEFAULT_TEXT_NAME
@@ -183,13 +183,13 @@ class NewCorpus:
     def held_out_shares(self) -> tuple[float, float]:
         """Which share of the corpus to draw for the validation set, and which for the test set.
 
-        A tenth each of a small corpus, a twentieth of a larger one, up to a largest number of
-        pairs.
+        Each is a tenth of a small corpus, or a twentieth of a larger one. The numbers of pairs are
+        limited, so the shares of a very large corpus are smaller.
         """
         share = 0.1 if self.pairs <= _MAX_SMALL_TEXT_PAIRS else 0.05
         valid_share = min(share, _MAX_VALID_PAIRS / self.pairs)
         test_share = min(share, _MAX_TEST_PAIRS / self.pairs)
-        # params.yaml contains seven digits.
+        # So many digits are written to params.yaml.
         return round(valid_share, 7), round(test_share, 7)
 
     @property
@@ -199,7 +199,7 @@ class NewCorpus:
         Checks that do not work for its languages or for its size are left out.
         """
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
-        # Without spaces between words, a sentence counts as one word.
+        # A ratio of lengths in words is useless if a sentence without spaces counts as one word.
         has_unspaced_language = not _UNSPACED_LANGUAGES.isdisjoint(self.languages)
         if not has_unspaced_language:
             rules.append("length_ratio: {max: 4.0}")
@@ -217,12 +217,15 @@ class NewCorpus:
         """
         source, target = self.languages
         text_key = _yaml_key(self.text_name)
+        # For example @misc{mine, title = {{mine}}}. In an f-string, each brace is written twice.
         bibtex = f"@misc{{{self.text_name}, title = {{{{{self.text_name}}}}}}}"
+        # Indented to the level of `license_and_citation` below.
         file_lines = "\n".join(f"          {line}" for line in self._file_lines())
         valid_share, test_share = self.held_out_shares
+        # Decimals such as 0.0000125 are easier to read than 1.25e-05.
         valid = f"{valid_share:.7f}".rstrip("0")
         test = f"{test_share:.7f}".rstrip("0")
-        # Some languages have no spaces between words, which the rules and the scores count.
+        # A segmenter finds the words of languages that are written without spaces between words.
         has_unspaced_language = any(has_segmenter(language) for language in self.languages)
         tokenizer = "segmenter" if has_unspaced_language else "moses"
         vocab_size = self.vocab_size or self.max_vocab_size
@@ -291,16 +294,17 @@ def _read_sample(
         forms: Looks for text that is not sentences, such as subwords or JSON.
 
     Raises:
-        UserError: The files cannot be read, or are not parallel. Then the message says where they
-            part.
+        UserError: The files cannot be read, or are not parallel. In the second case, the message
+            says where they stop being parallel.
     """
     pairs = read_text_pairs(user_text.text, user_text.languages, counts=counts)
-    # Both pass each pair on.
+    # Each `collect` looks at the pairs and passes them on, so that the files are read only once.
     observed_pairs = forms.collect(clues.collect(pairs))
     try:
         return draw_sample(observed_pairs, _SAMPLE, counts)
     except UserError as error:
         message = str(error)
+        # The files have different numbers of lines: say where they stop being translations.
         if "not parallel" in message:
             message += describe_parting(files)
         raise UserError(message) from None

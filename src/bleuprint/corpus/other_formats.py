@@ -115,7 +115,7 @@ def _advice_for_file(path: Path) -> str | None:
             return _table_advice(path, quoted_path, suffix)
     for suffix, command in _ADVICE.items():
         if name.endswith(suffix):
-            # Cut by its length, since the suffix may be in upper case in the name.
+            # The path without its suffix. It is cut by length, since it may be in upper case.
             quoted_stem = shlex.quote(str(path)[: -len(suffix)])
             instruction = command.format(file=quoted_path, stem=quoted_stem)
             return f"{suffix} files are not read. {instruction}"
@@ -165,11 +165,12 @@ def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
             f"{path}: {suffix} files are not read, and no two columns of text were found in this "
             "one. Make two text files with equally many lines, or a .tsv file"
         )
-    # In a JSON file, the rows may be the value of a key: {"data": [...]}.
+    # In a JSON file, the rows may be the value of a key: {"data": [...]}. The program then reads
+    # the member ['data'] of the file.
     key_index = f"[{table.records_key!r}]" if table.records_key else ""
     reader = _PANDAS_READERS[suffix].format(key=key_index)
     program = _TABLE_PROGRAM.format(reader=reader)
-    # The command names the first two columns. If there are more, the user may want others.
+    # The command names the first two columns. If there are more, the user may want other ones.
     choice = ""
     if len(columns) > 2:
         choice = f". Its columns are {_listed(columns)}: name two of them"
@@ -183,7 +184,8 @@ def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
 def _in_double_quotes(program: str) -> str:
     """Quote a Python program so that a shell reads it as one word.
 
-    The programs contain many single quotes, so double quotes around them need fewer escapes.
+    Double quotes are used because the programs contain many single quotes, which then need no
+    escapes.
     """
     escaped = program.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'

@@ -53,7 +53,7 @@ def own_text(
     Args:
         files: The source file and the target file, or one file with both sides.
         languages: The codes of source and target that the user names, such as `de` and `en`. None
-            to find them: in the names of the files, in the first line of a table, or in a
+            to find them in the names of the files, in the first line of a table, or in a
             translation memory.
         columns: The numbers or names of a table's source and target column. None to find them.
 
@@ -80,7 +80,7 @@ def own_text(
     [file] = settings_of_files
     if text_format == "tsv":
         return _table_text(path, file, given_languages, columns)
-    # The codes as the user typed them, since a translation memory distinguishes en-GB and en-US.
+    # Pass the codes as the user typed them: a translation memory distinguishes en-GB and en-US.
     return _memory_text(path, file, languages)
 
 
@@ -101,7 +101,7 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
         raise UserError(advice)
     if len(files) == 2:
         return "plain"
-    # The suffix of a compressed file is not the last one, as in text.tsv.gz.
+    # All suffixes are searched, since a compressed file has two: text.tsv.gz.
     suffixes = {suffix.lower() for suffix in files[0].suffixes}
     if ".tsv" in suffixes:
         return "tsv"

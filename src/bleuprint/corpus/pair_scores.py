@@ -109,7 +109,8 @@ class PairScorer:
             source: The lengths of the source sentences, mapped to a standard normal distribution by
                 their ranks, (lines,).
             target: The same for the target sentences.
-            estimation_offset: Source line i and target line i + offset are taken for translations.
+            estimation_offset: The offset to learn from: source line i and target line i + offset
+                are assumed to be translations.
         """
         self.estimation_offset = estimation_offset
         self._source = source
@@ -141,7 +142,8 @@ class PairScorer:
         copied_kinds = self._count_copied_kinds()
         for word in shared_words:
             kind = _word_kind(word)
-            # Adding 2 to the denominator keeps the estimate low for a kind that occurs rarely.
+            # The share of this kind's words that are copied, on each side. Adding 2 to the
+            # denominator keeps the estimate low for a kind that occurs rarely.
             self._scores_of_word[word] = _word_scores(
                 source_frequency=source_counts[word] / lines,
                 target_frequency=target_counts[word] / lines,
@@ -152,7 +154,7 @@ class PairScorer:
     def _count_copied_kinds(self) -> Counter[str]:
         """Count how many words are copied into translations, for each kind: number, word or mark.
 
-        The lines of each pair at the offset `estimation_offset` are taken for translations.
+        Source line i and target line i + `estimation_offset` are assumed to be translations.
         """
         copied_kinds = Counter[str]()
         for source_words, target_words in self._pairs_of_words(self.estimation_offset):
@@ -184,8 +186,8 @@ class PairScorer:
     def chance_scores(self) -> Floats:
         """Score how much likelier each sentence pair of the text is by chance than as translations.
 
-        A score is high only if the lengths alone and the lengths with the words both speak against
-        a translation. Words alone prove little: a free translation may copy none of them.
+        A score is high only if the lengths speak against a translation, and so do lengths and words
+        together. Missing words alone prove little: a free translation may copy none of them.
 
         Returns:
             Log-likelihood ratios, (lines,): positive if chance is likelier.
@@ -201,10 +203,10 @@ class PairScorer:
             offset: Source line i is paired with target line i + offset.
 
         Returns:
-            The sums, (lines,); 0 for a source line without a partner.
+            The sums, (lines,); 0 for a source line whose target line would be outside of the text.
         """
         sums = np.zeros(len(self._source))
-        # With a negative offset, the first source lines have no partner.
+        # With the offset -2, source lines 0 and 1 would belong to the target lines -2 and -1.
         first_line = max(0, -offset)
         pairs = self._pairs_of_words(offset)
         for line, (source_words, target_words) in enumerate(pairs, first_line):
@@ -227,7 +229,7 @@ class PairScorer:
     def _pairs_of_words(self, offset: int) -> Iterator[tuple[set[str], set[str]]]:
         """Pair the words of source line i with the words of target line i + offset.
 
-        Lines without a partner at the beginning and the end of the text are left out.
+        Lines that would be paired with a line before the first or after the last one are left out.
         """
         first_source = max(0, -offset)
         first_target = max(0, offset)
@@ -250,10 +252,12 @@ def _line_counts(words: Iterable[set[str]]) -> Counter[str]:
 
 
 def _count_kinds(words: Iterable[str], line_counts: Counter[str]) -> Counter[str]:
-    """Add up how many lines contain each word, for each kind of word: number, word or mark.
+    """Add up the line counts of words by kind: number, word or mark.
+
+    If 3 lines contain "7" and 2 lines contain "12", the count of numbers is 5.
 
     Args:
-        words: The words that count.
+        words: The words to add up.
         line_counts: The number of lines that contain each word.
     """
     counts_by_kind = Counter[str]()
@@ -268,8 +272,9 @@ def _informative_words(
     """Select the words by which translations can be told from random pairs of lines.
 
     They occur in both languages and are rare, such as names. A frequent word, such as "in", is in
-    both lines of many pairs by chance: in source_count * target_count / lines of them. If that is 2
-    or more, the word is left out. Numbers and punctuation marks are always kept.
+    both lines of many pairs by chance: in source_count * target_count / lines of them. If these are
+    2 pairs or more, the word is left out. Numbers and punctuation marks of both languages are
+    always kept.
 
     Args:
         source_counts: The number of source lines that contain each word.
@@ -295,16 +300,23 @@ def _word_scores(
 ) -> _WordScores:
     """Compute how strongly a word shows that two lines are translations (log-likelihood ratios).
 
-    If the lines are translations, a word of one line is in the other one with the probability of a
-    copy; if not, with the frequency of the word in the text. If a copy is not likelier than the
-    frequency, the word tells nothing and scores 0.
+    In a translation, a word of one line is in the other line with the probability of a copy. In an
+    unrelated line, it occurs with its frequency in the text. The score of a word is the logarithm
+    of the ratio of these probabilities. A word that is not copied more often than it occurs anyway
+    tells nothing, and scores 0.
 
     Args:
         source_frequency: Share of the source lines that contain the word.
         target_frequency: Share of the target lines that contain the word.
         source_copied: Probability that a word of this kind in the source is in the target, too.
         target_copied: Probability that a word of this kind in the target is in the source, too.
+
+    Returns:
+        The scores of a word that is in both lines (positive), in the source alone, and in the
+        target alone (both negative).
     """
+    # The probability that the other line of a translation contains the word: at least as high as in
+    # any line, and below 1, since a missing word would otherwise prove too much.
     in_target = min(_MAX_ESTIMATE, max(source_copied, target_frequency))
     in_source = min(_MAX_ESTIMATE, max(target_copied, source_frequency))
     if in_target <= target_frequency or in_source <= source_frequency:
@@ -331,9 +343,10 @@ def normal_scores(lengths: Floats) -> Floats:
     Returns:
         The quantiles, (lines,).
     """
-    from scipy.special import ndtri  # Loading scipy takes a moment, so it waits for a first use.
+    from scipy.special import ndtri  # Imported here, since loading SciPy takes a moment.
 
     _, value_indices, counts = np.unique(lengths, return_inverse=True, return_counts=True)
+    # The lengths 5 8 8 have the ranks 1, 2 and 3. The mean ranks of 5 and 8 are 1 and 2.5.
     mean_ranks = np.cumsum(counts) - (counts - 1) / 2
     probabilities = (mean_ranks[value_indices] - 0.5) / len(lengths)
     scores: Floats = ndtri(probabilities)
@@ -342,6 +355,8 @@ def normal_scores(lengths: Floats) -> Floats:
 
 def _at_offset(values: Floats, offset: int) -> Floats:
     """Move values so that line i has the value of line i + offset.
+
+    For the offset 1, the values 7 8 9 become 8 9 NaN.
 
     Args:
         values: A value for each line, (lines,).
@@ -361,13 +376,13 @@ def _at_offset(values: Floats, offset: int) -> Floats:
 def _correlation(source: Floats, target: Floats) -> float:
     """Compute Pearson's correlation of values of source and target lines.
 
-    It is cut to the range from 0 to 0.95, since scores computed from a correlation of 1 would be
-    infinite. If all values of one side are equal, it is 0.
+    It is limited to the range from 0 to 0.95, since scores computed from a correlation of 1 would
+    be infinite. If all values of one side are equal, it is 0.
 
     Args:
         source: A value for each source line, (lines,).
-        target: A value for each target line, (lines,). A line with NaN, which has no partner, is
-            left out.
+        target: A value for the target line that belongs to each source line, (lines,). Lines with
+            NaN, which have no target line, are left out.
     """
     is_known = ~np.isnan(target)
     known_source = source[is_known]
@@ -399,8 +414,9 @@ def _length_scores(source: Floats, target: Floats, correlation: float) -> Floats
 def _with_outliers(scores: Floats) -> Floats:
     """Limit how strongly a single line can speak against a translation.
 
-    Even in a good text, a line in twenty may be an outlier, which tells nothing: its likelihood
-    ratio is 1. So the ratio of each line is mixed with 1, and no score falls below log(0.05), -3.
+    Even in a good text, one line in twenty may be an outlier, such as a free translation. For an
+    outlier, the likelihood ratio is 1. So the ratio of each line is mixed with 1, weighted by 0.05,
+    and no score falls below log(0.05), which is -3.
 
     Args:
         scores: Log-likelihood ratios, (lines,).

@@ -84,8 +84,8 @@ class SetFindings:
 def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:
     """Find problems in the training, validation and test sets of a corpus.
 
-    These are lines that are not translations of each other, and sentences that a test set shares
-    with the validation set or another test set.
+    Problems are lines that are not translations of each other, and sentences that a test set shares
+    with the validation set or with another test set.
 
     Args:
         name: Corpus name, such as `multi30k`.
@@ -93,7 +93,7 @@ def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings
         root: The project folder; by default the current folder.
 
     Returns:
-        The problems. Line numbers are those of the published files, before cleaning.
+        The problems. Line numbers refer to the published files, before cleaning.
     """
     misfits = {}
     for pair_name, pair in corpus.language_pairs(name).items():
@@ -156,7 +156,7 @@ def find_overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
     normalized_sources = {}
     for set_name, sentences in sources.items():
         normalized_sources[set_name] = frozenset(comparison_key(sentence) for sentence in sentences)
-    # The sets with which the next test set is compared.
+    # The sets with which the next test set is compared. Each pair of sets is compared once.
     earlier_sets = []
     if "valid" in sources:
         earlier_sets.append("valid")
@@ -165,6 +165,7 @@ def find_overlaps(sources: Mapping[str, Sequence[str]]) -> Iterator[Overlap]:
             continue
         for earlier_set in earlier_sets:
             shared = _shared_count(sentences, normalized_sources[earlier_set])
+            # An empty test set would share 0 of 0 sentences.
             if shared > 0 and shared >= _MIN_OVERLAP * len(sentences):
                 yield Overlap(
                     test=set_name.removeprefix("test."),

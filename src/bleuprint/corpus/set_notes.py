@@ -26,10 +26,6 @@ from bleuprint.text.parallel import Pair
 # compared by its words, too: notes must not take as long as a stage.
 _MAX_PAIRS = 100_000
 _MAX_PAIRS_WITH_WORDS = 5000
-# The consequences of a text that is in two sets.
-_IN_TEST = "checkpoints would be chosen by the sentences that the table scores; give another one"
-_DROPPED = "dedup.decontaminate drops its sentences from the training text"
-_LEARNED = "with dedup.decontaminate none, the model is trained on these sentences"
 # The columns of source and target in a table whose settings do not name them, counted from 1.
 _DEFAULT_COLUMNS = (1, 2)
 
@@ -51,8 +47,8 @@ def notes_on_sets(settings: Settings) -> Iterator[str]:
 def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[str]:
     """Look for problems in the training, validation and test sets of one corpus.
 
-    First, texts that are in two sets; then lines that are not translations of each other; then test
-    sets that share sentences with another set.
+    Three kinds of problems are searched, in this order: texts that are in two sets; lines that are
+    not translations of each other; test sets that share sentences with another set.
 
     Args:
         name: Corpus name, such as `multi30k`.
@@ -68,6 +64,7 @@ def _notes_on_corpus(name: str, corpus: Corpus, reader: "_Reader") -> Iterator[s
     for same_text in same_texts:
         yield same_text.note(name, is_decontaminated)
 
+    # A key names a set and a text, such as `test.news.europarl`; or a downloaded set alone.
     pairs_by_key = dict[str, list[Pair]]()
     for key, text in texts.items():
         try:
@@ -119,11 +116,13 @@ class _Reader:
 
 
 def _held_out_without_files(corpus: Corpus, texts: Mapping[str, Text]) -> list[str]:
-    """Return the validation and test sets of a corpus whose files have to be downloaded.
+    """Return the validation and test sets of a corpus whose files are not in inputs/.
+
+    These files have to be downloaded.
 
     Args:
         corpus: The settings of the corpus.
-        texts: The settings of its texts, by set and text: `test.news.europarl`.
+        texts: The settings of its texts, by set and text, such as `test.news.europarl`.
 
     Returns:
         The names of the sets, such as `valid` and `test.news`.
@@ -190,7 +189,7 @@ def _partial_overlaps(
 ) -> Iterator[Overlap]:
     """Find test sets that share some sentences with another test set or the validation set.
 
-    Sets that contain the same text as a whole are left out: they have a note of their own.
+    Two sets that both contain the whole of a text are left out: the user gets another note on them.
 
     Args:
         pairs_by_key: The sentence pairs of each text, by set and text, such as `test.news.europarl`
@@ -212,6 +211,7 @@ def _partial_overlaps(
         other_set = f"test.{overlap.other}"
         if overlap.other == "valid":
             other_set = "valid"
+        # In both tuples, the set that comes first in the settings is the first one.
         if (other_set, test_set) not in same_sets:
             yield overlap
 
@@ -269,10 +269,15 @@ class _SameText:
             references, which are useful.
         """
         sets = {self.first_set, self.second_set}
+        if "train" in sets and is_decontaminated:
+            return "dedup.decontaminate drops its sentences from the training text"
         if "train" in sets:
-            return _DROPPED if is_decontaminated else _LEARNED
+            return "with dedup.decontaminate none, the model is trained on these sentences"
         if "valid" in sets:
-            return _IN_TEST
+            return (
+                "checkpoints would be chosen by the sentences that the table scores; give another "
+                "one"
+            )
         if self.in_source_alone:
             return ""
         return "the table would score it twice"
@@ -292,7 +297,7 @@ def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
         second_text = texts[second_key]
         if _set_of(first_key) == _set_of(second_key):
             continue
-        # The same file, read as two formats, yields different sentences.
+        # A file that is read in two formats yields different sentences.
         if first_text.format != second_text.format:
             continue
         if not _has_same_source(first_text, second_text):
@@ -324,7 +329,7 @@ def _has_same_target(first: Text, second: Text) -> bool:
         second: The settings of another text.
     """
     if first.both is not None:
-        # Since the sources are the same, both texts are columns of the same table.
+        # Since their sources are the same column, both texts are in the same table.
         _, first_target_column = _columns(first)
         _, second_target_column = _columns(second)
         return first_target_column == second_target_column
@@ -339,8 +344,9 @@ def _columns(text: Text) -> tuple[int | str, int | str]:
 def _has_same_content(first: File | None, second: File | None) -> bool:
     """Return whether two files have the same content, without downloading them.
 
-    Contents are compared by the hashes in the settings. Without these, files on this machine are
-    compared by their sizes, then by their hashes. Files that cannot be compared count as different.
+    Files with the same name have the same content. Other files are compared by the hashes in the
+    settings; if these are missing, files on this machine are compared by their sizes, then by their
+    hashes. Files that cannot be compared count as different.
 
     Args:
         first: The settings of a file; None if a text has no such file.
@@ -348,8 +354,10 @@ def _has_same_content(first: File | None, second: File | None) -> bool:
     """
     if first is None or second is None:
         return False
+    # `name` is the URL or path of the file, with its name inside an archive.
     if first.name == second.name:
         return True
+    # The hashes are those of the archives.
     if first.archive_member != second.archive_member:
         return False
     if first.sha256 is not None and second.sha256 is not None:

@@ -158,7 +158,7 @@ def _draw_sets(
         first_valid = valid_interval - 1  # The n-th pair has the index n - 1.
         set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
-        indices_by_hash = _sort_by_hash(before, settings.seed, workers)
+        indices_by_hash = _sort_by_hash(before, settings.seed, workers)  # Smallest hash first.
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
     # Of a small text, all validation pairs may have been drawn for the test set as well.

@@ -79,7 +79,8 @@ class Column:
         if len(keys) > _MAJORITY * len(cells):
             return f"holds keys such as {keys[0][:SHOWN_CHARACTERS]!r}"
         different_cells = set(cells)
-        # In a short table, sentences may repeat by chance.
+        # Categories such as `news` repeat in many cells. A short table is not judged by this, since
+        # a few sentences may repeat by chance.
         is_long_enough = len(cells) >= _MIN_CELLS_TO_COUNT
         if is_long_enough and len(different_cells) < _MIN_DIFFERENT_SHARE * len(cells):
             return f"holds few different values, such as {cells[0][:SHOWN_CHARACTERS]!r}"
@@ -88,7 +89,7 @@ class Column:
     def is_likely(self, language: str) -> bool:
         """Return whether the text of the column may be in a language, such as `de`.
 
-        It may be, unless another language is much likelier.
+        The answer is no only if another language is at least ten times as likely.
         """
         # The first cell is skipped: it may be a column name.
         text = " ".join(self.cells[1 : _IDENTIFIED_CELLS + 1])
@@ -103,13 +104,14 @@ def _has_letter(cell: str) -> bool:
 def read_columns(path: Path) -> list[Column]:
     """Read the columns of a table (.tsv) from its first lines.
 
-    There are as many columns as the shortest line has: longer lines may end with notes.
+    The shortest line determines the number of columns. Further cells of other lines, which may be
+    notes, are ignored.
 
     Raises:
         UserError: The file is empty, or a line has no tab.
     """
     rows = []
-    # Also reads a compressed file. The empty tuple: the table is not a file inside an archive.
+    # The empty tuple: the table is not inside an archive. It may be compressed, as .tsv.gz.
     with open_member(path, str(path), ()) as stream:
         for line in islice(stream, _LINES_READ):
             text = line.decode("utf-8-sig", errors="replace")
@@ -126,5 +128,5 @@ def read_columns(path: Path) -> list[Column]:
     columns = []
     for index in range(column_count):
         cells = [row[index] for row in rows]
-        columns.append(Column(index + 1, cells))
+        columns.append(Column(index + 1, cells))  # Columns are numbered from 1.
     return columns

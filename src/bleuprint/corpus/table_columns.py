@@ -40,7 +40,8 @@ def choose_columns(
 ) -> ChosenColumns:
     """Choose the columns of a table (.tsv) that contain the source and the target sentences.
 
-    The user's choice comes first, then the names in the first line, then the text of the columns.
+    The columns are those that the user names; otherwise those whose names in the first line say so,
+    such as `source` or `German`; otherwise those whose cells look like sentences.
 
     Args:
         path: The file.
@@ -55,6 +56,8 @@ def choose_columns(
     header_languages = _header_languages(columns)
     if given_columns:
         source, target = [_find_column(path, columns, choice) for choice in given_columns]
+        # The first line is a header if the user has named columns of it, or if the two columns are
+        # named after languages there.
         is_chosen_by_name = not all(choice.isdigit() for choice in given_columns)
         has_language_names = source.number in header_languages and target.number in header_languages
         has_header = is_chosen_by_name or has_language_names
@@ -158,7 +161,8 @@ def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
     languages = {}
     for column in columns:
         language = _language_of_name(column.name)
-        # A column called id may contain keys, although id is also the code of Indonesian.
+        # A column with the name `id` mostly contains keys, although id is also the code of
+        # Indonesian. So the cells must look like sentences, too.
         has_text = column.problem(has_header=True) == ""
         if language and has_text:
             languages[column.number] = language
@@ -207,6 +211,7 @@ def _language_of_name(name: str) -> str | None:
     if language:
         return language
     words = [word for word in re.split(r"[^A-Za-z]+", name) if word]
+    # The whole name is a code with at most a script and a region, such as sr_Latn_RS.
     if is_listed(name) and len(words) <= _MAX_TAG_PARTS:
         return language_code(name)
     # In a longer name, the language is mostly the last word.
@@ -286,8 +291,10 @@ def _choose_by_header(
     named_languages = list(dict.fromkeys(header_languages.values()))
     # If the user does not say which languages are wanted, the table must contain exactly two.
     wanted_languages = languages or named_languages
-    if len(named_languages) < 2 or not set(wanted_languages) <= set(named_languages):
+    has_wanted_languages = set(wanted_languages) <= set(named_languages)
+    if len(named_languages) < 2 or not has_wanted_languages:
         return None
+    # The columns of the first language, then those of the second: one each if the choice is clear.
     chosen = []
     for language in wanted_languages:
         for column in columns:

@@ -67,7 +67,8 @@ class PairForms:
             ignored: Forms that the text has on purpose; they are not returned.
 
         Returns:
-            The form by "source" and "target". A side that looks like sentences is missing.
+            The form of each side, such as {"target": tokens}. A side that looks like sentences is
+            missing.
         """
         forms = {}
         for side, counter in self._counters.items():
@@ -77,7 +78,7 @@ class PairForms:
         return forms
 
     def notes(self, files: Sequence[Path]) -> Iterator[str]:
-        """Yield a note for the user if source or target do not look like sentences.
+        """Yield a note for each side, source or target, that does not look like sentences.
 
         HTML entities such as `&amp;` are not reported: the settings of a new corpus replace them.
 
@@ -104,16 +105,19 @@ def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
-    """Return in which forms the text of a corpus may be, because its settings say so.
+    """Return the forms that the text of a corpus may have on purpose, by its settings.
 
-    For example, text in lower case needs no warning if the corpus is lowercased anyway.
+    A form is what a text looks like in place of sentences, such as tokens or text in lower case.
+    The user is warned of all other forms. For example, text in lower case needs no warning if the
+    settings lowercase the corpus anyway.
 
     Args:
         corpus: The settings of the corpus.
         is_cleaned: Whether the stage clean edits the text. It edits only training text.
     """
     forms = list[Form]()
-    # With these settings, users provide text that is already tokenized.
+    # With neither a tokenizer nor SentencePiece, the user's text must already be tokenized. Such
+    # text is often in lower case, and may contain HTML entities.
     is_tokenized = corpus.tokenize.name == "none" and corpus.vocabulary.sentencepiece is None
     if is_tokenized:
         forms.extend(TOKENS)
@@ -188,10 +192,10 @@ def _notes_on_texts(
     """
     ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
     for text_name, text in texts.items():
-        # The lines of documents are not split into sentences yet.
+        # The sentences of documents are not aligned yet, so there are no pairs to look at.
         if text.format == "documents":
             continue
-        # `both` is the file of a format with both sides in one file, such as .tsv.
+        # Some formats, such as .tsv, have both sides in one file, `both`.
         source_file = text.source or text.both
         target_file = text.target or text.both
         checked_text = _CheckedText(
@@ -205,9 +209,9 @@ def _notes_on_texts(
 
 
 def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:
-    """Yield a note for source or target of a downloaded data set that do not look like sentences.
+    """Yield a note for each side of a downloaded data set that does not look like sentences.
 
-    Yields nothing if the set has not been downloaded yet.
+    A side is the source or the target. Nothing is yielded if the set has not been downloaded yet.
 
     Args:
         name: Corpus name, such as `multi30k`.
@@ -218,7 +222,7 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
     if folder is None:
         return
     source_path, target_path = folder.files(set_name)
-    # A file that is longer than the other is not refused here: only the first pairs are read.
+    # `strict=False`: a file that is longer than the other one is reported elsewhere.
     lines = zip(read_lines(source_path), read_lines(target_path), strict=False)
     pairs = (Pair(source, target) for source, target in lines)
     checked_text = _CheckedText(
@@ -233,7 +237,7 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
 
 
 def _notes_on_text(text: _CheckedText, ignored: Collection[Form]) -> Iterator[str]:
-    """Yield a note for source or target of a text if they look like subwords, JSON and the like.
+    """Yield a note for each side of a text, source or target, that does not look like sentences.
 
     Args:
         text: The text, and what notes call its files and settings.

@@ -42,7 +42,7 @@ def copy_task(split: str) -> list[str]:
     """
     random = Random(_SEED)
     lines_by_split = {}
-    # One generator draws all splits, so this order must stay.
+    # One random generator draws all splits. In another order, all sentences would change.
     for name in ("test", "valid", "train"):
         lines = []
         for _ in range(COPY_SPLITS[name]):
@@ -59,7 +59,7 @@ def toy_sentences(text: str, language: str) -> Iterator[str]:
 
     Args:
         text: "sentence" for a corpus of one sentence pair; "sentences" for all 54 combinations of a
-            few words.
+            few words, such as `ich trank kein wasser heute`.
         language: "de" or "en".
     """
     if text == "sentence":
@@ -73,5 +73,5 @@ def toy_sentences(text: str, language: str) -> Iterator[str]:
             words_by_position.append(list(german_to_english.values()))
     for words_of_sentence in product(*words_by_position):
         sentence = " ".join([_FIRST_WORD[language], *words_of_sentence])
-        # If the last word is missing, the sentence ends in a space.
+        # The last word may be empty. The sentence then ends in a space, which is removed.
         yield sentence.rstrip()

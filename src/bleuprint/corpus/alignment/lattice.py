@@ -245,7 +245,7 @@ def _edge_maximum(probabilities: Floats, has_left_edge: bool, has_right_edge: bo
     A high one means that the right path may lie outside, so that more cells must be searched.
 
     Args:
-        probabilities: The probability of each searched cell of the row, that the right path passes
+        probabilities: For each searched cell of the row the probability that the right path passes
             it.
         has_left_edge: Whether the table has cells to the left of them, which are not searched.
         has_right_edge: Whether the table has cells to the right of them.

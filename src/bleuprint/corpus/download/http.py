@@ -93,7 +93,7 @@ def _pause_before_retry(error: Exception, failed_attempts: int) -> float | None:
     min_pause = _min_pause(error)
     if min_pause is None or failed_attempts == ATTEMPTS:
         return None
-    pause = max(min_pause, FIRST_PAUSE * 2 ** (failed_attempts - 1))
+    pause: float = max(min_pause, FIRST_PAUSE * 2 ** (failed_attempts - 1))
     if pause > LONGEST_PAUSE:
         return None
     return pause

@@ -17,7 +17,7 @@ def sentences(split: str, language: str) -> list[str]:
     """
     archive_path = resources.files(__package__).joinpath(TEXTS)
     file_name = f"{split}.{language}"
-    # The archive is read as a stream ("r|"), up to the file.
+    # The mode "r|xz" reads the archive as a stream, from its start to the wanted file.
     with archive_path.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|xz") as archive:
         for member in archive:
             content = archive.extractfile(member)

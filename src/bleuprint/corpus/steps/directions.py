@@ -43,7 +43,7 @@ def join_pairs(name: str, corpus: Corpus, stage: str) -> None:
     """
     if corpus.directions is None:
         return
-    # How many training pairs are added to sample small directions more often.
+    # How many copies of training pairs are added, so that small directions are sampled more often.
     copies = 0
     if stage == "split":
         copies = join_split(name, corpus)
@@ -77,7 +77,8 @@ def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int
 
     Language pair i, with n_i sentence pairs, gets a share proportional to n_i^(1/T), for the
     temperature T (Arivazhagan et al. 2019, section 4.2). So small language pairs are seen more
-    often. The largest one keeps its number; a zero-shot one, which has no pairs, gets none.
+    often: with T = 2, 100 and 10,000 pairs become 1,000 and 10,000. The largest language pair keeps
+    its number; a zero-shot one, which has no pairs, gets none.
 
     Args:
         pairs: The number of sentence pairs of each language pair, such as `en-de`.
@@ -93,8 +94,8 @@ def sampled_pairs(pairs: Mapping[str, int], temperature: float) -> dict[str, int
 def join_split(name: str, corpus: Corpus) -> int:
     """Combine the sets of all language pairs of a multilingual corpus, after they were split.
 
-    Small language pairs get copies of their training pairs (temperature-based sampling), and stay
-    in folders of their own. Validation and test sets are joined.
+    The training text of each language pair stays in its own folder. Small ones get copies of their
+    pairs (temperature-based sampling). Validation and test sets are joined.
 
     Args:
         name: The name of the corpus.
@@ -141,9 +142,9 @@ def join_tokens(name: str, corpus: Corpus) -> None:
 def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) -> None:
     """Join the filtering statistics of all language pairs of a corpus into one file.
 
-    The statistics of a stage say how many pairs it kept, changed and dropped. Training pairs are
-    added up; test sets get names with their language pair. The files of the language pairs are
-    then removed.
+    The statistics of a stage say how many pairs it kept, changed and dropped. The numbers of the
+    training and validation sets are added up. Test sets are listed one by one, with their language
+    pair in their names. The files of the language pairs are then removed.
 
     Args:
         name: The name of the corpus.
@@ -178,7 +179,8 @@ def _remove_filter_stats(name: str, corpus: Corpus, stage: str) -> None:
     for language_pair in corpus.language_pairs(name):
         path = paths.filter_stats_file(language_pair, stage)
         path.unlink()
-        # The folder is not empty if a later stage failed in an earlier run and left its file.
+        # Removing the folder fails if it is not empty: if a later stage failed in an earlier run
+        # and left its file. The folder then stays.
         with suppress(OSError):
             path.parent.rmdir()
 
@@ -205,8 +207,8 @@ def _texts_by_direction(name: str, corpus: Corpus, stage: str) -> dict[str, Text
 def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
     """Write training pairs repeatedly, until there are as many as wanted.
 
-    Of 3 pairs, 7 wanted ones are two copies of each pair, and a third one of a random pair. The
-    copies of a pair follow each other.
+    If 7 pairs are wanted and there are 3, each pair is written twice, and a random one a third
+    time. The copies of a pair follow each other.
 
     Args:
         before: The folder to read.
@@ -215,8 +217,9 @@ def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, see
         seed: The sampling seed.
     """
     pair_count = before.count("train")
+    # A zero-shot language pair has no pairs: do not divide by 0.
     copies_of_all = wanted // pair_count if pair_count else 0
-    # How often each pair is written.
+    # How often each pair is written: first the copies of all pairs, then one more of random ones.
     copies = np.full(pair_count, copies_of_all)
     random_order = np.random.Generator(np.random.PCG64(seed)).permutation(pair_count)
     rest = wanted - int(copies.sum())
@@ -328,8 +331,9 @@ def _tag_lines(corpus: Corpus, block: Block, target_language: str) -> Iterator[b
     """
     all_tags = [known_tag.encode() for known_tag in target_languages_by_tag(corpus)]
     line_tag = tag(target_language).encode()
+    # The text stays in bytes, which is faster.
     for number, line in enumerate(BytesIO(block.source).readlines(), block.first):
-        # All tags begin like this. Other lines need not be split into words.
+        # All tags begin with <2. Other lines need not be split into words, which is slow.
         if b"<2" in line:
             source_file, _ = block.files
             _check_tags(line, all_tags, f"{source_file}:{number}")

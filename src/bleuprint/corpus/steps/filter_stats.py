@@ -109,8 +109,8 @@ class SetCounts:
         """Add the counts and examples of a later part of the same data set to these counts.
 
         Args:
-            later: The counts of pairs that follow in the set; of its examples, only as many are
-                added as each rule still lacks.
+            later: The counts of pairs that follow in the set. Its examples are added only until
+                each rule has the largest number of examples.
         """
         self.pairs_in += later.pairs_in
         self.pairs_out += later.pairs_out
@@ -151,7 +151,7 @@ def _add_counts(counts: dict[str, int], later: Mapping[str, int]) -> None:
 
 
 def _list_counts(counts: Mapping[str, int]) -> str:
-    """List the rules that concerned any pair, with their counts: `identical 3, length 1,200`."""
+    """List the rules that dropped or changed any pair: `identical 3, length 1,200`."""
     items = []
     for rule, count in counts.items():
         if count:
@@ -200,7 +200,7 @@ class FilterStats:
     def add_set(self, name: str) -> SetCounts:
         """Start the counts of a data set, and return them to be increased while the stage runs.
 
-        Every rule and edit starts with a zero, so that the file also lists those without effect.
+        Every rule and edit starts with a zero, so that the file also lists rules without effect.
         """
         counts = SetCounts(
             changed=dict.fromkeys(self.edits, 0),
@@ -235,7 +235,7 @@ class FilterStats:
         Raises:
             NothingLeft: All pairs of the set were dropped.
         """
-        # Sampling repeats pairs of small language pairs. Only these copies add to what is read.
+        # A stage may write more pairs than it reads only by sampling, which adds copies of pairs.
         copies = counts.changed.get(COPIES, 0)
         remaining = counts.pairs_in + copies - sum(counts.dropped.values())
         assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"

@@ -94,7 +94,7 @@ class FilterStep(Step):
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the filtered parts of the training text, and write the validation and test sets.
 
-        Then write the filtering statistics: how many pairs were kept, changed and dropped.
+        Also write the filtering statistics: how many pairs were kept, changed and dropped.
 
         Args:
             parts: The folders that `process_shard` has written, in the order of the text.
@@ -138,7 +138,8 @@ class FilterStep(Step):
             workers: The number of processes.
         """
         progress = Progress(f"{self.stage} {self.corpus} {name}", pair_count, "pairs")
-        # Each worker process calls this once, and then filters blocks by the function it returns.
+        # Each worker process calls `create_filter` once. It returns the function that filters a
+        # block.
         create_filter = partial(self._block_filter, name)
         with output_text.writer(name) as writer, progress:
             for filtered in map_parts(create_filter, blocks, workers):

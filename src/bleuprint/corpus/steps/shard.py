@@ -49,8 +49,8 @@ class Shard:
 
         Returns:
             The index of the first pair, counted from 0, and the index after the last pair. For the
-            last shard, the second one is None: read to the end. Only then is it noticed if the
-            source file is longer or shorter than the target file.
+            last shard, the second index is None, which means: read both files to their ends, and
+            check that they end together.
         """
         start = pair_count * (self.number - 1) // self.total
         if self.number == self.total:

@@ -94,7 +94,8 @@ class Step(ABC):
     def settings_sha256(self) -> str:
         """A hash of the stage's settings, by which results of other settings are recognized.
 
-        The settings are all fields of this object except paths, texts, and fields without a value.
+        The settings are all fields of this object except paths, texts, and fields with the value
+        None.
         """
         settings: dict[str, Any] = {}
         for field in fields(self):
@@ -189,8 +190,8 @@ def step_files(
 def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
     """Run a stage on a training text, which may be divided into equal parts, its shards.
 
-    To use several machines, one process per shard processes it, and a last process gathers all
-    shards into the output. Otherwise one process does both.
+    To use several machines, start one process for each shard, and then a last process that gathers
+    all shards into the output. Without shards, one process does both.
 
     Args:
         step: The stage, set up for a corpus.
@@ -214,15 +215,15 @@ def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
 def _process_shard(
     step: Step, shard: Shard, shards_folder: Path, workers: int, origin: str
 ) -> None:
-    """Process one part of a training text into a folder, which appears when it is complete.
+    """Process one part of a training text, and write the result to a folder when it is complete.
 
     Args:
         step: The stage, set up for a corpus.
         shard: Which part of the training text to process.
         shards_folder: The folder in which each shard has a folder.
         workers: The number of processes.
-        origin: A text that identifies the input and the settings. It is stored with the shard, and
-            compared before shards are combined.
+        origin: A text that identifies the input text and the settings, by their hashes. It is
+            stored with the shard; when shards are combined, all must have the same origin.
     """
     with atomic_folder(_shard_folder(step, shard, shards_folder)) as part:
         step.process_shard(shard, part, workers)
@@ -268,8 +269,7 @@ def _process_whole_text(step: Step, shards_folder: Path, workers: int) -> None:
         workers: The number of worker processes.
     """
     only_shard = Shard(number=1, total=1)
-    # The origin, by which shards of other settings are recognized, is only compared if another
-    # process gathers the shard.
+    # No origin is needed. It identifies the settings of a shard that another process will gather.
     _process_shard(step, only_shard, shards_folder, workers, origin="")
     part = _shard_folder(step, only_shard, shards_folder)
     try:
@@ -318,7 +318,7 @@ def run_step_on_pairs(
             run_and_print(step, shards_folder, work, workers)
         else:
             run_step(step, shards_folder, work, workers)
-    # After a single shard, there is no output yet.
+    # A process of a single shard writes no output yet that could be joined.
     if not isinstance(work, Shard):
         join_pairs(name, corpus, step_class.stage)
 
@@ -334,7 +334,7 @@ def run_and_print(step: Step, shards_folder: Path, work: Work, workers: int) -> 
         workers: The number of worker processes that it may start.
     """
     run_step(step, shards_folder, work, workers)
-    # The numbers are known when all shards are combined.
+    # Without the other shards, the numbers are not known yet.
     if isinstance(work, Shard):
         return
     train = read_filter_stats(step.filter_stats_path)["train"]

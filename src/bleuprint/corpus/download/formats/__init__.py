@@ -49,7 +49,7 @@ def read_text(
         UserError: The files are not of the format, not parallel, or contain no pairs.
     """
     pairs = _read_by_format(text, streams, languages, counts, documents)
-    first = next(pairs, None)
+    first = next(pairs, None)  # None if there is no pair.
     if first is None:
         raise _no_pairs(text, languages, counts)
     yield first
