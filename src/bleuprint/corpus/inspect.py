@@ -354,15 +354,14 @@ def _side_by_side(samples: Iterable[Mapping[str, object]]) -> Iterator[str]:
         expand=True,
     )
     for sample in samples:
-        source = str(sample["source"])
-        target = str(sample["target"])
-        before = [visible(source), visible(target)]
-        table.add_row("   -", Text(before[0]), Text(before[1]))
-        new_source = str(sample.get("new_source", source))
-        new_target = str(sample.get("new_target", target))
-        after = [visible(new_source), visible(new_target)]
-        if after != before:
-            table.add_row("   >", Text(after[0]), Text(after[1]))
+        source = visible(str(sample["source"]))
+        target = visible(str(sample["target"]))
+        table.add_row("   -", Text(source), Text(target))
+        # A pair that was not edited has no new form.
+        new_source = visible(str(sample.get("new_source", sample["source"])))
+        new_target = visible(str(sample.get("new_target", sample["target"])))
+        if (new_source, new_target) != (source, target):
+            table.add_row("   >", Text(new_source), Text(new_target))
     if table.row_count == 0:
         return
     with console.capture() as capture:

@@ -143,7 +143,7 @@ def _learn_from_certain_pairs(
 
     Args:
         documents: The documents.
-        posteriors: For each document which pairs are certain.
+        posteriors: For each document the certain pairs, as indices of source and target sentences.
 
     Returns:
         The word translations; None if no certain pair is short enough to learn from.
@@ -155,7 +155,8 @@ def _learn_from_certain_pairs(
     try:
         return learn_word_translations(_tokenize_sample(certain_pairs))
     except UserError:
-        # There is no pair, or all of them are too long. The second pass then uses lengths alone.
+        # No pair is certain, or all certain ones are too long. The second pass will compare lengths
+        # alone.
         return None
 
 

@@ -192,7 +192,10 @@ def _gains(
 
 
 def _count_words(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
-    """Count the words of sentences.
+    """Count how often each sentence contains each word.
+
+    For the word ids 5 7 5 and 9 of two sentences, the words are 5, 7 and 9, and the counts are
+    2 1 0 and 0 0 1.
 
     Args:
         sentences: The word ids of each sentence.
@@ -203,7 +206,8 @@ def _count_words(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
     """
     words, columns = np.unique(np.concatenate(sentences), return_inverse=True)
     sentence_starts = np.cumsum([0, *map(len, sentences)])
+    # Each occurrence of a word is an entry 1 of the matrix. Products with the matrix add up several
+    # entries in one place.
     ones = np.ones(len(columns))
-    # A word that occurs twice in a sentence has two entries in its row, which products add up.
     shape = (len(sentences), len(words))
     return words, csr_array((ones, columns, sentence_starts), shape)

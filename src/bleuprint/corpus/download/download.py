@@ -66,7 +66,8 @@ def download_corpus(
             for text_name, text in texts.items():
                 key = settings_key(corpus, f"{set_name}.{text_name}")
                 readers[text_name] = _TextReader(key, text, raw.languages, downloads)
-            # A zero-shot direction has no training text; its train is written as empty files.
+            # A set without texts is not written. Only the training set of a zero-shot direction,
+            # which has no training text, is written as empty files.
             if not readers and set_name != "train":
                 continue
             if sample is not None and set_name == "train":
@@ -395,5 +396,5 @@ def _embedded_sentences(url: str) -> Iterable[str]:
     if corpus == "phrasebook":
         return phrasebook.sentences(split, language)
     if corpus == "copy":
-        return toy_tasks.copy_task(split)
+        return toy_tasks.copy_task(split)  # Source and target are the same sentences.
     return toy_tasks.toy_sentences(split, language)

@@ -295,7 +295,7 @@ class _SetWriters:
 
         Args:
             folder: The folder to write to.
-            opened: Closes the files at its end.
+            opened: The stack that closes the opened files when its `with` block ends.
         """
         self._text = TextFolder(folder, SOURCE, TARGET)
         self._opened = opened
