@@ -94,8 +94,7 @@ class Step(ABC):
     def settings_sha256(self) -> str:
         """A hash of the stage's settings, by which results of other settings are recognized.
 
-        The settings are all fields of this object except paths, texts, and fields with the value
-        None.
+        The settings are all fields of this object except paths, texts, and fields without a value.
         """
         settings: dict[str, Any] = {}
         for field in fields(self):
