@@ -51,7 +51,7 @@ class LockFile:
     """The content of a dvc.lock, which is parsed as far as it is needed."""
 
     def __init__(self, text: str, name: str = str(LOCK)) -> None:
-        """Keep the text of a dvc.lock, without parsing it yet.
+        """Keep the text of a dvc.lock, and parse it later: all of it would take seconds.
 
         Args:
             text: The content of the file, in YAML; empty if no stage is recorded.
@@ -105,7 +105,8 @@ class LockFile:
     def stage(self, name: str) -> LockedStage:
         """Return what DVC has recorded of one stage; an empty dict if it has recorded nothing.
 
-        Only the lines of this stage are parsed, since parsing a large file takes seconds.
+        Parsing a large dvc.lock takes seconds. So `blocks` divides the text into the lines of each
+        stage, and only the lines of this stage are parsed.
 
         Raises:
             UserError: The lines of the stage are not valid.
@@ -143,17 +144,17 @@ class LockFile:
 
 
 def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
-    """Print a note if a file of reports/ differs from the one that DVC has recorded in dvc.lock.
+    """Print a note if a report file is not the version that DVC has recorded in dvc.lock.
 
-    The user should know that the numbers in the file may not belong to the recorded runs.
+    Then the numbers in the file may not belong to the recorded runs, and the user should know.
 
     Args:
         path: The path of the file, such as `reports/results.json`, which the stage report writes.
         root: The project's folder.
-        name: The name of the project in the note.
+        name: What the note calls the project.
     """
     recorded_md5 = None
-    # A note is not worth an error, so it is omitted if dvc.lock cannot be read.
+    # A dvc.lock that cannot be read is not worth an error here: there is just no note.
     with suppress(UserError):
         recorded_md5 = LockFile.read(root).output_md5("report", path)
     if not recorded_md5:

@@ -24,14 +24,14 @@ from bleuprint.runtime.special_files import check_no_special_files
 def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Open DVC's repository object for a `with` block, as DVC's own commands do.
 
-    If another DVC command holds DVC's lock, methods of the object wait for it. Within the block,
-    DVC prints no log lines and no progress bars. Errors of DVC become errors of one line.
+    If another DVC command holds DVC's lock, the methods of the object wait. Within the block, DVC
+    prints no log lines and no progress bars. An error of DVC is raised as a message of one line.
 
     Args:
         root: The project's folder.
-        resolved: If given, DVC reads these settings instead of the file reports/resolved.json, that
-            is, params.yaml with all defaults filled in. So DVC can be asked what it would do with
-            settings that are not written yet.
+        resolved: Settings that DVC should use in place of the file reports/resolved.json, which
+            contains params.yaml with all defaults. So DVC can say which stages would be out of
+            date before these settings are written. None to use the file.
 
     Yields:
         DVC's repository, a `dvc.repo.Repo`.
@@ -46,7 +46,7 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
     check_no_special_files(root)
     try:
         with (
-            # DVC shows its progress bars only if it also logs.
+            # This level also hides the progress bars.
             set_loggers_level(logging.CRITICAL),
             _repaired_rwlock(root),
             Repo(str(root), _wait_for_lock=True) as repo,
@@ -54,6 +54,7 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
             if resolved is not None:
                 from bleuprint.pipeline.unwritten_file import UnwrittenFile
 
+                # DVC now reads this text where it would open the file.
                 repo.fs = UnwrittenFile(root / RESOLVED, format_json(resolved))
             yield repo
     except RecursionError as error:
@@ -74,12 +75,14 @@ def _advice_for(text: str, root: Path) -> str:
         root: The project's folder.
 
     Returns:
-        The advice with the punctuation before it; an empty string for an error without advice.
+        The advice, such as `; remove it, if no other DVC runs here`. It begins with the punctuation
+        that separates it from the message. Empty if there is no advice for the error.
     """
     advice = ""
     # dvc.lock is damaged: a killed process or a full disk can leave half of the file.
     if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
         advice += f"; {_lock_advice(root)}"
+    # DVC's list of running processes, .dvc/tmp/rwlock, is damaged.
     if "RWLock-file" in text:
         advice += "; remove it, if no other DVC runs here"
     if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
@@ -102,11 +105,11 @@ def _lock_advice(root: Path) -> str:
 
 @contextmanager
 def _repaired_rwlock(root: Path) -> Iterator[None]:
-    """Repair DVC's file .dvc/tmp/rwlock if the `with` block ends while DVC is writing it.
+    """Restore DVC's file .dvc/tmp/rwlock if the `with` block ends while DVC is writing it.
 
-    In this file DVC lists, as JSON, which processes read or write which outputs. DVC writes it
-    twice for each stage that it compares, and empties it first. If Ctrl-C interrupts DVC in
-    between, half a list remains, and every later DVC command would fail.
+    In this JSON file, DVC lists which processes read or write which outputs. DVC rewrites it twice
+    for each stage that it compares. If Ctrl-C interrupts that, half a list remains, and every later
+    DVC command would fail.
     """
     path = root / ".dvc" / "tmp" / "rwlock"
     old_content = path.read_bytes() if path.exists() else None
@@ -141,9 +144,9 @@ def changed_stages(
 
     Args:
         root: The project's folder.
-        resolved: If given, DVC compares these settings instead of the file reports/resolved.json,
-            that is, params.yaml with all defaults filled in. So the answer is known before the file
-            is written.
+        resolved: Settings that DVC should compare in place of the file reports/resolved.json, which
+            contains params.yaml with all defaults. So the answer is known before these settings are
+            written. None to use the file.
 
     Returns:
         The changes of each stage by the stage's name: a list of texts such as "changed command",
@@ -154,17 +157,18 @@ def changed_stages(
     """
     from dvc.repo import lock_repo
 
-    resolved_changes = {}
+    resolved_file_changes = {}
     status = {}
     with open_repo(root, resolved) as repo, lock_repo(repo):
         if resolved is not None:
+            # DVC would hash the old file on disk, so bleuprint compares the file's new hash itself.
             new_text = format_json(resolved)
-            resolved_changes = _take_out_resolved_file(repo.index.stages, new_text)
+            resolved_file_changes = _take_out_resolved_file(repo.index.stages, new_text)
         for name, changes in repo.status().items():
             # If the working folder is not the project's folder, DVC puts the path of dvc.yaml and a
             # colon before the name of a stage.
             status[name.rpartition(":")[2]] = changes
-    for name, change in resolved_changes.items():
+    for name, change in resolved_file_changes.items():
         other_changes = status.get(name, [])
         # `dvc status` lists changed dependencies first, and changed outputs after them.
         if "changed deps" in change:
@@ -175,20 +179,20 @@ def changed_stages(
 
 
 def _take_out_resolved_file(dvc_stages: Sequence[Any], new_text: str) -> dict[str, dict[str, Any]]:
-    """Find the stages for which a new version of reports/resolved.json is a change.
+    """Compare a new text of reports/resolved.json, not yet written, with its MD5 in dvc.lock.
 
-    The file contains all settings. The new version is not written yet, and DVC would hash the one
-    on disk. So the file is taken out of the dependencies and outputs of DVC's stage objects, and
-    the MD5 of the new version is compared here with the one in dvc.lock. The objects must not be
-    saved afterwards.
+    DVC can only hash the file on disk, which still has the old text. So this function removes the
+    file from the dependencies and outputs of DVC's stage objects, and compares the MD5 itself. The
+    caller must not save the objects afterwards.
 
     Args:
         dvc_stages: DVC's objects for all stages; changed in memory.
         new_text: The new content of the file.
 
     Returns:
-        The change as `dvc status` would show it, for each stage that reads or writes the file, if
-        dvc.lock records another MD5.
+        The stages that read or write the file and for which dvc.lock records another MD5, each with
+        its change in the form of `dvc status`: {"changed deps": {"reports/resolved.json":
+        "modified"}}.
     """
     new_md5 = hashlib.md5(new_text.encode()).hexdigest()
     changes = dict[str, dict[str, Any]]()
@@ -197,8 +201,8 @@ def _take_out_resolved_file(dvc_stages: Sequence[Any], new_text: str) -> dict[st
             # A copy, since the loop removes entries.
             for entry in list(entries):
                 is_resolved_file = entry.def_path == RESOLVED.as_posix()
-                # Most stages depend on a few keys of the file. DVC compares the values of these
-                # keys, which it already reads from the new text; see `open_repo`.
+                # Most stages depend on a few keys of the file instead. DVC compares the values of
+                # these keys without hashing the file, so their entries stay.
                 is_for_some_keys = hasattr(entry, "params")
                 if not is_resolved_file or is_for_some_keys:
                     continue

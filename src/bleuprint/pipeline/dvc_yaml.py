@@ -69,12 +69,15 @@ class Entry:
 def load_entries(root: Path = Path()) -> dict[str, Entry]:
     """Read dvc.yaml, and return its entries by name, in the order of the file.
 
-    An entry describes all stages of one kind: `train`, for example, becomes one stage for each
-    system, corpus and seed. Without dvc.yaml, the result is empty. An entry that is not valid is
-    omitted, since DVC itself prints an error for it.
+    An entry describes all stages of one kind: of the entry `train`, for example, DVC makes one
+    stage for each system, corpus and seed. An entry that is not valid is omitted, since DVC itself
+    prints an error for it.
 
     Args:
         root: The project's folder.
+
+    Returns:
+        The entries; empty if there is no dvc.yaml.
 
     Raises:
         UserError: The file is not YAML.
@@ -131,7 +134,7 @@ def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
         kind: The name of the entry, such as `train`.
         body: The keys and values below the name.
     """
-    # In an entry with the key `foreach`, the other keys are below the key `do`.
+    # In an entry with `foreach`, DVC puts all other keys below the key `do`.
     stage = _mapping_or_empty(body.get("do", body))
     command = stage.get("cmd")
     # DVC also accepts a list of commands, and stops at the first one that fails.
@@ -154,15 +157,14 @@ def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
 
 
 def _read_loops(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return which setting gives the values of each loop variable in an entry of dvc.yaml.
+    """Return, for each loop variable of an entry, the setting over whose values DVC loops.
+
+    `matrix: {system: ${systems}}` makes a stage for each system in the setting `systems`; the
+    result is {"system": "systems"}. `foreach: ${corpora}` makes a stage for each corpus. DVC calls
+    its variable `key`; the result is {"key": "corpora"}.
 
     Args:
-        body: The keys and values of the entry. `matrix: {system: ${systems}}` makes a stage for
-            each system, and `foreach: ${corpora}` a stage for each corpus.
-
-    Returns:
-        The settings by variable, without dollar and braces: {"system": "systems"} or
-        {"key": "corpora"} for these examples.
+        body: The keys and values of the entry.
     """
     sources = dict(_mapping_or_empty(body.get("matrix")))
     if "foreach" in body:
@@ -175,11 +177,14 @@ def _read_loops(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
-    """Return the settings that a stage depends on, as dotted keys of reports/resolved.json.
+    """Return the keys of reports/resolved.json, the file of all settings, that a stage depends on.
 
     Args:
-        stage: The keys and values of the stage in dvc.yaml. Its `params` is a list of mappings from
-            a file to keys, such as `reports/resolved.json: [corpora.own.clean]`.
+        stage: The keys and values of the stage in dvc.yaml. Its list `params` names, for each file,
+            the keys in it: `params: [{reports/resolved.json: [corpora.own.clean]}]`.
+
+    Returns:
+        The keys, such as `corpora.own.clean`.
     """
     keys: list[str] = []
     for keys_by_file in _list_or_empty(stage.get("params")):
@@ -189,11 +194,15 @@ def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
 
 
 def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
-    """Return the settings files that a stage of dvc.yaml depends on.
+    """Return the settings files that a stage depends on, or of which it depends on some keys.
 
     Args:
-        stage: The keys and values of the stage in dvc.yaml. Each item of its list `params` is a
-            mapping from a file to keys, or a text. A text is a key of params.yaml, without a file.
+        stage: The keys and values of the stage in dvc.yaml. Its list `params` names, for each file,
+            the keys in it: `params: [{reports/resolved.json: [corpora.own.clean]}]`. An item that
+            is only a text is a key of params.yaml, and names no file.
+
+    Returns:
+        The paths, such as `reports/resolved.json`.
     """
     files: list[str] = []
     for item in _list_or_empty(stage.get("params")):

@@ -17,11 +17,11 @@ from bleuprint.runtime.json_files import read_json_object
 
 
 def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], None]:
-    """Return a function that checks, when a stage ends, that its settings and code are unchanged.
+    """Remember the settings and code of a stage, and return a check that they are still the same.
 
-    This is called at the start of the stage and remembers its settings and code. The check is
-    needed because DVC hashes settings and code only after a stage has ended: it would record the
-    edited version for outputs that the old one has written.
+    Call this when a stage starts, and the returned function when the stage ends. DVC hashes
+    settings and code only at the end. If the user edits them meanwhile, DVC would record the new
+    version for outputs that the old version has computed, and would never repeat the stage.
 
     Args:
         entry: The entry of dvc.yaml to which the stage belongs.
@@ -34,7 +34,7 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
     stage_name = script.removesuffix(".py")
     start_content = _read_resolved()
     variables = entry.argument_names(script)
-    # Not strict, since the command line may also contain options.
+    # Not strict: the command line may also contain options after the values of the variables.
     values = dict(zip(variables, arguments, strict=False))
     setting_keys = list(_setting_keys(entry, values))
     start_code_hash = _nested_value(start_content, ("code", stage_name))
@@ -44,12 +44,15 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
         edited_key = _edited_key(setting_keys, start_content, _read_resolved())
         if edited_key is not None:
             problem = f"{RESOLVED} ({edited_key}) was edited while this ran"
+        # Without reports/resolved.json, the hash at the start is empty, and nothing is compared.
         elif start_code_hash and code_fingerprint(stage_name) != start_code_hash:
             problem = f"the code of stages/{stage_name}.py was edited while this ran"
         else:
             return
         advice = "DVC does not record its outputs. To run it again: make reproduce"
         if stage_name == "train":
+            # The folder of a training is named by a hash of its settings and data. With the old
+            # settings, the training is found there, finished.
             advice = f"If you undo the edit first, the training is not repeated. {advice}"
         raise UserError(f"{problem}. {advice}")
 
@@ -79,22 +82,23 @@ def _edited_key(
 def _setting_keys(entry: Entry, values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     """Yield the settings that a stage depends on, as keys of reports/resolved.json.
 
-    dvc.yaml writes a key with variables, such as `corpora.${item.corpus}.clean`. If the value of a
-    variable is not known, the key ends before it: then the complete section `corpora` is compared.
+    dvc.yaml writes a key with variables, such as `corpora.${item.corpus}.clean`. If the value of
+    the variable is known to be `own`, the key is ("corpora", "own", "clean"). If it is unknown, the
+    key ends before the variable: ("corpora",). So the complete section is compared.
 
     Args:
         entry: The entry of dvc.yaml to which the stage belongs.
         values: The known values of the variables.
 
     Yields:
-        The names on the way to a nested value, such as ("corpora", "own", "clean").
+        The names on the way to a nested value.
     """
     for key_with_variables in entry.parameters:
         key = fill_variables(key_with_variables, values)
         known_prefix, start_of_variable, _ = key.partition("${")
         has_unknown_variable = start_of_variable != ""
         if has_unknown_variable:
-            # The variable may be only the end of a name, so the name is cut off as a whole.
+            # The variable may be the end of a name, as in `runs.small-${key}`: drop this name, too.
             known_prefix = known_prefix.rpartition(".")[0]
         yield tuple(name for name in known_prefix.split(".") if name)
 

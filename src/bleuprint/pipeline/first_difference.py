@@ -37,8 +37,9 @@ def first_difference(
 ) -> Difference | None:
     """Find the first stage whose outputs differ between two runs of an experiment.
 
-    DVC records the hashes of the outputs of each stage in dvc.lock. The stages are compared in the
-    order in which they run, so the first one with other outputs is where the two runs part.
+    The file dvc.lock of each run records the MD5 of the outputs of each stage. Where these are
+    equal, both runs computed the same. So the first stage with other outputs, in the order in which
+    the stages run, is the one where the two runs part.
 
     Args:
         first_stages: The stages that dvc.lock records for the first run, by name.
@@ -54,6 +55,7 @@ def first_difference(
         first_stage = first_stages.get(name, {})
         second_stage = second_stages.get(name, {})
         if _compared_outputs(first_stage) != _compared_outputs(second_stage):
+            # The part before the @: `train` for `train@small-phrasebook-1`.
             kind = name.partition("@")[0]
             causes = list(_causes(first_stages, first_stage, second_stage))
             return Difference(kind, causes)
@@ -80,18 +82,18 @@ def _causes(
         yield "no such stage there"
         return
     yield from _changed_parameters(first_stage, second_stage)
-    outputs_of_stages = set[str]()
+    all_outputs = set[str]()
     for stage in stages.values():
-        outputs_of_stages.update(_md5_by_path(stage, "outs"))
+        all_outputs.update(_md5_by_path(stage, "outs"))
     first_inputs = _md5_by_path(first_stage, "deps")
     second_inputs = _md5_by_path(second_stage, "deps")
-    all_paths = dict.fromkeys((*first_inputs, *second_inputs))
-    for path in all_paths:
+    all_inputs = dict.fromkeys((*first_inputs, *second_inputs))
+    for path in all_inputs:
         is_changed = first_inputs.get(path) != second_inputs.get(path)
-        # The outputs of earlier stages are equal, or they would be the first difference. Only the
-        # user's own files remain.
-        is_output = any(_overlap(path, output) for output in outputs_of_stages)
-        if is_changed and not is_output:
+        # An output of an earlier stage cannot be the cause: the stages are compared in their order,
+        # and this is the first one that differs. So the cause is a file of the user.
+        is_output_of_stage = any(_overlap(path, output) for output in all_outputs)
+        if is_changed and not is_output_of_stage:
             yield f"data {path}"
 
 
@@ -100,13 +102,16 @@ def _changed_parameters(
 ) -> Iterator[str]:
     """Describe each setting, code hash and file hash that differs between two runs of a stage.
 
-    DVC records these values of a stage with their keys in reports/resolved.json. The descriptions
-    are texts such as `code of stages/clean.py`, `data inputs/train.de` or
-    `settings runs.small.own.train.dropout 0.1 and 0.3`.
+    For each stage, dvc.lock records the values of the keys of reports/resolved.json on which it
+    depends.
 
     Args:
         first_stage: What dvc.lock records for the stage in the first run.
         second_stage: What dvc.lock records for the stage in the second run.
+
+    Yields:
+        Texts such as `code of stages/clean.py`, `data inputs/train.de` or
+        `settings runs.small.own.train.dropout 0.1 and 0.3`.
     """
     first_values = _parameters(first_stage)
     second_values = _parameters(second_stage)
@@ -116,12 +121,12 @@ def _changed_parameters(
         second_value = second_values.get(key, "none")
         if first_value == second_value:
             continue
-        # Keys are code.STAGE, inputs.CORPUS.FILE, or a setting such as runs.SYSTEM.CORPUS.train.
         section, _, name = key.partition(".")
+        # The key is code.STAGE, inputs.CORPUS.FILE, or a setting such as runs.SYSTEM.CORPUS.train.
         if section == "code":
             yield f"code of stages/{name}.py"
         elif section == "inputs":
-            file = name.partition(".")[2]
+            _, _, file = name.partition(".")
             yield f"data {file}"
         else:
             yield f"settings {key} {first_value} and {second_value}"
@@ -135,18 +140,20 @@ def _parameters(stage: Mapping[str, Any]) -> Mapping[str, str]:
 def _stages_up_to(last_stage: str, stages: Mapping[str, Any]) -> list[str]:
     """Return a stage and all stages that it needs, directly or not, in the order in which they run.
 
+    Each stage comes after the stages that write its inputs (a topological order).
+
     Args:
         last_stage: The name of the stage, which comes last in the result.
         stages: All stages that dvc.lock records, by name.
     """
-    # The names in order. A dict without values, since it keeps the order and finds a name fast.
+    # A dict without values serves as an ordered set of names.
     ordered_names: dict[str, None] = {}
 
     def add_after_its_inputs(name: str) -> None:
         """Add the stages that write the inputs of a stage, by recursion, then the stage itself."""
         for path in _md5_by_path(stages.get(name, {}), "deps"):
             for writer in _writers_of(path, stages):
-                # The input and an output of a stage may lie in the same folder.
+                # A stage may read and write files of one folder: it is not its own input.
                 is_itself = writer == name
                 if writer not in ordered_names and not is_itself:
                     add_after_its_inputs(writer)

@@ -68,30 +68,34 @@ class Stage:
 
     @property
     def mark(self) -> Path:
-        """The path of the file that says that Snakemake has finished the stage.
+        """The path of the file that marks the stage as finished, until DVC records the stage.
 
-        It exists until the stage is recorded in DVC. It contains a hash of the stage's settings and
-        inputs, so that a stage whose inputs have changed since is not recorded.
+        DVC records the stages of a Snakemake run all together, when the run ends. The file contains
+        a hash of the settings and inputs with which the stage ran. If they have changed since, DVC
+        must not record the stage.
         """
         return FINISHED / self.name
 
     def begin_command(self) -> str:
         """Return the shell command that a Snakemake job runs before the stage itself.
 
-        It writes a hash of the stage's settings and inputs to a file, so that later changes are
-        noticed. The caller has to append the paths of the input files to the command.
+        It writes a hash of the stage's settings and inputs to a file. At the end of the run, the
+        hash shows whether they have been edited since. The caller has to append the paths of the
+        input files to the command.
         """
         name = shlex.quote(self.name)
         return f"env PYTHONPATH=src python -m bleuprint sync --begin {name} {self.digest}"
 
     def marked_command(self, shards: int = 1) -> str:
-        """Return the shell command that runs the stage, and then marks it as finished.
+        """Return the shell command that runs the stage and, if it succeeds, marks it as finished.
 
-        The mark is a file: `begin_command` has written MARK.begun, and `mv` renames it to MARK.
+        The mark is a file that the command of `begin_command` has written as MARK.begun. This
+        command renames it to MARK: `python stages/clean.py own && mv MARK.begun MARK`.
 
         Args:
-            shards: The number of parts into which the corpus was divided. If there are several, and
-                other jobs have processed them, the stage only joins the results.
+            shards: Into how many parts other jobs have divided the corpus. If there are several,
+                they have done the work, and this stage only joins their results (option
+                `--gather`).
         """
         mark = shlex.quote(str(self.mark))
         gather_option = ""
@@ -101,13 +105,14 @@ class Stage:
 
 
 def load_stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
-    """Return all stages of the pipeline, with the values of their settings.
+    """Return all stages of the pipeline, with the values of the settings that they depend on.
 
-    DVC reads dvc.yaml, and makes a stage for each system, corpus and seed of the settings.
+    An entry of dvc.yaml describes one kind of stage, such as `train`. DVC makes a stage of it for
+    each system, corpus and seed in the settings.
 
     Args:
         root: The project's folder.
-        content: If given, these settings are used instead of the file reports/resolved.json.
+        content: The settings, as in reports/resolved.json; None to read them from this file.
 
     Raises:
         UserError: dvc.yaml has a mistake, or there is no reports/resolved.json.
@@ -118,43 +123,47 @@ def load_stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -
         return [_describe_stage(dvc_stage, settings) for dvc_stage in dvc_stages]
 
 
-def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
-    """Return the paths that each stage reads, in the form in which Snakemake links its jobs.
+def input_paths(stages: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
+    """Return the input paths of each stage, by which Snakemake finds the order of its jobs.
 
-    A dependency in dvc.yaml may be a folder that contains outputs of several stages, or a file in
-    an output folder. Snakemake needs the outputs themselves, just as the stages write them. A file
-    or folder that no stage writes is listed as single files.
+    Snakemake runs one job before another only if an output of the first is, letter for letter, an
+    input of the second. A dependency in dvc.yaml may instead be a folder with outputs of several
+    stages, or one file in an output folder. So each dependency is replaced by these outputs:
+
+        models/small           ->  models/small/own/1/averaged, models/small/own/2/averaged
+        data/split/own/test.de ->  data/split/own
+
+    A dependency that no stage writes, such as the code, is replaced by the files in it.
 
     Args:
-        graph: All stages.
+        stages: All stages of dvc.yaml.
         root: The project's folder.
 
     Returns:
         The paths, by the name of the stage that reads them.
     """
-    stages = list(graph)
+    all_stages = list(stages)
     all_outputs = dict[str, None]()  # A dict, since it keeps the order and has each output once.
-    for stage in stages:
+    for stage in all_stages:
         all_outputs.update(dict.fromkeys(stage.outputs))
-    outputs_in = _group_by_folder(all_outputs)
+    outputs_below = _group_by_folder(all_outputs)
 
     # Many stages share a dependency, and listing the files of a folder takes time.
     @cache
     def inputs_of_dependency(dependency: str) -> list[str]:
-        """Return the outputs of stages that a dependency stands for, or else its files.
-
-        If the dependency is an output, or a folder of outputs, these are returned. If it is in an
-        output folder, that folder is returned.
-        """
-        if dependency in outputs_in:
-            return outputs_in[dependency]
+        """Return the outputs by which to replace a dependency; without any, the files in it."""
+        # The dependency is an output itself, or a folder with outputs in it.
+        if dependency in outputs_below:
+            return outputs_below[dependency]
+        # The dependency is a file in an output folder.
         outputs_around = [folder for folder in _parent_folders(dependency) if folder in all_outputs]
         if outputs_around:
             return outputs_around
+        # No stage writes the dependency.
         return list(files_of_dependency(dependency, root))
 
     inputs_by_stage = {}
-    for stage in stages:
+    for stage in all_stages:
         inputs: list[str] = []
         for dependency in stage.dependencies:
             inputs.extend(inputs_of_dependency(dependency))
@@ -164,11 +173,16 @@ def input_paths(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[s
 
 
 def _group_by_folder(outputs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the outputs in each folder, and in all folders below it, by the folder's path.
+    """List the outputs below each folder, so that a dependency on a folder finds them fast.
+
+    For the output `models/small/own`, the result contains it under `models`, under `models/small`
+    and under its own path.
 
     Args:
-        outputs: The paths of all outputs. `models/small/own/1/averaged`, for example, is in the
-            folders `models`, `models/small` and so on. It is also listed at its own path.
+        outputs: The paths of all outputs.
+
+    Returns:
+        The outputs, by the path of a folder above them or by their own path.
     """
     outputs_by_path: dict[str, list[str]] = defaultdict(list)
     for output in outputs:
@@ -176,6 +190,15 @@ def _group_by_folder(outputs: Iterable[str]) -> dict[str, list[str]]:
         for folder in _parent_folders(output):
             outputs_by_path[folder].append(output)
     return outputs_by_path
+
+
+def writer_by_output(stages: Iterable[Stage]) -> dict[str, str]:
+    """Return, for the path of each output, the name of the stage that writes it."""
+    names: dict[str, str] = {}
+    for stage in stages:
+        for path in stage.outputs:
+            names[path] = stage.name
+    return names
 
 
 def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:
@@ -198,7 +221,7 @@ def files_of_dependency(dependency: str, root: Path) -> Iterator[str]:
 
 
 def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
-    """Turn DVC's object for a stage into our description of it.
+    """Turn DVC's object for a stage into a `Stage`, which has only what bleuprint needs.
 
     Args:
         dvc_stage: DVC's object.
@@ -206,19 +229,19 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
     """
     resources = dvc_stage.meta or {}
     _check_resources(dvc_stage.name, resources)
-    # DVC lists reports/resolved.json among the dependencies of each stage that reads some of its
-    # keys. Such an entry is replaced by the keys: as a file, it would make Snakemake run all stages
-    # whenever it is written. Only the stage report depends on the complete file.
+    # Most stages depend on a few settings, that is, on keys of the file reports/resolved.json. DVC
+    # lists the file as their dependency; here the values of the keys replace it. Otherwise
+    # Snakemake would run all stages whenever the file is written.
     entries_with_keys = [
         entry
         for entry in dvc_stage.params
         if entry.def_path == RESOLVED.as_posix() and entry.params
     ]
+    dependencies = [entry.def_path for entry in dvc_stage.deps if entry not in entries_with_keys]
     parameters = {}
     for entry in entries_with_keys:
         for key in entry.params:
             parameters[key] = _setting(settings, key, dvc_stage.name)
-    dependencies = [entry.def_path for entry in dvc_stage.deps if entry not in entries_with_keys]
     for key, value in parameters.items():
         # inputs.CORPUS maps the path of each of the user's own files to its MD5. The stage depends
         # on these files, too.
@@ -228,6 +251,7 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
     command = dvc_stage.cmd
     return Stage(
         name=dvc_stage.name,
+        # DVC also accepts a list of commands, and stops at the first one that fails.
         command=command if isinstance(command, str) else " && ".join(command),
         dependencies=tuple(dependencies),
         outputs=tuple(output.def_path for output in dvc_stage.outs),
@@ -242,11 +266,12 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
 
 
 def _needs_one_core(parameters: Mapping[str, Any]) -> bool:
-    """Whether one core and no GPU suffice for a stage, whatever dvc.yaml reserves for its kind.
+    """Whether a stage gets one core and no GPU, even if dvc.yaml reserves more for its kind.
 
-    That is so for a system with portable arithmetic, which computes the same on every processor,
-    but in one thread. It is also so where the setting `arithmetic` is false: the stages of an
-    excluded run write empty outputs, and those of an external system only copy translations.
+    The setting `arithmetic` of a run decides. Only with the value `native` does the run use several
+    threads or a GPU. With `portable`, it computes the same on every processor, but in one thread.
+    With false, there is nothing to compute: params.yaml excludes the run, or its translations are
+    copied from a file.
 
     Args:
         parameters: The settings of the stage, by keys such as `runs.small.own.arithmetic`.

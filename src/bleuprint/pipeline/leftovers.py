@@ -35,9 +35,9 @@ REPORT_FOLDERS_BY_CORPUS = (
 def move_leftovers(settings: Settings, root: Path = Path()) -> None:
     """Move outputs of earlier experiments out of the folders that stages still read.
 
-    When params.yaml no longer names a system, corpus or seed, DVC leaves its outputs on disk. If
-    they stayed in a folder that a stage depends on, they would change the hash of that folder. So
-    this function moves them to work/removed and prints a note that names them.
+    When the user removes a system, corpus or seed from params.yaml, DVC leaves its outputs on disk.
+    In a folder that a stage depends on, they would change the hash of that folder, and the stage
+    would read them. So this function moves them to work/removed and prints a note that names them.
 
     Args:
         settings: The settings in params.yaml.
@@ -65,10 +65,11 @@ def move_leftovers(settings: Settings, root: Path = Path()) -> None:
 
 
 def _outermost(leftovers: Iterable[Path]) -> list[Path]:
-    """Return the leftovers that are not in the folder of another leftover.
+    """Return the leftovers that are not inside another leftover: only these need to be moved.
 
-    The others are moved together with that folder. Moved one by one, they would be deleted when the
-    folder takes its place in work/removed after them.
+    For `results/tiny` and `results/tiny/own`, the result is `results/tiny`, which moves together
+    with all that is in it. If the inner folder were moved on its own first, the outer one would
+    then replace it in work/removed.
     """
     all_leftovers = list(leftovers)
     return [path for path in all_leftovers if not set(path.parents) & set(all_leftovers)]
@@ -132,13 +133,15 @@ def _results_of_removed_runs(settings: Settings, root: Path) -> Iterator[Path]:
 def _models_of_removed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
     """Yield the models of seeds that params.yaml no longer names, if a stage would read them.
 
-    A stage reads the complete folder models/SYSTEM/CORPUS, with one model per seed, if another
-    system is fine-tuned from these models, or if they translate text into synthetic training text.
-    Models in other folders may stay: the stages that read them depend on the folder of one seed.
+    A stage reads the folder models/SYSTEM/CORPUS with the models of all seeds in two cases: if
+    another system is fine-tuned from these models, and if they translate text into synthetic
+    training text. Then a model of a removed seed would change the hash of the folder. In all other
+    cases, a stage reads the folder of one seed only, and the models of other seeds may stay.
     """
+    # The systems and corpora that params.yaml refers to in these two cases.
     needed_entries = {reference.needed for reference in settings.references()}
     for needed in needed_entries:
-        # Without a system, the entry is a corpus, which needs no model.
+        # A reference may also name only a corpus, and then it needs no model.
         if not needed.system:
             continue
         for folder in _matching(root, f"models/{needed.system}/{needed.corpus}/*"):
@@ -149,8 +152,9 @@ def _models_of_removed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
 def _belongs_to_removed_run(folder: Path, settings: Settings) -> bool:
     """Whether a folder belongs to a run that params.yaml no longer names.
 
-    A run is one system on one corpus with one seed. A run counts as named if params.yaml names all
-    three, even if it excludes this combination: the stages of an excluded run write empty outputs.
+    A run is one system on one corpus with one seed. It is named if params.yaml lists the system,
+    the corpus and the seed. That includes a combination that params.yaml excludes, since its stages
+    still write empty outputs.
 
     Args:
         folder: A folder such as `results/tiny/own/2`, for system tiny, corpus own and seed 2.
@@ -168,10 +172,11 @@ def _belongs_to_removed_run(folder: Path, settings: Settings) -> bool:
 
 
 def _leftovers_in_shared_folders(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield files and folders that no stage writes, in folders into which several stages write.
+    """Yield what no stage writes any more, in folders to which several stages contribute.
 
     An example is data/raw/CORPUS: the stage download writes the folder `given` into it, and each
-    synthetic text of params.yaml has a stage that adds another folder.
+    synthetic text in params.yaml has a stage that adds another folder. If the user removes a
+    synthetic text from params.yaml, its folder is a leftover.
     """
     outputs_by_folder = shared_folders(
         settings.corpora,
@@ -186,10 +191,10 @@ def _leftovers_in_shared_folders(settings: Settings, root: Path) -> Iterator[Pat
 
 
 def _existing_folders_of_version_1_0(settings: Settings, root: Path) -> Iterator[Path]:
-    """Yield the folders that bleuprint 1.0 wrote and that have another name now.
+    """Yield the folders that bleuprint 1.0 wrote under names that are no longer used.
 
-    One of them is results/outside. It is not a leftover if params.yaml names a system `outside`,
-    whose results have the same path.
+    One of them is results/outside. A system of the user may be called `outside`, too: then the
+    folder contains its results and is not a leftover.
     """
     for folder in _FOLDERS_OF_VERSION_1_0:
         is_in_results = folder.parts[0] == "results"

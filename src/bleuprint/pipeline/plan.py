@@ -15,7 +15,7 @@ from bleuprint.config.paths import Run
 from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.pipeline.dvc_yaml import load_entries
-from bleuprint.pipeline.graph import Stage, input_paths, load_stages
+from bleuprint.pipeline.graph import Stage, input_paths, load_stages, writer_by_output
 from bleuprint.pipeline.resolve import resolved_content
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
@@ -29,6 +29,7 @@ from bleuprint.tracking.timings import (
 from bleuprint.training.fingerprints import Fingerprints, work_folder
 from bleuprint.training.job import job_for_run
 
+# The reason to run a stage that dvc.lock does not record.
 _NEW = "has not finished here yet"
 
 
@@ -64,12 +65,13 @@ class PlannedStage:
     def last_seconds_with_another_seed(self) -> float | None:
         """How many seconds the same stage took with another seed; None if unknown.
 
-        This estimate is for a stage that has never run with its own seed. If it has, so that
-        `last_seconds` is known, or if the stage has no seed, this is None.
+        This estimate replaces `last_seconds` for a stage that has never run with its own seed. It
+        is None if `last_seconds` is known, and for a stage that does not depend on a seed.
         """
         command = _script_with_arguments(self.stage)
         has_seed = self.is_of_runs
-        if not command or not has_seed or self.last_seconds is not None:
+        is_needed = self.last_seconds is None
+        if not command or not has_seed or not is_needed:
             return None
         if self.stage.kind == "train":
             return last_training_seconds_with_any_seed(_run_of(self.stage))
@@ -100,9 +102,9 @@ def _run_of(stage: Stage) -> Run:
 def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     """Return the stages that `make reproduce` would run now, in their order, each with a reason.
 
-    These are the stages that DVC finds out of date, and the stages after them. Fewer may run in the
-    end. If a stage writes the same outputs as before, the stages after it do not run. If a stage
-    has run with the same inputs before, DVC restores its outputs instead.
+    These are the stages that DVC finds out of date, and all stages after them. In the end, fewer
+    may run. If a stage writes the same outputs as before, the stages after it are up to date. If it
+    ran with the same inputs at any time before, DVC restores its outputs instead of running it.
 
     Args:
         root: The project's folder.
@@ -112,28 +114,25 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     """
     # The stages that DVC has recorded in dvc.lock have run before.
     recorded = LockFile.read(root).blocks
-    # The stage resolve runs before all others and writes reports/resolved.json. Here its content is
-    # computed without writing it, and DVC compares the other stages with this content.
+    # `make reproduce` begins with the stage resolve, which writes all settings to a file that the
+    # other stages read. Here its content is only computed, and DVC compares the stages with that.
     settings = load_settings(root / "params.yaml")
     content = resolved_content(settings, root)
     stages = load_stages(root, content)
     inputs_by_stage = input_paths(stages, root)
     status = changed_stages(root, content)
     entries = load_entries(root)
-    # The name of the stage that writes each output.
-    writer_by_path: dict[str, str] = {}
-    for stage in stages:
-        for path in stage.outputs:
-            writer_by_path[path] = stage.name
-    # The output of resolve is known already, so no stage is planned because resolve has to run.
+    writers = writer_by_output(stages)
+    # The content that resolve will write is known already. A stage that reads it has to run only if
+    # this content differs, which `status` contains, and not just because resolve runs before it.
     changed = status.keys() - {"resolve"}
     planned: dict[str, PlannedStage] = {}
     for stage in stages:
         inputs = inputs_by_stage[stage.name]
-        earlier_stages = [writer_by_path[path] for path in inputs if path in writer_by_path]
+        earlier_stages = [writers[path] for path in inputs if path in writers]
         why: str | None
         if stage.name in recorded:
-            rewritten_inputs = {path for path in inputs if writer_by_path.get(path) in changed}
+            rewritten_inputs = {path for path in inputs if writers.get(path) in changed}
             why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs)
             if why is None:
                 why = _reason_of_earlier_stage(earlier_stages, planned)
@@ -150,10 +149,10 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 def _reason_to_run(
     stage: Stage, changes: Collection[Any], rewritten_inputs: Collection[str]
 ) -> str | None:
-    """Return why a stage has to run, for the first change that DVC reports; None if it need not.
+    """Return why a stage has to run, by the first change that counts; None if no change counts.
 
-    Changed inputs do not count if an earlier stage is going to write them again: they may become
-    the same as before.
+    A changed input does not count if an earlier stage is going to write it again: it may become the
+    same as before. A changed output does not count if DVC can restore it from its cache.
 
     Args:
         stage: The stage.
@@ -163,10 +162,11 @@ def _reason_to_run(
     """
     for change in changes:
         if not isinstance(change, Mapping):
-            continue  # A text. It is considered after the mappings.
+            continue  # A text, such as "changed command", which is checked after the loop.
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):
-                # Some settings have changed. Their keys are the keys of `state`.
+                # The path is reports/resolved.json. DVC reports the keys that have changed in it:
+                # {"systems.tiny.train": "modified"}.
                 first_key = next(iter(state))
                 return f"{_describe_key(first_key)} changed"
             if not _contains_any(path, rewritten_inputs):
@@ -189,11 +189,12 @@ def _contains_any(path: str, files: Collection[str]) -> bool:
 
 
 def _reason_of_earlier_stage(earlier_stages: Iterable[str], planned: Collection[str]) -> str | None:
-    """Return the reason `after STAGE` if a stage that writes an input has to run; else None.
+    """Return `after STAGE` if a stage that writes an input is planned; None if there is none.
 
     Args:
-        earlier_stages: The names of the stages that write the inputs, such as `clean@own`. A stage
-            that exists only once, such as resolve, has no `@` in its name and is not a reason.
+        earlier_stages: The names of the stages that write the inputs, such as `clean@own`. A name
+            without `@` belongs to a stage that exists only once: resolve. It is not a reason, since
+            what it will write is known and has been compared already.
         planned: The names of the stages that are planned so far.
     """
     for name in earlier_stages:
@@ -204,10 +205,10 @@ def _reason_of_earlier_stage(earlier_stages: Iterable[str], planned: Collection[
 
 
 def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, PlannedStage]) -> bool:
-    """Whether the training text on disk is the one that a planned training is going to use.
+    """Whether the training text on disk is already the one that a planned training will read.
 
-    It is not if one of the stages that prepare the text has to run first. A stage without
-    dependencies does not matter, since it always writes the same output.
+    It is not if one of the stages that prepare the text has to run first. Only stages with
+    dependencies matter: without them, a stage writes the same output whenever it runs.
 
     Args:
         earlier_stages: The names of the stages that write the inputs of the training.
@@ -220,10 +221,11 @@ def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, Plann
 
 
 def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -> str | None:
-    """Return the reason for a stage whose training has run before, for a system with another name.
+    """Return the reason for a stage whose training has already run under another system name.
 
-    The folder of a training in work/ is found by a hash of its settings and data, so that a
-    training is not repeated when the user renames a system. The stage then only copies the results.
+    A training has a folder in work/, which is named after a hash of its settings and data. So
+    renaming a system does not repeat its training: the stage `train` finds the folder, and only
+    copies the results. The reason tells the user so.
 
     Args:
         stage: A stage of the kind `train`.
@@ -232,7 +234,7 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
 
     Returns:
         A text such as `is new under this name; its training is in work/... already`; None if there
-        is no such training, or if its data does not exist yet.
+        is no such folder, or if the training data does not exist yet.
     """
     # An error here means that the data is missing. The stage itself reports it when it runs.
     with chdir(root), suppress(UserError, OSError):
@@ -245,11 +247,14 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
 
 
 def _describe_key(key: str) -> str:
-    """Return the start of a sentence about a changed value, up to its verb, such as `its code has`.
+    """Return the start of the sentence `... changed` about a setting, code or user's file.
+
+    Examples: `code.train` -> `its code has`; `inputs.own` -> `files of own in inputs/ have`;
+    `runs.tiny.own.train` -> `systems.tiny.own.train has`.
 
     Args:
-        key: The key of the value in reports/resolved.json: `code.STAGE` for the hash of a stage's
-            code, `inputs.CORPUS` for the hashes of the user's own files, or a setting.
+        key: The key in reports/resolved.json: `code.STAGE` for the hash of a stage's code,
+            `inputs.CORPUS` for the hashes of the user's own files, or a setting.
     """
     section, _, name = key.partition(".")
     if section == "code":

@@ -82,8 +82,9 @@ class Runner:
 def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
     """Lock the project for a `with` block, so that no other program runs its stages meanwhile.
 
-    Stages of two programs would overwrite each other's outputs. There are two locks: one for our
-    own commands and Snakemake, and one for `dvc repro`, which only knows DVC's own lock files.
+    Stages of two programs would overwrite each other's outputs. Two locks are needed: one file lock
+    for bleuprint's own commands and Snakemake, and one for `dvc repro`, which only knows the lock
+    files of DVC.
 
     Args:
         program: The name of this program, for the messages of programs that have to wait.
@@ -98,7 +99,7 @@ def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterat
     work.mkdir(parents=True, exist_ok=True)
     lock = FileLock(work / "reproduce.lock")
     description_file = work / "runner.json"
-    # The stack releases what it has collected, in reverse order, when the block ends.
+    # When the block ends, the stack calls what was added to it, in reverse order.
     with ExitStack() as stack:
         try:
             lock.acquire(timeout=0)
@@ -149,13 +150,15 @@ def _holder_of(lock: FileLock, description_file: Path) -> Runner:
     """Describe the process that holds a lock, for a message to the user.
 
     Each process that takes the lock writes a description of itself to a file. A killed process
-    leaves this file behind, so the description counts only if it names the holder of the lock.
+    leaves this file behind. So the description is used only if its process id is the one that the
+    kernel gives for the lock. Otherwise only the kernel's answer is used.
 
     Args:
         lock: The lock.
         description_file: The path of the file, runner.json.
     """
-    # The process id; None if the process runs on another machine, which the kernel does not know.
+    # None if the process runs on another machine, whose processes this kernel does not know. Then
+    # the description is all there is.
     holder_id = flock_holder(Path(lock.lock_file))
     described = _read_description(description_file)
     if described is not None and holder_id in (None, described.process):
@@ -172,15 +175,15 @@ def _read_description(path: Path) -> Runner | None:
 
 
 def _runner_of_process(process: int, command: str | None = None) -> Runner:
-    """Describe a process of this machine by its id: its command and since when it has been running.
+    """Describe a process of this machine by its id: its command, and when it started.
 
     Args:
         process: The process id.
-        command: The command of the process if it is known; otherwise the operating system is asked.
+        command: The command of the process if it is known; None to ask the operating system.
     """
     import psutil
 
-    # This time remains if the process has just ended, so that the operating system has no other.
+    # Used if the process has just ended: then the operating system no longer knows its start time.
     start_time = time.time()
     with suppress(psutil.Error):
         system_process = psutil.Process(process)
@@ -197,32 +200,34 @@ def _without_folder(command: str) -> str:
 
 
 def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
-    """Wait until `dvc repro` runs no stage, then keep it from running one.
+    """Wait until `dvc repro` runs no stage, and keep it from running one from then on.
 
-    DVC lists the processes that write outputs in the file .dvc/tmp/rwlock, and refuses to write an
-    output that the list gives to another process. This process enters itself for all outputs.
+    The file .dvc/tmp/rwlock lists which process writes which outputs. `dvc repro` refuses to write
+    an output for which the list names another process. So this process lists itself as the writer
+    of all outputs.
 
     Args:
         root: The project's folder.
         wait: Whether to wait while `dvc repro` runs a stage; otherwise this is a UserError.
-        writes: Whether to enter this process into the list. If not, `dvc repro` is not kept out.
+        writes: Whether to list this process. If not, `dvc repro` may run stages at the same time.
 
     Returns:
-        A context manager that removes the entry from the list at its end.
+        A context manager that removes this process from the list at its end.
     """
     from dvc.repo import lock_repo
 
     while True:
         _note_long_wait_for_dvc(root)
         with ExitStack() as stack, open_repo(root) as repo, lock_repo(repo):
-            # While we hold DVC's lock, another DVC process either waits for it or runs a stage. If
-            # it runs a stage, the list contains it.
+            # This process holds DVC's global lock now. DVC releases that lock while the command of
+            # a stage runs, but such a stage is in the list.
             dvc_runners = _dvc_runners(root)
             if not dvc_runners:
                 if writes:
                     stack.enter_context(_listed_as_writer(repo))
-                # The end of this `with` block releases DVC's lock. `pop_all` moves the entry to a
-                # new stack, so that the block does not remove it from the list.
+                # At its end, the `with` block releases DVC's global lock, and would also remove
+                # this process from the list. `pop_all` prevents that: it moves the removal to a
+                # new stack, which the caller ends later.
                 return stack.pop_all()
         _note_waiting_or_refuse(dvc_runners[0], wait)
         _wait_for_end(dvc_runners[0].process)
@@ -230,10 +235,10 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
 
 @contextmanager
 def _listed_as_writer(repo: Any) -> Iterator[None]:
-    """List this process as the writer of all outputs in DVC's file rwlock, for a `with` block.
+    """List this process in DVC's file rwlock as the writer of all outputs, for a `with` block.
 
-    Other DVC processes then refuse to run stages. DVC's functions still work in this process, since
-    DVC compares commands and process ids with those in the list.
+    Other DVC processes then refuse to run stages. Calls of DVC in this process still work, since
+    DVC finds this process's own id and command in the list.
 
     Args:
         repo: DVC's repository object.
@@ -241,8 +246,8 @@ def _listed_as_writer(repo: Any) -> Iterator[None]:
     from dvc.rwlock import rwlock
 
     root = Path(repo.root_dir)
-    # DVC compares each path with each entry of its list, and an entry for a folder covers all that
-    # is in it. So a few top-level folders are entered instead of hundreds of outputs.
+    # DVC compares each path with each entry of the list, which would be slow for hundreds of
+    # outputs. An entry for a folder covers all that is in it, so a few top-level folders suffice.
     folders = set[str]()
     for output in repo.index.outs:
         path = Path(output.fs_path)
@@ -260,8 +265,8 @@ def _listed_as_writer(repo: Any) -> Iterator[None]:
 def _dvc_runners(root: Path) -> list[Runner]:
     """Return the other processes of this machine that run stages by DVC, from DVC's own list.
 
-    DVC lists the processes that write outputs in .dvc/tmp/rwlock. A killed process stays in the
-    list, so it is omitted here, even if another process has its id now.
+    In .dvc/tmp/rwlock, DVC lists the processes that write outputs. A killed process stays in the
+    list, and its id may belong to another program now. So only processes that still run count.
 
     Args:
         root: The project's folder.
@@ -271,7 +276,7 @@ def _dvc_runners(root: Path) -> list[Runner]:
         writers = content.get("write", {}).values()
         command_by_process = {int(writer["pid"]): str(writer["cmd"]) for writer in writers}
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
-        # There is no list, or it is damaged. Then DVC itself prints an error when it reads it.
+        # The list is missing or damaged. DVC itself prints an error when it reads a damaged one.
         return []
     runners = []
     for process, command in command_by_process.items():
@@ -282,19 +287,21 @@ def _dvc_runners(root: Path) -> list[Runner]:
 
 
 def _is_running(process: int, command: str) -> bool:
-    """Whether a process exists and runs a program, by the name of the program.
+    """Whether a process from DVC's list is still running.
 
-    After a process has ended, the operating system may give its id to another program.
+    After the process has ended, the operating system may give its id to another program. So the
+    name of the program must still be the same.
 
     Args:
         process: The process id.
-        command: The command line that the process had, such as `/usr/bin/dvc repro`.
+        command: The command line in the list, such as `/usr/bin/dvc repro`.
     """
     import psutil
 
     program = PurePosixPath(command.partition(" ")[0])
     # `python -m dvc` has the command .../dvc/__main__.py: the folder has the program's name.
     name = program.parent.name if program.name == "__main__.py" else program.name
+    # An error means that there is no such process, or that it belongs to another user.
     with suppress(psutil.Error):
         words = psutil.Process(process).cmdline()
         return any(name in word for word in words)
@@ -314,10 +321,10 @@ def _wait_for_end(process: int) -> None:
 
 
 def _note_long_wait_for_dvc(root: Path) -> None:
-    """Wait for a short time until DVC's lock is free; if it is not free then, print a note.
+    """Wait for DVC's lock for a short time; if it is still held then, print a note that names why.
 
-    After this, the caller asks DVC for the lock, and DVC waits without a message. Another command,
-    such as `dvc pull`, may hold the lock for hours, and the user should know which one.
+    The caller then asks DVC for the lock, and DVC waits without a message. Another command, such as
+    `dvc pull`, may hold the lock for hours, and the user should know which one.
 
     Args:
         root: The project's folder.

@@ -27,9 +27,10 @@ from bleuprint.runtime.regular_files import open_regular_file, read_bytes
 def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
     """Write a hash of a stage's settings and inputs to a file, before Snakemake runs the stage.
 
-    When the stage has finished, its job renames the file, which is then the stage's mark: the stage
-    can be recorded in DVC. If the inputs have changed meanwhile, they no longer have this hash, and
-    the stage is not recorded.
+    At the end of the run, DVC records the finished stages. It would hash the inputs of that moment,
+    which the user may have edited since the stage read them. By this first hash, such a stage is
+    noticed and not recorded. The file is named NAME.begun; when the stage has finished, its job
+    renames it to NAME.
 
     Args:
         name: The name of the stage.
@@ -47,9 +48,9 @@ def mark_started(name: str, digest: str, *dependencies: str, root: Path = Path()
 def record_finished(root: Path = Path()) -> None:
     """Let DVC record the stages that Snakemake has finished, and remove their marks.
 
-    Snakemake's job leaves a file, the mark, for each stage that it has finished. DVC records the
-    stage unless its inputs have changed after the start. A message says how many stages DVC has
-    recorded, and a note names those that have to run again.
+    For each stage that it has finished, a Snakemake job leaves a file, the mark. DVC records the
+    stage, unless its inputs have changed since it started. A message says how many stages DVC has
+    recorded, and a note names the stages that have to run again.
 
     Args:
         root: The project's folder.
@@ -77,11 +78,11 @@ def record_finished(root: Path = Path()) -> None:
 
 
 def _note_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
-    """Print a note that names the stages that were not recorded and that DVC finds out of date.
+    """Print a note that names finished stages that DVC could not record and that must run again.
 
     Args:
-        outdated: The names of the stages whose inputs have changed after the start. `dvc repro` may
-            have run one of them since: then it is up to date, and the note does not name it.
+        outdated: The names of the stages whose inputs have changed since they started. `dvc repro`
+            may have run some of them again already; the note does not name these.
         root: The project's folder.
     """
     to_run_again = [name for name in changed_stages(root) if name in outdated]
@@ -119,8 +120,8 @@ def finished_marks(root: Path = Path()) -> list[Path]:
 def _commit(names: Collection[str], root: Path) -> None:
     """Record stages in DVC: store their outputs in DVC's cache, and their hashes in dvc.lock.
 
-    `dvc commit --force` does the same, but it would write dvc.lock once for each stage. If DVC
-    fails at a stage, the stages before it are recorded nevertheless.
+    `dvc commit --force` does the same, but rewrites dvc.lock after each stage, which is slow. Here
+    it is written once, at the end.
 
     Args:
         names: The names of the stages.
@@ -140,6 +141,7 @@ def _commit(names: Collection[str], root: Path) -> None:
                 dvc_stage.commit(relink=False)
                 saved.append(dvc_stage)
         finally:
+            # Also after an error of DVC, so that the stages before it are recorded.
             if saved:
                 write_lock(saved)
 
@@ -147,12 +149,12 @@ def _commit(names: Collection[str], root: Path) -> None:
 def _hash_of_inputs(
     name: str, digest: str, dependencies: Iterable[str], lock: LockFile, root: Path
 ) -> str:
-    """Return one line of text that changes whenever a stage would have to run again.
+    """Return one line of text that is different if a stage would have to run again.
 
-    The line consists of two hashes: the one of the stage's command and settings, and one that also
-    includes its input files and its lines in dvc.lock. A file is represented by its size and its
-    modification time, since reading a large file would take long. The lines in dvc.lock change if
-    `dvc repro` has run the stage and replaced its outputs.
+    The line consists of two hashes. The first one, `digest`, is of the command and the settings.
+    The second one also includes the input files and what dvc.lock records for the stage. A file
+    counts by its size and its modification time, since reading a large file would take long. What
+    dvc.lock records changes if `dvc repro` has run the stage and replaced its outputs.
 
     Args:
         name: The name of the stage.
@@ -184,10 +186,10 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 
 
 def _is_finished(stage: Stage, dependencies: Iterable[str], lock: LockFile, root: Path) -> bool:
-    """Whether Snakemake has finished a stage, and its inputs are still those of its start.
+    """Whether Snakemake has finished a stage, and its inputs have not changed since it started.
 
-    The job of a finished stage leaves a file, the mark. It contains a hash of the settings and
-    inputs at the start of the stage.
+    The job of a finished stage leaves a file, the mark, with a hash of the settings and inputs at
+    the start of the stage. It is compared with a hash of the present ones.
 
     Args:
         stage: The stage.

@@ -62,11 +62,11 @@ _COPIED_FILES = (
 def release(
     settings: Settings, output: Path, system: str | None = None, corpus: str | None = None
 ) -> None:
-    """Write a release: a folder with models, settings and results that others can check.
+    """Write a release of this project: a folder with models, settings and results to publish.
 
-    Of each system, it contains the model of the first seed, also in CTranslate2's format. README.md
-    is the model card, and SHA256SUMS lists the SHA-256 of the other files. The project is the one
-    in the working folder.
+    For each system, it contains the model of the first seed, also in the format of CTranslate2, a
+    fast translation engine. README.md is the model card. SHA256SUMS lists the SHA-256 of the files,
+    so that others can check that their copy is complete. The project is the working folder.
 
     Args:
         settings: The settings in params.yaml.
@@ -112,14 +112,13 @@ def _check_output(output: Path) -> None:
 def _check_names(settings: Settings, system: str | None, corpus: str | None) -> None:
     """Raise UserError if params.yaml does not define a system or corpus that the user has named.
 
-    The methods that are called here raise the error, with the names that params.yaml defines. Their
-    results are not needed.
-
     Args:
         settings: The settings in params.yaml.
         system: The name of the system, or None if the user has named none.
         corpus: The name of the corpus, or None if the user has named none.
     """
+    # Each of these methods looks up a name, and raises UserError with the defined names if it is
+    # unknown. Their results are not needed here.
     if system:
         settings.system_settings(system)
     if corpus:
@@ -267,7 +266,8 @@ def _model_card(
     """Return the text of README.md, the model card of a release.
 
     It describes the systems and their scores, and how to reproduce them. It also contains the
-    SHA-256 of the list of checksums, so that a reader can check all files.
+    SHA-256 of the file SHA256SUMS, which lists the SHA-256 of each file. So a reader who trusts
+    the card can check all other files.
 
     Args:
         settings: The settings in params.yaml.
@@ -300,20 +300,22 @@ def _model_card(
 
 
 def _public_address(address: str) -> str | None:
-    """Return the address of the Git repository for a command `git clone`, if it can be published.
+    """Return the address of the Git repository for the command `git clone` in the model card.
+
+    The address of the user's copy may be unfit for other people: a folder of this machine, or an
+    address with a password.
 
     Args:
         address: The address of the remote `origin`; empty if there is none.
 
     Returns:
-        The address, quoted for a shell. None if it is a folder of this machine, if it contains a
-        password, or if white space or control characters in it would break the command.
+        The address, quoted for a shell; None if it must not be published, or if white space or
+        control characters in it would break the command.
     """
     is_url = "://" in address
     is_one_word = address.isprintable() and " " not in address
-    if not is_url or not is_one_word or has_secret(address):
-        return None
-    return shlex.quote(address)
+    can_be_published = is_url and is_one_word and not has_secret(address)
+    return shlex.quote(address) if can_be_published else None
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -25,9 +25,9 @@ _ADDED_BY_HOSTS = (".git", ".gitattributes")
 def check_release(folder: Path) -> None:
     """Check that all files of a release are unchanged, by their SHA-256.
 
-    The file SHA256SUMS lists the SHA-256 of the files. README.md, the model card, contains the
-    SHA-256 of SHA256SUMS, so that a changed list is noticed, too. A folder with neither, such as an
-    ordinary project, is not a release and is not checked.
+    The file SHA256SUMS lists the SHA-256 of the files. The model card, README.md, contains the
+    SHA-256 of SHA256SUMS itself, so that nobody can change a file and its line in the list. A
+    folder with neither, such as an ordinary project, is not a release and is not checked.
 
     Args:
         folder: The folder, which may be a release.
@@ -41,7 +41,7 @@ def check_release(folder: Path) -> None:
     checksum_file = folder / CHECKSUM_FILE
     card = folder / CARD
     sha256_of_list = _sha256_of_list_in(card)
-    # `lexists`: a broken link counts as a file here, and is refused when it is read.
+    # `lexists` is also true for a broken link, which is refused below when the file is read.
     if not os.path.lexists(checksum_file):
         if sha256_of_list is not None:
             raise UserError(f"{checksum_file}: no such file, although {card} names it: {REMEDY}")
@@ -58,22 +58,23 @@ def check_release(folder: Path) -> None:
 def _check_checksum_list(
     checksum_file: Path, checksums: dict[str, str], sha256_of_list: str | None
 ) -> None:
-    """Check that the list of checksums is the one that the model card names.
+    """Check that nobody has changed the list of checksums, by the SHA-256 in the model card.
 
     Args:
         checksum_file: The path of the list, SHA256SUMS.
         checksums: The SHA-256 of each file in the list.
-        sha256_of_list: The SHA-256 of the list itself, from the model card; None if the card
-            contains none. That is allowed only if the list contains the card instead.
+        sha256_of_list: The SHA-256 of the list itself, from the model card README.md; None if the
+            card contains none. Then the list must contain the SHA-256 of the card instead.
 
     Raises:
-        DamagedFile: The list is another one, or list and card do not refer to each other.
+        DamagedFile: The list was changed, or neither file contains the SHA-256 of the other.
     """
-    if sha256_of_list is not None and sha256_of(checksum_file) != sha256_of_list:
+    if sha256_of_list is None:
+        if CARD not in checksums:
+            reason = f"it does not list {CARD}, and {CARD} does not name it"
+            raise DamagedFile(checksum_file, reason, REMEDY)
+    elif sha256_of(checksum_file) != sha256_of_list:
         raise DamagedFile(checksum_file, f"its SHA-256 is not the one in {CARD}", REMEDY)
-    if sha256_of_list is None and CARD not in checksums:
-        reason = f"it does not list {CARD}, and {CARD} does not name it"
-        raise DamagedFile(checksum_file, reason, REMEDY)
 
 
 def _sha256_of_list_in(card: Path) -> str | None:
