@@ -30,8 +30,9 @@ _OUTPUT_FOLDERS = ("data", "models", "results")
 def write_resolved(root: Path = Path()) -> None:
     """Write reports/resolved.json, the file by which DVC decides which stages are out of date.
 
-    If the content is the same as before, the file is not written: Snakemake compares modification
-    times, and would run the stages that depend on the file.
+    It contains the settings in params.yaml with all defaults, and hashes of the code and of the
+    user's files. An equal file is not written again: Snakemake compares modification times, and
+    would run the stages that depend on the file.
 
     Args:
         root: The project's folder.
@@ -75,8 +76,8 @@ def check_no_links(root: Path = Path()) -> None:
 def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """Return the content of reports/resolved.json: all that decides the results of the stages.
 
-    These are the settings with their defaults filled in, the MD5 of each of the user's own text
-    files (`inputs`), and a hash of each stage's code (`code`).
+    These are the settings with their defaults, the MD5 of each text file that the user provides
+    (`inputs`), and a hash of each stage's code (`code`).
 
     Args:
         settings: The settings in params.yaml.
@@ -95,8 +96,9 @@ def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
 def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """Return the settings as JSON values, with all defaults, for reports/resolved.json.
 
-    A system may start from the weights of another project. The setting then names a folder, so the
-    SHA-256 of its weights is added: other weights in the same folder count as another setting.
+    A system may start from the weights of another project. Its setting is then the path of a
+    folder. The SHA-256 of the weights is added, so that DVC repeats the training if other weights
+    are put into the same folder.
 
     Args:
         settings: The settings in params.yaml.
@@ -114,8 +116,8 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
 def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:
     """Return the MD5 of each text file of the user, by corpus and by the path in params.yaml.
 
-    Files that do not exist are omitted. An example of the result is
-    `{"own": {"inputs/train.de": "d41d8cd98f00b204e9800998ecf8427e"}}`.
+    An example of the result is {"own": {"inputs/train.de": "d41d8cd98f00b204e9800998ecf8427e"}}.
+    Files that do not exist are omitted.
 
     Args:
         settings: The settings in params.yaml.
@@ -127,7 +129,7 @@ def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dic
     md5_by_corpus: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
     has_files = any(files_by_corpus.values())
     if not has_files:
-        # Opening DVC's repository takes time.
+        # Returning here saves the time to open DVC's repository.
         return md5_by_corpus
     with open_repo(root) as repo:
         for name, files in files_by_corpus.items():
@@ -137,14 +139,17 @@ def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dic
 
 
 def _existing_input_files(corpus: Corpus, root: Path) -> dict[str, Path]:
-    """Return the existing local files of a corpus, by their paths in params.yaml.
+    """Find the local files of a corpus, also if DVC runs in a copy of the project.
 
-    `dvc exp run --temp` runs in a copy of the project without the files that Git ignores. If the
-    copy does not contain a file, the file in the project itself is returned.
+    `dvc exp run --temp` runs in a copy without the files that Git ignores, such as the user's text.
+    A file that the copy lacks is taken from the project itself.
 
     Args:
         corpus: The settings of the corpus.
         root: The folder of the project, or of its copy.
+
+    Returns:
+        The existing files, by their paths in params.yaml.
     """
     paths = set[str]()
     for file_settings in corpus.files.files_by_name().values():
@@ -162,11 +167,11 @@ def _existing_input_files(corpus: Corpus, root: Path) -> dict[str, Path]:
 
 
 def _md5_from_dvc(file: Path, repo: Any) -> str:
-    """Return the MD5 of a file, which DVC reads only if the file has changed since the last call.
+    """Return the MD5 of a file from DVC, which reads the file again only if it has changed.
 
     Args:
         file: The file.
-        repo: DVC's repository, whose database `state` stores the MD5 of each file.
+        repo: DVC's repository. Its database `state` stores the MD5 of each file that it has read.
     """
     from dvc.fs import localfs
     from dvc_data.hashfile.hash import hash_file

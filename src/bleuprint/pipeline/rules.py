@@ -47,11 +47,13 @@ class Rule:
     def constraints(self) -> dict[str, str]:
         """A regular expression for each wildcard, which matches only values that occur in stages.
 
-        Without it, the wildcard {system} of an output could match any text. An example of the
-        result is {"system": "small|tiny", "corpus": "own", "seed": "1|2"}.
+        Without it, the wildcard {system} of an output could match any text. For the output
+        models/{system}/{corpus}/{seed}, the result is for example {"system": "small|tiny",
+        "corpus": "own", "seed": "1|2"}.
         """
-        # The first output as a pattern: each wildcard {system} becomes a group of this name, which
-        # matches one part of a path. `re.escape` has put backslashes before the braces.
+        # Turns the output above into models/(?P<system>[^/]+)/(?P<corpus>[^/]+)/(?P<seed>[^/]+),
+        # which finds the values in the path of a stage. `re.escape` puts backslashes before the
+        # braces.
         escaped_output = re.escape(self.outputs[0])
         pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", escaped_output))
         values_by_wildcard: dict[str, set[str]] = {name: set() for name in self.wildcards}
@@ -73,9 +75,10 @@ class Rule:
 
     @property
     def files(self) -> list[str]:
-        """The outputs that are files, without those in Git.
+        """The outputs that are files and that Git does not track.
 
-        The Snakefile marks folders, and outputs in Git, in a different way.
+        The Snakefile lists folders, and outputs that Git tracks, separately, with marks of their
+        own.
         """
         files = []
         for path in self.outputs:
@@ -132,10 +135,10 @@ class Rule:
         return self.stage(wildcards).digest
 
     def _stage_name(self, before: str, after: str) -> str:
-        """Return the name that DVC gives to the stage of a job, with wildcards for its values.
+        """Return the name of a job's stage in DVC, with wildcards for system, corpus and seed.
 
-        Snakemake writes wildcards differently in a path, `train@{system}-{corpus}-{seed}`, and in a
-        message, `train@{wildcards.system}-{wildcards.corpus}-{wildcards.seed}`.
+        In a path, Snakemake writes a wildcard as {system}: `train@{system}-{corpus}-{seed}`. In a
+        message, it writes {wildcards.system} instead.
 
         Args:
             before: The text before the name of each wildcard: `{` or `{wildcards.`.
@@ -154,31 +157,32 @@ def _is_folder(output: str) -> bool:
 def make_rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> Iterator[Rule]:
     """Yield a Snakemake rule for each entry of dvc.yaml, in the order of dvc.yaml.
 
-    An entry of dvc.yaml, such as `train`, describes the stages for all systems, corpora and seeds;
-    a rule of Snakemake does the same for jobs. An entry without stages gets no rule.
+    The stages are defined only in dvc.yaml; the Snakefile makes its rules from these. DVC turns the
+    entry `train`, for example, into one stage for each system, corpus and seed. In the same way,
+    Snakemake turns the rule `train` into jobs. An entry without stages gets no rule.
 
     Args:
         stages: All stages of dvc.yaml.
-        shards: Into how many parts a corpus is divided. Each part is prepared by a job of its own,
-            in the stages that can process a part.
+        shards: Into how many parts the text of a corpus is divided. In stages that support it, each
+            part is prepared by a job of its own.
         root: The project's folder.
     """
     stages = list(stages)
     dependencies = input_paths(stages, root)
     for name, entry in load_entries(root).items():
-        stages_of_entry = {}
+        stages_by_output = {}
         for stage in stages:
             if stage.kind == name:
-                stages_of_entry[stage.outputs[0]] = stage
-        if not stages_of_entry:
+                stages_by_output[stage.outputs[0]] = stage
+        if not stages_by_output:
             continue
-        # All stages of an entry have the same options, so the first one tells them.
-        first_stage = next(iter(stages_of_entry.values()))
+        # These options are the same for all stages of an entry, so the first one is as good as any.
+        first_stage = next(iter(stages_by_output.values()))
         yield Rule(
             name=name,
             outputs=tuple(_with_wildcards(path) for path in entry.outputs),
             git_outputs=first_stage.git_outputs,
-            stages=stages_of_entry,
+            stages=stages_by_output,
             dependencies=dependencies,
             shards=shards if first_stage.is_sharded else 1,
         )

@@ -52,9 +52,8 @@ def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
 def check_cluster(workflow: Any) -> None:
     """Check, before Snakemake submits jobs to a SLURM cluster, that the run can work there.
 
-    Two things are checked. Snakemake must be able to see when a job ends. And no jobs of an earlier
-    run, which was killed, may still write to this project. Nothing is checked if Snakemake does not
-    use SLURM.
+    Snakemake must be able to see when a job ends. And no job of an earlier Snakemake, which was
+    killed, may still write to this project. Without SLURM, nothing is checked.
 
     Args:
         workflow: Snakemake's workflow object.
@@ -65,8 +64,9 @@ def check_cluster(workflow: Any) -> None:
     if workflow.executor_plugin.name != "slurm":
         return
     cluster_config = _slurm_output("scontrol", "show", "config")
-    # Snakemake asks the command `sacct` for the state of a job. On a cluster that stores no
-    # accounts of jobs, `sacct` knows no job, and Snakemake has to ask the command `squeue`.
+    # Snakemake asks the command `sacct` for the state of a job. On a cluster that keeps no job
+    # accounts, `sacct` knows no job, and Snakemake has to ask the command `squeue`. Such a cluster
+    # prints a line such as `AccountingStorageType = (null)`.
     no_accounts = re.search(r"AccountingStorageType\s*= (\(null\)|\S*none)\n", cluster_config)
     asks_squeue = workflow.executor_settings.status_command == "squeue"
     if no_accounts and not asks_squeue and shutil.which("sacct"):
@@ -82,16 +82,16 @@ def check_no_earlier_jobs(folder: Path) -> None:
     """Check that SLURM has no job of an earlier Snakemake run of this project.
 
     If Snakemake is killed, its jobs continue on the cluster. They would write the same files as the
-    jobs of a new run.
+    jobs of a new Snakemake run, at the same time.
 
     Args:
         folder: The folder of the project.
 
     Raises:
-        UserError: There is such a job: pending, running or suspended.
+        UserError: There is such a job.
     """
-    # squeue prints a line for each job: its id, its comment and its folder. Snakemake writes the
-    # name of the rule into the comment, after `rule_`.
+    # Prints a line `ID|COMMENT|FOLDER` for each job that is pending, running or suspended (-t),
+    # without a header (-h). Snakemake's jobs have the comment `rule_` and the name of the rule.
     lines = _slurm_output("squeue", "-h", "-t", "PD,R,S", "-o", "%i|%k|%Z")
     snakemake_jobs = re.findall(r"(?m)^([^|\n]*)\|rule_[^|\n]*\|(.*)$", lines)
     job_ids = []

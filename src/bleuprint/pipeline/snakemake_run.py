@@ -17,7 +17,7 @@ from filelock import Timeout
 
 from bleuprint.config.experiment import load_resolved_settings, load_settings
 from bleuprint.pipeline.dvc_repo import changed_stages
-from bleuprint.pipeline.graph import Stage, input_paths
+from bleuprint.pipeline.graph import Stage, input_paths, writer_by_output
 from bleuprint.pipeline.leftovers import move_leftovers
 from bleuprint.pipeline.project_lock import hold_project, other_runner
 from bleuprint.pipeline.recording import (
@@ -54,13 +54,13 @@ def record_or_print_error() -> None:
 
 
 def unlock_after_kill() -> None:
-    """Remove the lock files of a Snakemake that was killed on this machine.
+    """Remove the lock files that a killed Snakemake has left, if it ran on this machine.
 
     Snakemake locks a project by files in .snakemake/locks. If it is killed, they remain, and every
     later Snakemake refuses to start. But the files may also belong to a Snakemake that still runs,
     here or on another machine that shares the folder, and then they must stay. So each Snakemake
-    holds a second lock, which the kernel releases even after a kill, and writes the name of its
-    machine to a file.
+    takes a second lock, which the kernel releases even after a kill, and writes the name of its
+    machine to a file. If this process gets that lock, no other Snakemake runs on this machine.
     """
     lock_folder = Path(".snakemake", "locks")
     _HOST_FILE.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,7 @@ def unlock_after_kill() -> None:
         for lock_file in lock_folder.glob("*"):
             lock_file.unlink(missing_ok=True)
         return
+    # If there are lock files, they belong to another machine, whose name must stay in the file.
     has_lock_files = lock_folder.exists() and any(lock_folder.iterdir())
     if not has_lock_files:
         _HOST_FILE.write_text(node())
@@ -99,19 +100,15 @@ class Jobs:
         Args:
             workflow: Snakemake's workflow object.
             stages: All stages of dvc.yaml.
-            resolved: The settings with their defaults, as the next run will write them to
-                reports/resolved.json; None in a process that Snakemake starts for a single job,
-                which reads the file.
+            resolved: The settings with their defaults, which this run is going to write to
+                reports/resolved.json. None in a process that Snakemake starts for a single job: the
+                file exists by then, and is read.
         """
         self._workflow = workflow
         self._stages = stages
         self._resolved = resolved
         self._inputs_by_stage = input_paths(stages)
-        # The name of the stage that writes each output.
-        self._writer_by_path: dict[str, str] = {}
-        for stage in stages:
-            for path in stage.outputs:
-                self._writer_by_path[path] = stage.name
+        self._writer_by_output = writer_by_output(stages)
         # Releases the lock of the project at the end of the run.
         self._project_lock = ExitStack()
 
@@ -124,23 +121,23 @@ class Jobs:
         from snakemake.io import ancient
 
         def inputs_of_job(wildcards: Mapping[str, str]) -> list[Any]:
-            """Return the input files of a job.
+            """Return the input files of a job, and tell Snakemake which of them may be newer.
 
-            Snakemake runs a job if an input is newer than the outputs. Only inputs that a stage
-            writes in this run may have this effect. All others are marked as `ancient`, by which
-            Snakemake ignores their modification times.
+            Snakemake runs a job if an input is newer than the outputs. After a clone or `dvc pull`,
+            modification times mean nothing. They count only for inputs that a stage writes in this
+            run. All other inputs are marked as `ancient`: Snakemake then ignores their times.
 
             Args:
                 wildcards: The values of the job, such as its system, corpus and seed.
             """
             paths = rule.inputs(wildcards)
             if not self._workflow.is_main_process:
-                # This process runs one job, which the main process has chosen already.
+                # This process runs a single job, so nothing is left to decide.
                 return list(paths)
             running_stages = self.running_stages
             inputs = []
             for path in paths:
-                is_rewritten = self._writer_by_path.get(path) in running_stages
+                is_rewritten = self._writer_by_output.get(path) in running_stages
                 inputs.append(path if is_rewritten else ancient(path))
             return inputs
 
@@ -149,14 +146,14 @@ class Jobs:
     def all_outputs(self, _wildcards: object) -> list[str]:
         """Return the outputs of all stages, which the Snakefile's rule `all` asks for.
 
-        The HTML report is added only if the stage report runs anyway, or if the file exists.
-        Otherwise Snakemake would run this stage again just to write the file: after `dvc pull`, for
-        example, it is missing, since DVC does not track it.
+        DVC does not track the HTML report, so the file is missing after `dvc pull`. If it were
+        always asked for, Snakemake would then run the stage report again just to write it. So it is
+        asked for only if that stage runs anyway, or if the file exists.
         """
         paths: list[str] = []
         for stage in self._stages:
             paths.extend(stage.outputs)
-        # A process that runs a single job does not need to know.
+        # Only the main process decides which stages run.
         if not self._workflow.is_main_process:
             return paths
         if "report" in self.running_stages or PAGE.exists():
@@ -167,9 +164,9 @@ class Jobs:
     def running_stages(self) -> frozenset[str]:
         """The names of the stages that run: the changed ones and all stages after them.
 
-        They are found once, when Snakemake asks for the first input: only then it is known whether
-        this is a dry run. A real run also takes the lock of the project here, before the stages are
-        compared.
+        They are computed once, when Snakemake first asks for them. Earlier it would not be known
+        whether this is a dry run. A real run first takes the lock of the project, so that no other
+        program changes files while DVC compares them.
         """
         with exit_on_error():
             if self._is_real_run():
@@ -181,16 +178,16 @@ class Jobs:
         return self._with_later_stages(changed_names | forced_names)
 
     def _force_jobs_of(self, stages: Sequence[Stage]) -> None:
-        """Tell Snakemake to run the jobs of some stages.
+        """Tell Snakemake to run the jobs of the stages that DVC finds changed.
 
-        Of the other jobs, Snakemake still runs those whose outputs are missing, and those that read
-        an output of a job that runs.
+        Snakemake adds the jobs whose outputs are missing, and those that read an output of a job
+        that runs.
 
         Args:
             stages: The stages that DVC finds changed.
         """
-        # Snakemake would also run jobs because of modification times, or of settings that it has
-        # recorded. DVC has compared contents instead.
+        # Without triggers, Snakemake ignores modification times and the settings that it has
+        # recorded itself. DVC has compared the contents, which is more reliable.
         self._workflow.dag_settings.rerun_triggers = frozenset()
         # Snakemake runs the job of each file in `forcefiles`, whatever the state of the file.
         first_outputs = [stage.outputs[0] for stage in stages]
@@ -226,13 +223,13 @@ class Jobs:
     def _changed_stages(self) -> list[Stage]:
         """Return the stages whose settings, code, inputs or outputs differ from those in dvc.lock.
 
-        A missing output does not count, since Snakemake itself runs its stage if another stage
-        needs the output. A stage that an earlier Snakemake has finished, but not yet recorded in
-        dvc.lock, does not count either.
+        A missing output does not count, since Snakemake itself runs the stage if another stage
+        needs the output. A stage that an earlier Snakemake run has finished does not count either,
+        although dvc.lock does not record it yet.
 
         Raises:
-            UserError: DVC failed. If another process runs stages, which may be why, the message
-                names it.
+            UserError: DVC failed. Another process that runs stages may be the cause; then the
+                message names it.
         """
         try:
             status = changed_stages(resolved=self._resolved)
@@ -243,7 +240,7 @@ class Jobs:
             raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
         if not self._is_real_run():
             _note_other_runner()
-        # Computing the finished stages takes time, and most runs have none.
+        # This call takes time, and is skipped in most runs: they have no unrecorded stages.
         finished = finished_stages(self._stages) if finished_marks() else set()
         changed = []
         for stage in self._stages:
@@ -277,8 +274,8 @@ class Jobs:
     def _with_later_stages(self, names: set[str]) -> frozenset[str]:
         """Return the given stages and all stages that depend on them, directly or indirectly.
 
-        Each pass of the loop adds the stages that read an output of a stage that was added in the
-        pass before.
+        Each pass of the loop adds the stages that read an output of a stage added by the previous
+        pass, until a pass adds none.
 
         Args:
             names: The names of the stages to start with.
@@ -297,7 +294,7 @@ class Jobs:
     def _depends_on_any(self, stage: Stage, names: set[str]) -> bool:
         """Whether a stage reads an output of one of the named stages."""
         inputs = self._inputs_by_stage[stage.name]
-        return any(self._writer_by_path.get(path) in names for path in inputs)
+        return any(self._writer_by_output.get(path) in names for path in inputs)
 
 
 def _note_other_runner() -> None:
@@ -326,22 +323,23 @@ def _update_mlflow() -> None:
 
 
 def _has_changed(changes: Iterable[Any]) -> bool:
-    """Whether a stage has to run because of the changes that `dvc status` shows for it.
+    """Whether Snakemake has to run a stage because of the changes that `dvc status` shows for it.
 
-    A missing file does not count. For a missing input, Snakemake runs the stage that writes it. For
-    a missing output, Snakemake itself decides whether another stage needs it.
+    A file that is only missing does not count. For a missing input, Snakemake runs the stage that
+    writes it. For a missing output, Snakemake itself decides whether another stage needs it.
 
     Args:
         changes: The changes: texts such as "changed command", and mappings such as
-            {"changed deps": {"data/raw/own": "modified"}}.
+            {"changed deps": {"data/raw/own": "modified", "data/raw/news": "deleted"}}.
     """
     for change in changes:
         if not isinstance(change, Mapping):
             return True  # The command has changed.
         dependency_states = change.get("changed deps", {}).values()
-        if any(state != "deleted" for state in dependency_states):
-            return True
-        if "modified" in change.get("changed outs", {}).values():
+        output_states = change.get("changed outs", {}).values()
+        has_changed_input = any(state != "deleted" for state in dependency_states)
+        has_changed_output = "modified" in output_states
+        if has_changed_input or has_changed_output:
             return True
     return False
 
@@ -349,15 +347,14 @@ def _has_changed(changes: Iterable[Any]) -> bool:
 def write_missing_page() -> None:
     """Write the HTML report, reports/index.html, if it is missing although there are results.
 
-    That is so after `dvc pull`, since DVC does not track this file.
+    It is missing after `dvc pull`, since DVC does not track it.
     """
     if PAGE.exists() or not RESULTS.exists():
         return
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    # An error here means that the results belong to other settings than the present ones. Then
-    # there is nothing to show.
+    # An error means that the results were computed with other settings. Then no report is written.
     with suppress(UserError):
         settings = load_resolved_settings()
         write_html_report_if_outdated(settings, load_checked(settings))
@@ -367,19 +364,19 @@ def resolve_first(stages: Sequence[Stage]) -> None:
     """Do the work of the stage resolve at the start of a Snakemake run, before the first job.
 
     The stage writes reports/resolved.json, the settings that all other stages read, and moves away
-    outputs of earlier settings. Snakemake may run its job late, or never if the user wants only
-    some outputs. So the work is done here, and the stage is marked as finished: DVC then records
-    it at the end of the run.
+    outputs of earlier settings. Snakemake would run its job late, or never if the user asks for
+    some outputs only. So the work is done here. The stage is then marked as finished, and DVC
+    records it at the end of the run.
 
     Args:
         stages: All stages of dvc.yaml.
     """
     resolve_stage = next(stage for stage in stages if stage.kind == "resolve")
     inputs = input_paths(stages)[resolve_stage.name]
+    # Writes the mark as MARK.begun. Under its final name MARK it means `finished`.
     mark_started(resolve_stage.name, resolve_stage.digest, *inputs)
     write_resolved()
     move_leftovers(load_settings())
-    # `mark_started` has written this file. Under its final name it means `finished`.
     Path(f"{resolve_stage.mark}.begun").rename(resolve_stage.mark)
 
 
