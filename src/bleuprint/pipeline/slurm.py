@@ -52,7 +52,7 @@ def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
 def check_cluster(workflow: Any) -> None:
     """Check, before Snakemake submits jobs to a SLURM cluster, that the run can work there.
 
-    Snakemake must be able to see when a job ends. And no job of an earlier Snakemake, which was
+    Snakemake must be able to see when a job ends. And no job of an earlier Snakemake run, which was
     killed, may still write to this project. Without SLURM, nothing is checked.
 
     Args:

@@ -92,9 +92,9 @@ def _parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
 def parse_trained_run(description: str | None) -> Run:
     """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage that needs a model.
 
-    DVC has a stage for every combination of system, corpus and seed. If params.yaml excludes this
-    combination, or if the system is not trained here, the stage has nothing to do: this function
-    writes empty outputs, which DVC requires, and ends the process.
+    DVC has a stage for every combination of system, corpus and seed. But params.yaml may exclude a
+    combination, or the system may not be trained here. Then the stage has nothing to do: this
+    function writes empty outputs, which DVC requires, and ends the process.
 
     Args:
         description: What the stage does, for `--help`.
@@ -105,9 +105,9 @@ def parse_trained_run(description: str | None) -> Run:
 def parse_scored_run(description: str | None) -> Run:
     """Return the run that the arguments SYSTEM CORPUS SEED name, for a stage about translations.
 
-    Such a stage also exists for an external system, whose translations the user provides; it counts
-    as a run with the first seed. If params.yaml excludes this combination, the stage has nothing to
-    do: this function writes empty outputs, which DVC requires, and ends the process.
+    An external system, whose translations the user provides as files, has such a stage, too, for
+    the first seed. If params.yaml excludes the combination, the stage has nothing to do: this
+    function writes empty outputs, which DVC requires, and ends the process.
 
     Args:
         description: What the stage does, for `--help`.
@@ -151,8 +151,8 @@ def _is_excluded(run: Run, existing_runs: Callable[[Settings], Collection[Run]])
         settings = load_resolved_settings()
         runs = existing_runs(settings)
     except UserError:
-        # The stage reads the settings again and reports the error. A training with several
-        # processes then reports it only once.
+        # Not reported here: the stage reads the settings again and reports the error. So a training
+        # with several processes, which all come here, reports it only once.
         return False
     is_named = (
         run.system in settings.all_systems
@@ -163,14 +163,15 @@ def _is_excluded(run: Run, existing_runs: Callable[[Settings], Collection[Run]])
 
 
 def _prepare_stage() -> None:
-    """Prepare a message for a lack of memory, and the check that nobody edits this stage's code.
+    """Prepare what needs the stage's entry in dvc.yaml: a message, and a check at the end.
 
-    The message names the memory that dvc.yaml reserves for the stage. The check compares settings
-    and code when the stage ends with those of now: DVC would record the edited ones.
+    If memory runs out, the message names the memory that dvc.yaml reserves for the stage. The check
+    finds settings and code that were edited while the stage ran: DVC would record the edited
+    version.
     """
     script = Path(sys.argv[0]).name
     entry = entry_running(script)
-    # A script that dvc.yaml does not name is not a stage, and DVC does not record it.
+    # A script that dvc.yaml does not name is not a stage: DVC records nothing for it.
     if entry is not None:
         machine_errors.needed_memory_gb = entry.memory_gb
         check_for_edits = edit_check(entry, script, sys.argv[1:])
@@ -178,25 +179,35 @@ def _prepare_stage() -> None:
 
 
 def _write_duration() -> None:
-    """Record how long this process took, so that `bleuprint plan` can estimate the next time.
+    """Record how long this process has run, so that `bleuprint plan` can estimate the next time.
 
-    A training records its own duration, since it may have several processes.
+    A training is left out here: it may have several processes, and records its own duration.
     """
     if Path(sys.argv[0]).stem == "train":
         return
-    # proc(5): field 22 of /proc/self/stat, `starttime`, counts clock ticks since the machine
-    # started. The first two fields end with the last parenthesis, so it has index 19 after it. The
-    # clock of the operating system could be set while the stage runs; this one cannot.
-    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    start_seconds = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - start_seconds
-    # The stage has finished, whether its duration can be written or not.
+    seconds = _seconds_since_process_start()
+    # The stage has succeeded. It must not fail now because its duration cannot be written.
     with suppress(OSError):
         write_seconds(stage_seconds_file(sys.argv), seconds)
 
 
+def _seconds_since_process_start() -> float:
+    """Return how long this process has been running, including the start of Python.
+
+    Both times are counted from the start of the machine: unlike the time of day, this clock cannot
+    be set while a stage runs.
+    """
+    stat = Path("/proc/self/stat").read_text(encoding="utf-8")
+    # The start time is field 22, counted from 1; see proc(5). Field 2, the name of the program, may
+    # contain spaces and ends with the last parenthesis. In the fields after it, the index is 19.
+    fields_from_3 = stat.rpartition(")")[2].split()
+    start_ticks = int(fields_from_3[19])
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / ticks_per_second
+
+
 def _write_empty_outputs(run: Run) -> None:
-    """Write the outputs of this script for a run, but without results, since DVC requires them.
+    """Write empty outputs for a run that has no results: DVC requires that a stage writes outputs.
 
     A file gets an empty JSON object as its content. A folder gets one such file, named `empty`.
 

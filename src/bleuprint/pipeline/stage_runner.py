@@ -104,12 +104,12 @@ class _StageRunner:
         self._announce = announce
         with self._dvc_lock():
             graph = repo.index.graph
-        # For each stage that waits for others, the unfinished stages before it.
+        # For each stage that waits for other stages, the unfinished ones among them.
         self._pending = _predecessors(graph, list(stages))
         _queue_equal_trainings(self._pending, stages)
         # The stages that are out of date and only wait for free cores.
         self._changed: list[Any] = []
-        # The running stages, by the future exit status of their command.
+        # The running stages, by the future that will return the exit status of their command.
         self._running: dict[Future[int], _RunningStage] = {}
         # The finished stages that are not in dvc.lock yet.
         self._unrecorded: list[Any] = []
@@ -135,14 +135,14 @@ class _StageRunner:
                     ended = wait(self._running, return_when=FIRST_COMPLETED).done
                     for future in ended:
                         self._handle_end_of(future)
-                    # The stages that have ended may allow others to start.
+                    # Stages that waited for the ended ones, or for cores, may start now.
                     self._start_stages(pool)
             except KeyboardInterrupt:
                 _terminate_stages()
                 raise Interrupted("stopped: the same command continues from here") from None
             except Exception:
-                # `announce` fails if standard output is closed, for example. The running stages may
-                # finish nevertheless, and their results are saved.
+                # An error of this process, for example of `announce` if standard output is closed.
+                # The stages that run are not to blame: wait for them and save their results.
                 for future in list(self._running):
                     self._handle_end_of(future)
                 raise
@@ -163,8 +163,9 @@ class _StageRunner:
     def _start_stages(self, pool: ThreadPoolExecutor) -> None:
         """Start stages that are out of date until the next one needs more cores than are free.
 
-        A stage does not start if DVC's run cache contains its outputs, from an earlier run with the
-        same inputs. Then they are restored. After a stage has failed, nothing is started.
+        If DVC's run cache contains the outputs of a stage, from an earlier run with the same
+        inputs, they are restored and the stage need not run. After a stage has failed, no other
+        stage starts.
         """
         with self._dvc_lock():
             self._collect_ready()
@@ -189,11 +190,11 @@ class _StageRunner:
                     self._running[future] = _RunningStage(dvc_stage, cores, time.monotonic())
 
     def _collect_ready(self) -> None:
-        """Find the stages that no longer wait for others, and collect those that are out of date.
+        """Move the stages that no longer wait for other stages from `_pending` to `_changed`.
 
-        They are added to `_changed`, the list of stages that wait for free cores, and the list is
-        sorted so that the most expensive training comes first. A stage that is up to date need not
-        run, so the stages after it may be ready, too: the search is repeated until it finds none.
+        `_changed` lists the stages that are out of date and wait for free cores, the most expensive
+        training first. A stage that is up to date need not run. It is dropped, so that the stages
+        after it may be ready, too. So the search is repeated until it finds none.
         """
         while True:
             # `_pending` maps each waiting stage to the unfinished stages before it.
@@ -214,11 +215,11 @@ class _StageRunner:
     def _handle_end_of(self, future: "Future[int]") -> None:
         """Handle the end of a stage's command: save its outputs, or note that it has failed.
 
-        A stage that fails by itself has printed its error. For a stage that a signal has ended, for
-        example for lack of memory, this prints which signal it was.
+        A stage that fails by itself has printed its error. If a signal has ended it, for example
+        for lack of memory, this function prints which signal it was.
 
         Args:
-            future: The exit status of the command, which has ended.
+            future: The future of a command that has ended, with its exit status.
         """
         running = self._running.pop(future)
         name = running.dvc_stage.name
@@ -248,8 +249,9 @@ class _StageRunner:
         Args:
             dvc_stage: DVC's object for the stage.
         """
-        # DVC restores a run from its cache. A run with an output that is not in the cache is not
-        # added; DVC makes an exception for metrics and plots, and so does this.
+        # To restore a run, DVC needs all its outputs in its cache. So, as in `dvc repro`, a run
+        # with an output outside the cache is not added. Metrics and plots do not count: Git tracks
+        # them.
         can_be_restored = all(
             output.use_cache or output.is_metric or output.is_plot for output in dvc_stage.outs
         )
@@ -281,11 +283,11 @@ def _predecessors(graph: Any, names_in_order: Sequence[str]) -> dict[Any, set[An
         names_in_order: The names of all stages in the order of dvc.yaml.
 
     Returns:
-        DVC's stage objects, in the order of dvc.yaml, each with the set of stages before it.
+        DVC's stage objects, in the order of dvc.yaml, each with the stages that must finish first.
     """
     from dvc.stage import PipelineStage
 
-    # DVC's graph also contains each file of `dvc add`, for which no command runs.
+    # DVC's graph also contains files that were added with `dvc add`. No command writes them.
     dvc_stages = [stage for stage in graph if isinstance(stage, PipelineStage)]
     dvc_stages.sort(key=lambda stage: names_in_order.index(stage.name))
     predecessors = {}
@@ -300,23 +302,23 @@ def _predecessors(graph: Any, names_in_order: Sequence[str]) -> dict[Any, set[An
 def _queue_equal_trainings(predecessors: dict[Any, set[Any]], stages: Mapping[str, Stage]) -> None:
     """Let equal trainings run one after the other: same settings, same data and same seed.
 
-    Two systems that differ only in how they decode have the same training. It runs once, in one
-    folder: the second stage only copies the results of the first. If both started at once, the
-    second would occupy a core while it waits for the first.
+    Two systems that differ only in their settings for decoding have the same training. It runs
+    once, in one folder, and the second stage only copies the results of the first. If both stages
+    started at once, the second would occupy cores while it waits for the first.
 
     Args:
         predecessors: For each stage, as DVC's object, the stages that have to run before it; this
             function adds the equal trainings that come earlier.
         stages: Our description of each stage, by name.
     """
-    # The trainings so far, by a text of all that decides their results.
+    # The trainings so far, grouped by a text that contains all that decides their results.
     equal_trainings = defaultdict[str, set[Any]](set)
     for dvc_stage in predecessors:
         stage = stages[dvc_stage.name]
         if stage.kind != "train":
             continue
         # The name of the stage is train@SYSTEM-CORPUS-SEED.
-        seed = stage.name.rpartition("-")[2]
+        _, _, seed = stage.name.rpartition("-")
         settings = list(stage.parameters.values())
         description = str((seed, stage.dependencies, settings))
         earlier_trainings = equal_trainings[description]
@@ -342,7 +344,7 @@ def _restore_outputs(dvc_stage: Any) -> bool:
     try:
         dvc_stage.repo.stage_cache.restore(dvc_stage)
     except RunCacheNotFoundError:
-        # The stage is going to run with the inputs of now, so their hashes are the ones to record.
+        # The stage has to run. It will read the present inputs, so their hashes are stored now.
         dvc_stage.save_deps()
         return False
     return True
@@ -381,9 +383,9 @@ def _training_cost(stage: Stage) -> float:
 def _cores_for(stage: Stage, free_cores: int, waiting_stages: int) -> int:
     """Return how many cores of this machine a stage gets.
 
-    A stage that uses a GPU gets all cores, so that it runs alone. Without a GPU, it computes on
-    these cores. A stage with one thread gets one core. Any other stage gets an equal share of the
-    free cores, and at least one.
+    A stage for a GPU gets all cores, so that it runs alone. (On a machine without a GPU, it
+    computes on these cores.) A stage with one thread gets one core. Any other stage gets an equal
+    share of the free cores, and at least one.
 
     Args:
         stage: The stage that starts next.
@@ -406,7 +408,7 @@ def _run_command(command: str, cores: int) -> int:
         command: The command, such as `python stages/train.py small own 1`.
         cores: How many processes the stage may use.
     """
-    # The user may have set this variable, too. Then the user's number is kept.
+    # `update` keeps the user's number of workers if the user has set this variable.
     variables = {"BLEUPRINT_WORKERS": str(cores)}
     variables.update(os.environ)
     variables["PATH"] = stage_path()
@@ -417,7 +419,7 @@ def _run_command(command: str, cores: int) -> int:
         # The stage prints lines instead of a progress bar.
         variables[SHARED_TERMINAL] = "1"
     status = subprocess.call(command, shell=True, env=variables)
-    # Python's status is -N for a shell that signal N has ended.
+    # For a shell that signal N has ended, Python returns -N instead of the shell's usual 128 + N.
     return status if status >= 0 else _SIGNAL_STATUS_BASE - status
 
 
@@ -425,9 +427,9 @@ def _run_command(command: str, cores: int) -> int:
 def _raise_at_signals() -> Iterator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt for the time of a `with` block.
 
-    By default, Python does so for SIGINT (Ctrl-C) only; SIGTERM and SIGHUP (a closed terminal)
-    would end the process at once. A signal that is ignored stays ignored: `nohup` ignores SIGHUP so
-    that a process survives when its terminal is closed.
+    So each of them can be handled like Ctrl-C, and the running stages are stopped properly. By
+    default, SIGTERM and SIGHUP (a closed terminal) would end the process at once. A signal that is
+    ignored stays ignored: with `nohup`, a process must survive the end of its terminal.
     """
     old_handlers = {}
     for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -41,8 +41,8 @@ _HASH_CHARACTERS = 16
 def train_run(run: Run) -> None:
     """Train a model and write its checkpoints, its results and its cost.
 
-    There is one process per GPU, or as many as the user wants. Each process runs this function. If
-    the training was interrupted before, it continues from its newest checkpoint.
+    The training may use several processes: one per GPU, or as many as the user wants. Each of them
+    runs this function. A training that was interrupted continues from its newest checkpoint.
 
     Args:
         run: The system, the corpus and the seed of the training.
@@ -51,14 +51,15 @@ def train_run(run: Run) -> None:
         UserError: The settings or the data do not allow the training.
         Interrupted: SIGTERM arrived; the training has saved a checkpoint.
     """
-    # These calls raise UserError at a mistake of the user, before there are several processes that
-    # would each report it. Their results are not needed here.
+    # The results of these two calls are not needed. But at a mistake of the user they raise
+    # UserError now, and not in each of several processes.
     environment.timeout_seconds()
     if not is_launched():
         job_for_run(run, load_resolved_settings())
-    # With several processes, this one only starts them and ends here with their status.
+    # For several processes, this one starts them, waits, and ends here with their exit status.
     start_processes()
     group = init_process_group()
+    # If one process raises an error in this block, all raise it, so that none waits for another.
     with group.raise_together():
         settings = load_resolved_settings()
         job = job_for_run(run, settings)
@@ -66,8 +67,8 @@ def train_run(run: Run) -> None:
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _lock_work_folder(work_folder(job, fingerprints), group):
-        # Another process may have run this training under another name while this one waited for
-        # the lock. Then its folder is found now.
+        # While this process waited for the lock, another one may have run the same training for a
+        # system with another name. Then this call returns the folder of that training.
         work = work_folder(job, fingerprints)
         log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
@@ -118,10 +119,10 @@ def _describe_training(job: Job, trainer: Trainer, group: Group) -> str:
 
 
 def _epoch_notes(job: Job) -> Iterator[str]:
-    """Yield notes on settings that do not fit the length of a training in epochs.
+    """Yield notes on settings that do not fit the number of updates in a training by epochs.
 
-    An example is a warmup that is longer than the training. How many updates an epoch has depends
-    on the length of the prepared text, so `bleuprint check` cannot give these notes before.
+    An example is a warmup that is longer than the training. `bleuprint check` gives such notes, but
+    without the prepared text it does not know how many updates an epoch has.
 
     Args:
         job: The settings and data of the training.
@@ -132,7 +133,7 @@ def _epoch_notes(job: Job) -> Iterator[str]:
     corpus = BinaryCorpus(job.corpus_folder)
     target_lengths = corpus.side("train", corpus.target).lengths
     updates = train.update_limit(int(target_lengths.sum()), len(target_lengths))
-    # If `max_updates` is the lower limit, `bleuprint check` has given the notes already.
+    # If `max_updates` ends the training earlier, `bleuprint check` has given the notes already.
     if updates is None or updates == train.max_updates:
         return
     description = f"the {updates:,} updates of max_epochs {train.max_epochs:,}"
@@ -183,12 +184,13 @@ def _check_equal_inputs(job: Job, fingerprints: Fingerprints, group: Group) -> N
         return
     compared = {**fingerprints.by_name(), "version of torch": torch.__version__}
     for name, value in compared.items():
-        # The value of each process; the list is the same in all of them.
+        # Every process gets the values of all processes.
         values = group.gather(value)
         rank = _first_differing_rank(values)
         if rank is None:
             continue
-        # `gather` waits for all processes. All of them come here, since they have the same list.
+        # All processes come here, since all have compared the same values. This matters, as
+        # `gather` waits until each of them calls it.
         file_lists = group.gather(_list_file_hashes(job, name))
         file = _first_differing_file(file_lists[0], file_lists[rank])
         file_text = f" ({file} differs)" if file else ""
@@ -287,10 +289,10 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
 
 
 def _check_update_size(job: Job, corpus: BinaryCorpus) -> None:
-    """Check that the training text is large enough for an update and for the checkpoints.
+    """Check that the training text is large enough for one update and for all checkpoints.
 
-    An update of the weights reads a certain number of target tokens or sentence pairs. At the end,
-    several checkpoints are averaged, so the training needs enough updates to write them.
+    Each update of the weights reads a number of target tokens or sentence pairs from the settings.
+    At the end, several checkpoints are averaged, so there must be enough updates to write them.
 
     Args:
         job: The settings and data of the training.
@@ -338,14 +340,16 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
     train = job.system.train
     setting, update_size = train.update_size
     is_in_tokens = train.tokens_per_update is not None
-    # A batch must hold the longest sentence, and an update holds at least one batch.
-    smallest = 1
+    # An update contains at least one batch, and a batch must hold the longest sentence.
+    smallest_size = 1
     if is_in_tokens:
         for language in (corpus.source, corpus.target):
-            smallest = max(smallest, int(corpus.side("train", language).lengths.max()))
-    # With a tenth of the text, an epoch has ten updates.
-    suggested_size = max(text_size // 10, smallest)
+            longest = int(corpus.side("train", language).lengths.max())
+            smallest_size = max(smallest_size, longest)
+    # A tenth of the text, so that an epoch has ten updates.
+    suggested_size = max(text_size // 10, smallest_size)
     if suggested_size > text_size:
+        # The source may have a sentence that is longer than all target sentences together.
         return "set sentences_per_update: 1"
     advice = f"lower train.{setting} ({update_size})"
     if is_in_tokens and train.max_tokens > suggested_size:
@@ -356,22 +360,22 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
 def _lock_work_folder(work: Path, group: Group) -> AbstractContextManager[object]:
     """Return a lock on the folder of a training, to be held in a `with` block.
 
-    Two systems may have the same training, and then share its folder. The second stage waits until
-    the first one has finished, and prints a note.
+    Two systems with the same training share its folder. If the stages of both run at the same time,
+    the second one prints a note and waits until the first one has finished.
 
     Args:
         work: The folder of the training, such as `work/trainings/small.own.1.0123456789abcdef`.
         group: The processes of the training. Only the main one takes the lock.
 
     Raises:
-        UserError: Another stage holds the lock, and this training has several processes. They
-            cannot wait: the other processes would time out while the main one waits.
+        UserError: Another stage holds the lock, and this training has several processes. Then it
+            cannot wait: the connections of the other processes to the main one would time out.
     """
     if not group.is_main:
         return nullcontext()
     work.parent.mkdir(parents=True, exist_ok=True)
-    # The last part of the folder's name is a hash of the settings and data. So the lock is the same
-    # for all systems with this training.
+    # The suffix of the folder's name is a hash of the settings and data. Named after it alone, the
+    # lock is the same for all systems with this training.
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))
     held = f"{work}: another process is running this training"
     return lock.acquire_or_notify(held, wait=group.size == 1)

@@ -79,14 +79,15 @@ def open_report(name: str) -> Report:
         raise UserError("the name of the other report is empty: is a variable not set?")
     path = Path(name)
     if not path.exists():
-        # Not a path, so it is a commit. Its files are written to a temporary folder.
+        # The name is that of a commit. Its files are written to a temporary folder.
         with revision_files(name, (RESULTS, COSTS_CSV, LOCK)) as root:
             return _read_report(name, root / RESULTS, root)
     results = _results_file(path)
     root = path if path.is_dir() else _project_root(results)
-    # Only a folder named reports is a part of a project or release. A results.json elsewhere, such
-    # as in a folder of downloads, has nothing to do with checksums beside it.
-    if results.absolute().parent.name == RESULTS.parent.name:
+    # A results.json belongs to a release only if it is in the folder reports. Elsewhere, such as in
+    # a folder of downloads, a list of checksums next to it may be of other files.
+    is_in_reports = results.absolute().parent.name == RESULTS.parent.name
+    if is_in_reports:
         check_release(root)
     if results.exists() and RESULTS.exists() and results.samefile(RESULTS):
         raise UserError(f"{name}: leads to the results of this project: {_VALID_NAMES}")
@@ -127,9 +128,9 @@ def _project_root(results: Path) -> Path:
 
 
 def _read_report(name: str, results: Path, root: Path) -> Report:
-    """Read the results of a project, and the file dvc.lock, in which DVC records its stages.
+    """Read the results of a project, and its dvc.lock, in which DVC records the project's stages.
 
-    A note is printed if dvc.lock records other results than these.
+    A note is printed if dvc.lock records another version of the results file.
 
     Args:
         name: The name of the project in messages.
@@ -137,10 +138,10 @@ def _read_report(name: str, results: Path, root: Path) -> Report:
         root: The folder of the project.
     """
     is_own = name == _OWN_NAME
-    # Only for another project, a message about a missing file explains which names are valid.
+    # The user has named the other report, so an error about it also says which names are valid.
     records = read(results, root) if is_own else read(results, root, _VALID_NAMES)
-    # A file with another name may be from a colleague, copied into this project. The dvc.lock in
-    # this folder does not belong to it.
+    # A file with another name, such as results-anna.json, may be a copy from another project. Then
+    # the dvc.lock in this folder does not belong to it.
     if results.name != RESULTS.name:
         return Report(name, records, lock=LockFile(text=""))
     lock = LockFile.read(root, f"{name}: {LOCK}")
@@ -174,8 +175,8 @@ def compare_reports(first: Report, second: Report) -> Verification:
     Raises:
         UserError: The projects have no run and test set in common.
     """
-    # Each pair is a result that both projects contain. A metric, such as TER, is not compared if
-    # only one of them contains it.
+    # Each pair is a result that both projects contain. A metric that only one of them has computed,
+    # such as TER, is not compared.
     pairs, not_compared_metrics = compare_records(first.records, second.records)
     if not pairs:
         raise UserError(
@@ -235,9 +236,9 @@ def _describe_differences(
 def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
     """Describe from which stage on a result differs, and why: `from train on: settings ...`.
 
-    If the translations differ, the stage is found by the files dvc.lock of both projects, in which
-    DVC records the hashes of all outputs. Without these files, or if only scores differ, the stage
-    is the first one whose values in results.json differ.
+    If texts differ, such as the translations, the stage is found with dvc.lock, which records the
+    hashes of all outputs of each stage. If only scores differ, or if a project has no dvc.lock, the
+    stage is the first one whose values in results.json differ.
 
     Args:
         first: The results of the first project.
@@ -246,11 +247,9 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
     """
     stage = pair.first_differing_stage
     causes = list(pair.causes())
-    have_texts_changed = any(
-        name in pair.differing_names
-        for name in ("sources_sha256", "references_sha256", "hypotheses_sha256")
-    )
-    if have_texts_changed:
+    hashes_of_texts = {"sources_sha256", "references_sha256", "hypotheses_sha256"}
+    do_texts_differ = not hashes_of_texts.isdisjoint(pair.differing_names)
+    if do_texts_differ:
         difference = None
         first_stages = first.lock.stages
         second_stages = second.lock.stages
@@ -260,8 +259,8 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
         if difference is not None:
             stage = difference.stage_kind
             causes = list(difference.causes)
-        # Another processor or library is a cause, too, unless the arithmetic is portable, that is,
-        # computes the same everywhere.
+        # Another processor or library may be a cause, too. It is not one for portable arithmetic,
+        # which computes the same on all machines.
         are_portable = first.is_portable(pair.run) and second.is_portable(pair.run)
         causes += pair.environment(are_portable)
     if not causes:
@@ -273,16 +272,16 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
 
 
 def _last_stage_to_compare(pair: ResultPair) -> str:
-    """Return the name of the last stage that can be the reason why the texts of a result differ.
+    """Return the stage at which the search for the first difference of two runs may stop.
 
-    If the translations (hypotheses) differ, this is the stage `translate` that wrote them. If only
-    sources or references differ, it is the stage `score`, which reads them.
+    If the translations (hypotheses) differ, this is the stage `translate`, which wrote them. If
+    only sources or references differ, it is the stage `score`, which reads them.
 
     Args:
         pair: One result, as it is in both projects.
     """
     if "hypotheses_sha256" in pair.differing_names:
-        # Both stages of a run have the same name after the @, such as score@small-own-1.
+        # The names differ only before the @: score@small-own-1 and translate@small-own-1.
         return pair.score_stage.replace("score@", "translate@")
     return pair.score_stage
 
