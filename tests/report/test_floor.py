@@ -27,8 +27,8 @@ from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import Table
 from bleuprint.runs.results import Results
 from bleuprint.runtime.json_files import read_json
-from bleuprint.scoring.floor import MATCHED_4_GRAMS, below_floor
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, matched_4_grams_if_few
 from bleuprint.text.parallel import read_lines
 from measuring import texts_of
 from result_rows import against, frame, measured, record, score_of
@@ -282,7 +282,9 @@ def test_matched_4_grams_are_recorded_below_25_as_sacrebleu_counts_them(
     translations = references[:perfect_lines] + ["essssss"] * (200 - perfect_lines)
 
     matched = BLEU().corpus_score(translations, [references]).counts[3]
-    entries = list(below_floor(METRICS["bleu"].count(texts_of(translations, references))))
+    entries = list(
+        matched_4_grams_if_few(METRICS["bleu"].count(texts_of(translations, references)))
+    )
 
     assert matched == 5 * perfect_lines
     expected = [matched] if is_below_floor else []

@@ -17,7 +17,7 @@ from bleuprint.report.results_file import MetricRow, RunRow, read_results
 from bleuprint.report.training_costs import COSTS_CSV, with_training_costs
 from bleuprint.runtime.atomic_files import atomic_file
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
-from bleuprint.scoring.floor import MIN_SENTENCES
+from bleuprint.scoring.minimum_for_test import MIN_SENTENCES
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
@@ -137,8 +137,9 @@ def _clean_frame(
 def _remove_tests_of_few_sentences(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Remove the significance tests of short test sets, which older versions stored.
 
-    A test that resamples few sentences says little about other sentences (scoring/floor.py). A test
-    over several seeds does not resample sentences, so it is kept.
+    A test that resamples few sentences says little about other sentences
+    (scoring/minimum_for_test.py). A test over several seeds does not resample sentences, so it is
+    kept.
 
     Args:
         runs: The table of runs in results.json, a row for each run and test set.

@@ -20,9 +20,9 @@ from bleuprint.report.paired import (
 )
 from bleuprint.report.results_file import MetricRow
 from bleuprint.runs.results import Results
-from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.metric import DIGITS, MetricValue
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, reason_not_tested
 from bleuprint.scoring.output_errors import CUT_OFF
 from bleuprint.scoring.significance import evaluate_metric
 
@@ -205,8 +205,8 @@ def _can_be_tested(
 ) -> bool:
     """Return whether the difference between a system and the baseline may be tested.
 
-    A significance test would mislead in two cases (scoring/floor.py): both systems match too few
-    4-grams of the references, so that their BLEU depends on chance; or the test resamples
+    A significance test would mislead in two cases (scoring/minimum_for_test.py): both systems match
+    too few 4-grams of the references, so that their BLEU depends on chance; or the test resamples
     sentences, and the test set has too few of them.
 
     Args:

@@ -30,9 +30,14 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
-from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW, TOO_LOW
 from bleuprint.scoring.human_agreement import AGREEMENT_NOTE
 from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
+from bleuprint.scoring.minimum_for_test import (
+    MIN_MATCHED_4_GRAMS,
+    MIN_SENTENCES,
+    TOO_FEW_MATCHES,
+    TOO_FEW_SENTENCES,
+)
 from bleuprint.scoring.output_errors import CUT_OFF, CUT_OFF_NOTE
 from bleuprint.scoring.power import POWER, detectable_difference, detectable_difference_over_seeds
 from bleuprint.scoring.significance import SIGNIFICANCE_LEVEL
@@ -108,25 +113,28 @@ def untested_notes(records: Records) -> Iterator[str]:
     """Yield the reasons why differences on some test sets are not tested for significance.
 
     There are two: the translations match so few 4-grams of the references that their BLEU depends
-    on chance, or the test set has too few sentences (scoring/floor.py). Both may apply to one test
-    set, for different systems.
+    on chance, or the test set has too few sentences (scoring/minimum_for_test.py). Both may apply
+    to one test set, for different systems.
 
     Args:
         records: The results of the experiment, as results.json stores them.
     """
     for task, test, scores in by_test_set(score_frame(records)):
         rows = bleu_rows(scores)
-        rows_too_low = [row for row in rows if row.why_untested == TOO_LOW]
+        rows_too_low = [row for row in rows if row.why_untested == TOO_FEW_MATCHES]
         if rows_too_low:
             systems = join_with_and(row.row_name for row in rows_too_low)
             baseline = rows_too_low[0].baseline  # The same for all systems on a test set.
             yield (
-                f"{task}, {test}: {systems} and {baseline} are {TOO_LOW}: they match "
-                f"fewer than {MIN_MATCHES} 4-grams of the references."
+                f"{task}, {test}: {systems} and {baseline} are {TOO_FEW_MATCHES}: they match "
+                f"fewer than {MIN_MATCHED_4_GRAMS} 4-grams of the references."
             )
-        if any(row.why_untested == TOO_FEW for row in rows):
+        if any(row.why_untested == TOO_FEW_SENTENCES for row in rows):
             sentences = rows[0].lines
-            yield f"{task}, {test}: {TOO_FEW}: {sentences}, where a test needs {MIN_SENTENCES}."
+            yield (
+                f"{task}, {test}: {TOO_FEW_SENTENCES}: {sentences}, where a test needs "
+                f"{MIN_SENTENCES}."
+            )
 
 
 def _shared_test_set_notes(runs: pd.DataFrame) -> Iterator[str]:

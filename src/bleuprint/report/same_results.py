@@ -15,9 +15,9 @@ from bleuprint.config.paths import Run
 from bleuprint.report.frame import RUN_AND_TEST, RUN_COLUMNS, Records
 from bleuprint.report.training_costs import machine_text
 from bleuprint.scoring.file_warnings import WARNING
-from bleuprint.scoring.floor import MATCHED_4_GRAMS
 from bleuprint.scoring.metric import SCORE
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS
 
 # Columns that are not part of the result: its key, and the fingerprints of what it was made from.
 _NOT_COMPARED = {

@@ -66,7 +66,8 @@ class ScoreRow(NamedTuple):
         mfu: The model FLOPs utilization, 0 to 1.
         device: The machines of the training runs; None if they are not known.
         baseline: The name of the row that the system is compared with; None for the baseline.
-        is_too_low: Whether all translations match too few 4-grams for a test (scoring/floor.py).
+        is_too_low: Whether all translations match too few 4-grams for a test
+            (scoring/minimum_for_test.py).
         is_trained: Whether the system is trained here.
         task: The name of the table (tasks.py).
         row_name: The name of the row.

@@ -11,7 +11,7 @@ import pandas as pd
 from bleuprint.report.frame import SYSTEM_AND_TEST, Records
 from bleuprint.report.tasks import table_row_name, task_names
 from bleuprint.report.training_costs import machine_text
-from bleuprint.scoring.floor import MATCHED_4_GRAMS, reason_not_tested
+from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, reason_not_tested
 
 _COST_COLUMNS = [
     "parameters",
@@ -53,9 +53,9 @@ class ComparedSystem(Protocol):
 def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) -> str:
     """Return why the difference between a system and its baseline is not tested for significance.
 
-    Two cases are not tested (scoring/floor.py): the test would resample sentences, and there are
-    too few of them; or the translations of both systems match too few 4-grams of the references,
-    so that their BLEU depends on chance.
+    Two cases are not tested (scoring/minimum_for_test.py): the test would resample sentences, and
+    there are too few of them; or the translations of both systems match too few 4-grams of the
+    references, so that their BLEU depends on chance.
 
     Args:
         baseline: The system that the other one is compared with.

@@ -20,7 +20,7 @@ from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.unsplit import lacks_words
+from bleuprint.scoring.unspaced import lacks_spaces_for_bleu
 from bleuprint.text.parallel import Pair, TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -150,7 +150,7 @@ def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]
         ceiling = describe_low_ceiling(references, corpus, has_test_files=bool(corpus.files.tests))
         if ceiling is not None:
             yield f"corpora.{name}: BLEU ceiling of {test} is {ceiling}"
-    if lacks_words(references, corpus.target):
+    if lacks_spaces_for_bleu(references, corpus.target):
         yield (
             f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "
             "which BLEU (13a) splits words: it will be near 0; compare systems by chrF2"

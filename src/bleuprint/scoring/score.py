@@ -18,9 +18,9 @@ from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.file_warnings import file_warnings
-from bleuprint.scoring.floor import below_floor
 from bleuprint.scoring.metric import Floats, Metric, MetricValue, TranslatedSet
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.minimum_for_test import matched_4_grams_if_few
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.scoring.reference_loss import loss_metrics
 from bleuprint.scoring.significance import evaluate_metric
@@ -196,7 +196,7 @@ def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -
         values += by_document(metric, statistics, test_set)
         if metric.key == "bleu":
             values += by_length(metric, statistics, test_set.description.source_tokens)
-            values += below_floor(statistics)
+            values += matched_4_grams_if_few(statistics)
     values += by_count(test_set)
     if loss is not None:
         values += loss_metrics(loss, test_set.references)

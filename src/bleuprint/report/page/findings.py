@@ -20,8 +20,8 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.score_texts import SIGNIFICANT_MARK, format_difference, is_significant
 from bleuprint.report.seed_variance import largest_seed_difference
-from bleuprint.scoring.floor import MIN_MATCHES, MIN_SENTENCES, TOO_FEW
 from bleuprint.scoring.metrics import BESIDE_BLEU, METRICS
+from bleuprint.scoring.minimum_for_test import MIN_MATCHED_4_GRAMS, MIN_SENTENCES, TOO_FEW_SENTENCES
 
 # A 95% confidence interval extends this many standard errors to each side.
 _STANDARD_ERRORS_OF_95_PERCENT = 1.96
@@ -112,14 +112,15 @@ def _explain_untested(why_untested: str, best: ScoreRow) -> str:
     """Return the sentence that explains why no difference on a test set is tested.
 
     Args:
-        why_untested: The reason: `TOO_FEW`, that is, too few sentences, or else too low scores.
+        why_untested: The reason: `TOO_FEW_SENTENCES`, that is, too few sentences, or else too low
+            scores.
         best: The BLEU of the best system.
     """
-    if why_untested == TOO_FEW:
+    if why_untested == TOO_FEW_SENTENCES:
         return f"{best.lines} sentences; a test over sentences needs {MIN_SENTENCES}."
     return (
-        f"All systems match fewer than {MIN_MATCHES} 4-grams of the references. The highest BLEU "
-        f"is {best.score_text}."
+        f"All systems match fewer than {MIN_MATCHED_4_GRAMS} 4-grams of the references. The "
+        f"highest BLEU is {best.score_text}."
     )
 
 

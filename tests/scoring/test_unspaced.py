@@ -6,7 +6,7 @@ import pytest
 
 import params
 from bleuprint.scoring.bleu_ceiling import ceiling_notes_before_run
-from bleuprint.scoring.unsplit import lacks_words
+from bleuprint.scoring.unspaced import lacks_spaces_for_bleu
 
 # The beginning of the Declaration of Human Rights, article 1.
 ENGLISH = "All human beings are born free and equal in dignity and rights. They are endowed with"
@@ -28,12 +28,12 @@ SPLIT = {
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_text_without_spaces_lacks_words(language):
     """13a, the usual tokenizer of BLEU, splits words at spaces and punctuation."""
-    assert lacks_words([TEXTS[language]], language)
+    assert lacks_spaces_for_bleu([TEXTS[language]], language)
 
 
 @pytest.mark.parametrize("language", SPLIT)
 def test_a_text_with_spaces_has_words(language):
-    assert not lacks_words([SPLIT[language]], language)
+    assert not lacks_spaces_for_bleu([SPLIT[language]], language)
 
 
 def test_empty_lines_do_not_make_a_text_with_spaces_lack_words():
@@ -42,13 +42,13 @@ def test_empty_lines_do_not_make_a_text_with_spaces_lack_words():
     # As many as there may be before the lines are too short to be judged.
     empty_lines = [""] * 35
 
-    assert not lacks_words([long_line, *empty_lines], "kl")
+    assert not lacks_spaces_for_bleu([long_line, *empty_lines], "kl")
 
 
 @pytest.mark.parametrize(("text", "language"), [(TEXTS["ii"], "zh"), (TEXTS["shn"], "my")])
 def test_a_language_with_a_tokenizer_of_its_own_does_not_lack_words(text, language):
     """BLEU splits Chinese and Burmese into characters."""
-    assert not lacks_words([text], language)
+    assert not lacks_spaces_for_bleu([text], language)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_language_with_a_tokenizer_of_its_own_does_not_lack_words(text, langua
     ],
 )
 def test_a_text_that_needs_no_spaces_does_not_lack_words(lines):
-    assert not lacks_words(lines, "de")
+    assert not lacks_spaces_for_bleu(lines, "de")
 
 
 def write_inputs(line):
