@@ -167,7 +167,7 @@ def forget_samples():
 
     def forget():
         significance._resampled_counts.cache_clear()
-        significance._trials.cache_clear()
+        significance._unswapped_units.cache_clear()
 
     yield forget
     forget()

@@ -28,7 +28,8 @@ _BY_CHARACTERS = frozenset(
 def is_chinese(language: str) -> bool:
     """Return whether a two- or three-letter code names a Chinese language.
 
-    Chinese languages are written without spaces between words.
+    All of them, such as `yue` (Cantonese), are written without spaces between words and need
+    sacreBLEU's tokenizer for Chinese.
     """
     return language in _CHINESE
 
@@ -41,21 +42,21 @@ def bleu_metric(
 ) -> BLEU:
     """Create sacreBLEU's BLEU for references in a language, with the tokenizer of that language.
 
-    sacreBLEU has tokenizers for a few languages that are written without spaces between words; its
-    default is 13a. `force` turns off its warning of lines that seem to be tokenized, which names
-    neither file nor line; text/text_form.py warns instead.
+    sacreBLEU has tokenizers for a few languages that are written without spaces between words. For
+    all others, it uses its default tokenizer, 13a.
 
     Args:
         references: The reference lines.
         language: The code of the target language.
         lowercase: Whether text is lower-cased.
-        effective_order: Whether n-grams that are longer than a line do not count.
+        effective_order: Whether n-grams that are longer than a line are ignored, so that a correct
+            line of two words can score 100.
 
     Raises:
         UserError: The tokenizer of the language is not installed.
     """
     code = "zh" if is_chinese(language) else _TWO_LETTER_CODES.get(language, language)
-    # sacreBLEU has no tokenizer for some languages: there each character is a token. With None, it
+    # For languages without a suitable tokenizer, each character is a token. With None, sacreBLEU
     # chooses the tokenizer by the language.
     tokenize = "char" if language in _BY_CHARACTERS else None
     try:
@@ -63,6 +64,8 @@ def bleu_metric(
             lowercase=lowercase,
             tokenize=tokenize,
             effective_order=effective_order,
+            # sacreBLEU would warn of lines that seem to be tokenized, without naming a file or
+            # line. text/text_form.py warns instead.
             force=True,
             trg_lang=code,
             references=[references],

@@ -61,9 +61,10 @@ Scores = Mapping[str, float]
 def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
     """Measure the BLEU ceiling of each test set of a corpus, and write it as JSON.
 
-    The ceiling is the BLEU of the references themselves, after all that happens to the output of a
-    system: cleaning, tokenizing, and the tokens of the vocabulary. It is below 100 if one of these
-    changes a reference for good.
+    The ceiling is the highest score that a system can reach. A system learns from cleaned text, and
+    prints tokens of its vocabulary, joined to sentences. So the references are cleaned, tokenized,
+    encoded by the vocabulary and joined again, and then scored against themselves. The score is
+    below 100 if one of these steps changes a reference for good.
 
     Args:
         corpus: The settings of the corpus.
@@ -88,9 +89,10 @@ def write_bleu_ceiling(corpus: Corpus, binary: BinaryCorpus, split: Path, path: 
 
 
 def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
-    """Yield a note for each test set whose references score clearly less than 100 BLEU.
+    """Yield a note for each test set on which even a perfect translation scores less than 100 BLEU.
 
-    The references were scored after all that happens to the output of a system, such as tokenizing.
+    The references themselves were scored after the steps that also change the output of a system,
+    such as tokenizing and joining again.
 
     Args:
         statistics: The folder of the corpus's statistics, which contains the scores. Before they
@@ -114,12 +116,12 @@ def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterat
 
 
 def ceiling_notes_before_run(settings: Settings) -> Iterator[str]:
-    """Yield notes on test sets on which even a perfect translation will not score 100 BLEU.
+    """Yield notes, before anything has run, on test sets on which no system can score 100 BLEU.
 
-    The references are cleaned and tokenized like the output of a system, and scored. Another reason
-    is text without spaces, which BLEU cannot split. Only the first lines of text that is on this
-    machine are read. Without test sets in params.yaml, one will be drawn from the training text,
-    which is read instead.
+    To find them, the references are cleaned, tokenized and joined again, like the output of a
+    system, and scored against themselves. Text without spaces, which BLEU cannot split into words,
+    is noted, too. Only the first lines are read, of text that is on this machine. If params.yaml
+    has no test sets, one will be drawn from the training text, which is read instead.
     """
     for name, corpus in settings.language_pairs().items():
         tests = corpus.files.tests
@@ -162,7 +164,8 @@ def describe_low_ceiling(
 ) -> str | None:
     """Describe what a perfect translation scores in BLEU, and which setting raises the score.
 
-    The references themselves are cleaned and tokenized like the output of a system, and scored.
+    For this, the references are cleaned, tokenized and joined again, like the output of a system,
+    and scored against themselves.
 
     Args:
         references: The reference lines.
@@ -171,7 +174,8 @@ def describe_low_ceiling(
             training text.
 
     Returns:
-        The end of a message; None if a perfect translation scores nearly 100.
+        The end of a message, `52.0 (tokenize -48.0): ...`; None if a perfect translation scores
+        nearly 100.
     """
     texts_by_step = _texts_after_steps(references, corpus, has_test_files)
     scores = _score_steps(texts_by_step, corpus.target)
@@ -219,8 +223,9 @@ def _texts_after_steps(
 ) -> dict[str, Sequence[str]]:
     """Return the references as they are, after cleaning, and after tokenizing and joining again.
 
-    Systems learn from cleaned text, but the references of published test sets are not cleaned. So
-    cleaning also costs points. References drawn from the training text are clean already.
+    Systems learn from cleaned text, but published test sets are not cleaned. So a system loses
+    points where cleaning changes the references. References drawn from the training text are clean
+    already.
 
     Args:
         references: The reference lines.
@@ -228,7 +233,7 @@ def _texts_after_steps(
         has_test_files: Whether the references come from a published test set.
 
     Returns:
-        The lines by step: `line length` for the references as they are, `clean` and `tokenize`.
+        The lines after each step: `line length`, which changes nothing, `clean` and `tokenize`.
     """
     edits = corpus.clean if has_test_files else ()
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
@@ -242,9 +247,9 @@ def _texts_after_steps(
 def _decoded_references(
     binary: BinaryCorpus, set_name: str, languages: tuple[str, str]
 ) -> list[str]:
-    """Return the references of a set as a system would print them: joined from their token ids.
+    """Return the references of a set as a system would print them, joined from their token ids.
 
-    Characters that the vocabulary lacks are lost.
+    They differ from the original references where a character is not in the vocabulary.
 
     Args:
         binary: The binarized corpus.
@@ -266,7 +271,8 @@ def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> S
     """Score the references after each step against the unchanged references.
 
     Args:
-        texts_by_step: The lines after each step; the first are the unchanged references.
+        texts_by_step: The lines after each step; those of the first step are the unchanged
+            references.
         language: The target language.
 
     Returns:
@@ -274,7 +280,7 @@ def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> S
     """
     references = next(iter(texts_by_step.values()))
     metric = bleu_metric(references, language)
-    # Most steps leave the text as it was; equal texts are scored once.
+    # Most steps change nothing. So that equal texts are scored once, scores are found by the text.
     score_of_text: dict[tuple[str, ...], float] = {}
     scores = {}
     for step, lines in texts_by_step.items():
@@ -286,9 +292,10 @@ def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> S
 
 
 def _sampled_references(name: str, corpus: Corpus, test: str, texts: Collection[Text]) -> list[str]:
-    """Return the first references of a test set, from text that is on this machine.
+    """Return the first references of a test set, if they are on this machine.
 
-    Files in inputs/ are read first of all, otherwise what the pipeline has downloaded or drawn.
+    Files of the user are read as they are now. Otherwise the references are read from the folder
+    into which the pipeline has downloaded them or drawn them from the training text.
 
     Args:
         name: The name of the corpus.
@@ -302,7 +309,7 @@ def _sampled_references(name: str, corpus: Corpus, test: str, texts: Collection[
     has_tests = bool(corpus.files.tests)
     has_local_files = bool(texts) and all(map(_is_local, texts))
     if has_local_files:
-        # A test set that will be drawn from the training text will be clean.
+        # Without test sets, one will be drawn from the training text after this is cleaned.
         edits = () if has_tests else corpus.clean
         references = []
         for pair in islice(_local_pairs(texts, corpus), _SAMPLED_LINES):
@@ -322,11 +329,11 @@ def _local_pairs(texts: Collection[Text], corpus: Corpus) -> Iterator[Pair]:
 
 
 def _is_local(text: Text) -> bool:
-    """Whether all files of a text are on this machine, and their first lines can be read at once.
+    """Whether all files of a text are on this machine, and their first lines can be read quickly.
 
-    Files that the user puts into inputs/ have a path; others are downloaded.
+    Only files of the user have a path; other files are downloaded.
     """
-    # Documents must be read as a whole before their lines are known.
+    # Documents must be read as a whole before their lines are known, which takes long.
     if text.format == "documents":
         return False
     for file in text.files:

@@ -15,7 +15,7 @@ from bleuprint.scoring.bleu import bleu_metric, is_scored_by_13a
 from bleuprint.scoring.metric import Metric, TranslatedSet
 from bleuprint.scoring.sacrebleu_metrics import (
     ComparedLines,
-    Maker,
+    ScorerFactory,
     sacrebleu_metric,
     unchanged_lines,
 )
@@ -39,10 +39,10 @@ _BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")
 
 
 def corpus_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Split translations with the tokenizer of the corpus; return the tokens separated by spaces.
+    """Split translations with the tokenizer of the corpus: `Hi, <unk>!` becomes `Hi , <unk> !`.
 
-    A translation may contain `<unk>`, the model's token for an unknown word. Tokenizers would split
-    it at its brackets; so a rare letter takes its place while the line is tokenized.
+    `<unk>` is the model's token for an unknown word. Tokenizers would split it at its brackets. So
+    a rare letter, which each tokenizer treats as a word, takes its place while a line is tokenized.
 
     Args:
         lines: The translations.
@@ -52,7 +52,7 @@ def corpus_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
     tokenized_lines = []
     for line in lines:
         tokens = tokenizer.tokenize(line.replace(unknown, _UNKNOWN_LETTER))
-        # A tokenizer may take two such letters side by side for one word.
+        # Two such letters side by side, from `<unk><unk>`, may become one word: separate them.
         tokenized = _BETWEEN_UNKNOWN.sub(" ", " ".join(tokens))
         tokenized_lines.append(tokenized.replace(_UNKNOWN_LETTER, unknown))
     return tokenized_lines
@@ -65,7 +65,7 @@ def in_corpus_tokens(test_set: TranslatedSet) -> ComparedLines:
     return ComparedLines(hypotheses, test_set.description.reference_tokens)
 
 
-@lru_cache(maxsize=1)  # Three variants count the same tokens.
+@lru_cache(maxsize=1)  # Three BLEU variants call this for the same test set, one after another.
 def _in_moses_tokens(test_set: TranslatedSet) -> ComparedLines | None:
     """Return the translations and references of a test set, split into tokens by Moses.
 
@@ -100,8 +100,8 @@ def moses_tokenized(lines: Sequence[str], language: str) -> list[str]:
 def split_compounds(tokens: str) -> str:
     """Split words at hyphens, in the form that papers on German use: a-b becomes a ##AT##-##AT## b.
 
-    The Perl script of these papers finds matches that do not overlap, and so does this function: in
-    a-b-c, the second hyphen stays.
+    In a-b-c, the second hyphen stays: the letter b belongs to the first match, and matches do not
+    overlap. The Perl script of these papers does the same, and the scores must be comparable.
 
     Args:
         tokens: The tokens of a line, separated by spaces.
@@ -146,21 +146,21 @@ def _make_of_lowercased_tokens(references: Sequence[str], _: str) -> BLEU:
 
 def _variant(
     name: str,
-    make: Maker,
+    make_scorer: ScorerFactory,
     choose_lines: Callable[[TranslatedSet], ComparedLines | None] = unchanged_lines,
 ) -> Metric:
     """Create the metric of a BLEU variant, which tables show without intervals and tests.
 
     Args:
         name: Its name in results and in tables, such as `lower-cased`.
-        make: Creates sacreBLEU's object for the variant.
-        choose_lines: Returns the lines to compare, such as those in Moses tokens.
+        make_scorer: Creates sacreBLEU's object for the variant.
+        choose_lines: Returns the lines to compare, for example split into tokens by Moses.
     """
     return sacrebleu_metric(
-        name,
-        name,
-        make,
-        choose_lines,
+        key=name,
+        label=name,
+        make_scorer=make_scorer,
+        choose_lines=choose_lines,
         is_resampled=False,
         kind="variant",
     )

@@ -35,16 +35,16 @@ class Accuracy(NamedTuple):
 
 
 def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iterator[MetricValue]:
-    """Yield the value of a metric for short lines, for longer ones, and so on.
+    """Yield the value of a metric for each range of source lengths, such as `length 11-20`.
 
-    Lines are divided into buckets by their source length. Buckets without lines yield nothing.
+    Ranges without lines yield nothing.
 
     Args:
         metric: The metric.
         statistics: What it counts on each line, (lines, counts).
         tokens: The source length of each line in tokens.
     """
-    # The index of the first upper bound that is not below the length.
+    # For each line the index of its range: the first one whose maximum is not below the length.
     buckets = np.searchsorted(_MAX_LENGTHS, tokens)
     for bucket in np.unique(buckets):
         bucket_statistics = statistics[buckets == bucket]
@@ -56,16 +56,17 @@ def by_length(metric: Metric, statistics: Floats, tokens: Sequence[int]) -> Iter
         )
 
 
-def by_count(test_set: TranslatedSet) -> Iterator[MetricValue]:
+def by_training_count(test_set: TranslatedSet) -> Iterator[MetricValue]:
     """Yield how many percent of the reference words are translated, for rare and frequent words.
 
-    Words are divided into buckets by how often they occur in the training text. If the tokens of
-    the corpus are characters, these counts are not known, and nothing is yielded.
+    Words are grouped by how often they occur in the training text, such as `count 2-4`. If the
+    tokens of the corpus are characters, nothing is known about words, and nothing is yielded.
     """
     training_counts = test_set.description.training_counts
     if training_counts is None:
         return
-    # Training counts are counts of the corpus's own tokens.
+    # Training counts are of words as the tokenizer of the corpus splits them, so the lines to
+    # compare must be split in the same way.
     compared = in_corpus_tokens(test_set)
     hypotheses = [line.split() for line in compared.hypotheses]
     references = [line.split() for line in compared.references]
@@ -104,7 +105,7 @@ def word_accuracy(
     matched_counts: Counter[int] = Counter()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         reference_words = Counter(reference)
-        # For each word the smaller one of both counts.
+        # Counter's operator & takes the smaller one of both counts of each word.
         matched_words = reference_words & Counter(hypothesis)
         for word, count in reference_words.items():
             word_counts[_bucket_index(training_counts[word])] += count

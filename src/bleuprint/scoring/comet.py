@@ -53,8 +53,8 @@ def score_run_by_comet(
 ) -> dict[str, SetScores]:
     """Score the translations of one system by COMET, and write comet.json.
 
-    COMET is a trained model that scores each line. All test sets are scored that the system has
-    translated.
+    COMET is a trained model, which gives each line a score. All test sets that the system has
+    translated are scored.
 
     Args:
         settings: The settings of the experiment.
@@ -67,8 +67,8 @@ def score_run_by_comet(
         What is written, by the name of the test set.
 
     Raises:
-        UserError: params.yaml names no model, its folder or environment is not as named there, or
-            COMET fails.
+        UserError: params.yaml names no model, the model or its Python environment is not where
+            params.yaml says, or COMET fails.
     """
     settings.check_scored(system, corpus, seed)
     corpus_settings = settings.corpus(corpus)
@@ -88,9 +88,9 @@ def score_run_by_comet(
 def folder_sha256(folder: Path) -> str:
     """Return one SHA-256 for all files of a folder, by their names and contents.
 
-    It is the hash of the list that the program sha256sum prints: a hash and a name per line, sorted
-    by the bytes of the names. So a user can compute it, too. Files and folders whose names begin
-    with a dot, such as those of a download, are ignored.
+    It is the SHA-256 of the list that the program sha256sum would print, with one line `HASH
+    ./NAME` for each file, sorted by the bytes of the names. So users can compute it by themselves.
+    Files and folders whose names begin with a dot, such as .git, are ignored.
     """
     file_by_name: dict[bytes, Path] = {}
     for path in folder.rglob("*"):
@@ -108,8 +108,8 @@ def folder_sha256(folder: Path) -> str:
 def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
     """Yield a note if the COMET model in params.yaml, or the Python that runs it, is not here.
 
-    It is only a note, since `dvc pull` brings scores to a clone without the model. The SHA-256 is
-    not checked: to hash a model takes seconds.
+    It is only a note, since a clone can download the scores by `dvc pull` and needs no model. The
+    SHA-256 is not checked, as hashing a model takes seconds.
     """
     # There is at most one model.
     for name, model in (settings.comet or {}).items():
@@ -159,7 +159,7 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
     """
     if not settings.comet:
         raise UserError("params.yaml names no COMET model. Add it under comet (docs/scoring.md)")
-    # There is exactly one model.
+    # params.yaml allows one model, so there is exactly one item.
     ((name, model),) = settings.comet.items()
     predicted = _predict(model, list(files.values()))
     signature = (
@@ -168,7 +168,8 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
     )
     scores: dict[str, SetScores] = {}
     for (test, test_files), line_scores in zip(files.items(), predicted["scores"], strict=True):
-        # A metric counts whole numbers on each line: here the score in millionths, and 1.
+        # The statistics of a line are whole numbers whose sums give the value of the metric. For
+        # COMET, they are the score in millionths and 1, so that the value is the mean score.
         line_counts = [(round(10**6 * score), 1) for score in line_scores]
         statistics = np.array(line_counts, dtype=np.float64)
         scores[test] = {
@@ -210,7 +211,8 @@ def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
 def _run_comet(python: Path, folder: Path, files: Sequence[_TestFiles]) -> dict[str, Any]:
     """Run comet_predict.py as a separate program, and read what it writes.
 
-    unbabel-comet is installed in an environment of its own, which params.yaml names.
+    The package unbabel-comet is installed in an environment of its own, which params.yaml names,
+    since it needs other versions of libraries than bleuprint.
 
     Args:
         python: The Python of this environment.
@@ -222,7 +224,7 @@ def _run_comet(python: Path, folder: Path, files: Sequence[_TestFiles]) -> dict[
     """
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "scores.json")
-        # -I: neither the current folder nor the user's variables may change what is imported.
+        # -I isolates Python: it imports nothing from the current folder or by the user's variables.
         command = [str(python), "-I", comet_predict.__file__, str(folder), str(output)]
         for test_files in files:
             for path in (test_files.sources, test_files.hypotheses, test_files.references):

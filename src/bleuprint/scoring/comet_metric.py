@@ -14,7 +14,7 @@ def _model_of(signature: str) -> str:
     """Return the name of the model in a signature of COMET: Python3.11|Comet2.2.7|fp32|NAME|r1.
 
     Raises:
-        ValueError: The signature is not one of COMET.
+        ValueError: The signature has fewer parts, so it is not one of COMET.
     """
     parts = signature.split("|")
     if len(parts) <= _MODEL_PART:
@@ -23,18 +23,18 @@ def _model_of(signature: str) -> str:
 
 
 def _mean_score(sums: Floats) -> Floats:
-    """Compute the mean of COMET's scores of the lines.
-
-    COMET's best score is about 1. Papers show it multiplied by 100, as this function does.
+    """Compute the mean COMET score of the lines, in percent as papers show it.
 
     Args:
-        sums: Rows of two sums: of the scores of lines in millionths, and of the lines.
+        sums: A row for each group of lines, with two numbers: the sum of the scores in millionths,
+            and the number of lines.
 
     Returns:
-        The mean for each row.
+        The mean for each row; a perfect translation has about 100.
     """
     score_millionths = sums[:, 0]
     lines = sums[:, 1]
+    # Dividing by a million gives the score, and by a hundredth of that the score in percent.
     means: Floats = score_millionths / lines / (_MILLIONTHS // 100)
     return means
 

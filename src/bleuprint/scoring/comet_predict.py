@@ -58,9 +58,10 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
 
     needs_references = model.requires_references()
     scored = []
+    # Three files belong to each test set.
     for first in range(0, len(texts), 3):
         sources, translations, references = texts[first : first + 3]
-        # COMET reads a dictionary per line: its source, translation and perhaps reference.
+        # For each line, COMET reads a dictionary: {"src": ..., "mt": ..., "ref": ...}.
         columns = {"src": lines(sources), "mt": lines(translations)}
         if needs_references:
             columns["ref"] = lines(references)
@@ -86,9 +87,9 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
 def load(folder: Path) -> Any:
     """Load the model by COMET's own function, without access to the network.
 
-    COMET would look up the name of the encoder on huggingface.co. The encoder's files are in the
-    folder, so its path is appended to a copy of hparams.yaml: of two equal keys the last one
-    counts.
+    The settings of the model, hparams.yaml, contain the name of its encoder, which COMET would look
+    up on huggingface.co. The encoder's files are in the folder, too. So its path is appended to a
+    copy of hparams.yaml under the same key: of two equal keys, the last one counts.
 
     Args:
         folder: The folder of the model.
@@ -100,7 +101,7 @@ def load(folder: Path) -> Any:
     with tempfile.TemporaryDirectory() as scratch:
         local_settings = Path(scratch, "hparams.yaml")
         local_settings.write_text(f"{settings}\npretrained_model: {encoder}\n", encoding="utf-8")
-        # COMET reads hparams.yaml in the folder above the checkpoint's.
+        # COMET reads hparams.yaml from the parent of the folder that contains the checkpoint.
         checkpoints = Path(scratch, "checkpoints")
         checkpoints.symlink_to(folder / "checkpoints")
         return comet.load_from_checkpoint(

@@ -34,11 +34,11 @@ class _TestFile:
 
 
 def check_external_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
-    """Yield notes on external systems, whose translations are files, before they are scored.
+    """Yield notes on the files of external systems, before a stage scores them.
 
-    There is a note for each file that is missing, that does not look like translations, or that is
-    given for several test sets; and one if an external system comes first. A file is compared with
-    its test set once that is prepared.
+    External systems are not trained here; the user provides their translations as files. A file is
+    noted if it is missing, does not look like translations, or is given for several test sets. If
+    its test set is prepared already, the file is also compared with that.
 
     Args:
         settings: The settings of the experiment.
@@ -98,25 +98,26 @@ def _baseline_note(settings: Settings, root: Path) -> Iterator[str]:
 def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
     """Yield a note for each file that is given for two test sets with different references.
 
-    Two files with the same SHA-256 are the same file. Test sets differ if their languages do, or if
-    they are two test sets of one corpus.
+    The same translations cannot be right for both, so one of the paths is probably a mistake. Files
+    are the same if their SHA-256 is. Test sets have different references if their target languages
+    differ, or if they are two test sets of one corpus.
 
     Args:
         test_files: All files of external systems.
         root: The project's folder.
     """
     first_use_by_sha256: dict[str | None, _TestFile] = {}
-    for second in test_files:
-        # The first use of the same file; for a new file, the use itself.
-        first = first_use_by_sha256.setdefault(second.file.sha256, second)
-        is_other_language = second.target != first.target
-        is_other_test = second.test != first.test and second.run.corpus == first.run.corpus
+    for use in test_files:
+        # `setdefault` returns the first use of the same file, or `use` itself if the file is new.
+        first = first_use_by_sha256.setdefault(use.file.sha256, use)
+        is_other_language = use.target != first.target
+        is_other_test = use.test != first.test and use.run.corpus == first.run.corpus
         if is_other_language or is_other_test:
-            location = place_of_file(second.run, second.test, root)
-            languages = f" ({first.target} and {second.target})" if is_other_language else ""
+            location = place_of_file(use.run, use.test, root)
+            languages = f" ({first.target} and {use.target})" if is_other_language else ""
             yield (
-                f"{location}: {second.run.system} has the same file for {first.test} of "
-                f"{first.run.corpus} and {second.test} of {second.run.corpus}{languages}; name "
+                f"{location}: {use.run.system} has the same file for {first.test} of "
+                f"{first.run.corpus} and {use.test} of {use.run.corpus}{languages}; name "
                 "the file of each test set (in corpora, for each corpus)"
             )
 
@@ -124,8 +125,8 @@ def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
 def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[str]:
     """Yield what is wrong with a file of translations of an external system.
 
-    If its test set is prepared, the file is compared with it: their numbers of lines, and whether
-    it copies sources or references. Otherwise only its own lines are looked at.
+    If its test set is prepared, the file is compared with it: it must have as many lines, and
+    should not be a copy of the sources or references. Otherwise only its own lines are checked.
 
     Args:
         settings: The settings of the experiment.
@@ -144,7 +145,8 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
     source_lines: list[str] = []
     reference_lines: list[str] = []
     if sources.exists() and references.exists():
-        # Only a note: params.yaml may name another test set now, which is not prepared yet.
+        # Only a note and not an error: the prepared test set may be out of date, if the user has
+        # just changed it in params.yaml.
         expected = count_lines(references)
         if len(translations) != expected:
             yield f"has {counted(len(translations), 'line')}, but {references} has {expected:,}"

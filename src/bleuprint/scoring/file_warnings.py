@@ -24,10 +24,10 @@ def file_warnings(
     references: Sequence[str],
     corpus: Corpus,
 ) -> Iterator[MetricValue]:
-    """Yield warnings on a file of translations that another program has made.
+    """Yield warnings on a file of translations that the user has got from another program.
 
-    They say what would make its scores wrong: empty lines, subwords or tokens instead of sentences,
-    or the references or sources in place of translations.
+    A warning names what would make the scores wrong: empty lines, subwords or tokens instead of
+    sentences, or a copy of the references or sources instead of translations.
 
     Args:
         translations: The lines of the file.
@@ -74,9 +74,10 @@ def _form_warnings(
 
     Args:
         translations: The lines of the file of translations.
-        references: The reference lines, which may have such a form, too: then it is right. Empty
-            while they are not known.
-        corpus: The corpus, whose settings say which forms are right while no references are known.
+        references: The reference lines; empty while they are not known. A form that they have, too,
+            is not warned of.
+        corpus: The corpus. While there are no references, its settings say which forms are meant to
+            be there, such as lower case.
     """
     right_forms = [] if references else forms_on_purpose(corpus, is_cleaned=False)
     form_counter = FormCounter(translations)

@@ -27,17 +27,18 @@ AGREEMENT_NOTE = (
 
 
 def human_agreement(fitted: Agreement, difference: float) -> float:
-    """Return how often people prefer the system that a metric prefers, in percent of system pairs.
+    """Estimate how often people prefer the system that a metric prefers, in percent of all cases.
 
-    Kocmi et al. (2024) fitted a function to human judgments: the larger the difference in the
-    metric, the more often people agree with it.
+    A case is two systems that differ as much in the metric. Kocmi et al. (2024) fitted a logistic
+    function to human judgments: the larger the difference, the more often people agree with it.
 
     Args:
         fitted: The function of the metric.
         difference: The difference of two systems in the metric.
 
     Returns:
-        A percentage between 50, which is chance, and the end of the authors' table.
+        A percentage, at least 50 (chance), and at most the last one in the authors' table: the
+            function is not extrapolated.
     """
     percentage = fitted.ceiling / (1 + math.exp(-fitted.slope * abs(difference)))
     return min(max(percentage, LOWEST), fitted.highest)

@@ -56,7 +56,7 @@ class TranslatedSet:
         Documents are in the order of their first lines.
         """
         lines_by_document: dict[str, list[int]] = {}
-        # The description names the document of each line.
+        # The description contains the name of the document of each line, or None.
         for line, document in enumerate(self.description.documents or ()):
             lines_by_document.setdefault(document, []).append(line)
         return list(lines_by_document.values())
@@ -141,27 +141,28 @@ class Metric:
         """Count what the metric needs on each line, such as n-grams and their matches for BLEU.
 
         Returns:
-            The counts, (lines, counts); None if the metric does not apply to the test set.
+            An array of shape (lines, counts per line); None if the metric does not apply to the
+            test set.
         """
         counts = self.statistics(test_set)
         return None if counts is None else np.array(counts, dtype=np.float64)
 
     def values(self, sums: Floats) -> Floats:
-        """Compute values from sums of counts.
+        """Compute the value of the metric for each of several groups of lines.
 
         Args:
-            sums: A row for each group of lines, with the sums of their counts, (rows, counts).
+            sums: For each group, the sums of the counts of its lines; shape (groups, counts).
 
         Returns:
-            The value of the metric for each row, (rows,).
+            The value of each group; shape (groups,).
         """
         return np.array(self.value(sums))
 
     def overall_value(self, statistics: Floats) -> float:
-        """Compute the value of all lines together.
+        """Compute the value of all lines together, from the sums of their counts.
 
         Args:
-            statistics: The counts of each line, (lines, counts).
+            statistics: The counts of each line; shape (lines, counts).
         """
         sums = statistics.sum(0)
         one_row = sums[np.newaxis]
@@ -179,19 +180,19 @@ def first_sum(sums: Floats) -> Floats:
 
 
 def percentage(sums: Any) -> Floats:
-    """Return the percentage of lines that have a property, such as an error.
+    """Return the percentage of lines that have a property, such as an error, for groups of lines.
 
     Args:
-        sums: A row for each group of lines. Its first two numbers are how many lines have the
-            property, and how many lines are counted.
+        sums: A row for each group. Its first two numbers are how many lines have the property, and
+            how many lines count at all.
 
     Returns:
-        A percentage for each row; 0 where no line is counted.
+        A percentage for each group; 0 for a group in which no line counts.
     """
     table = np.asarray(sums, dtype=np.float64)
     lines_with_property = table[:, 0]
     counted_lines = table[:, 1]
-    # At least 1, so that nothing is divided by 0.
+    # At least 1, so that a group without lines gives 0 / 1 instead of 0 / 0.
     return np.asarray(100 * lines_with_property / np.maximum(counted_lines, 1))
 
 

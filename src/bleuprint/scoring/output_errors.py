@@ -61,17 +61,17 @@ LineCounts = list[tuple[int, int]]
 
 
 def _output_error(name: str) -> Metric:
-    """Create the metric of one kind of error: the number of translations that have it.
+    """Create the metric of one kind of error: the number of translations that have the error.
 
     Args:
         name: The name of the error in results and in tables, such as `empty`.
     """
 
     def statistics(test_set: TranslatedSet) -> LineCounts | None:
-        """Return for each line 1 or 0 for the error, and 1 or 0 for whether the line counts.
+        """Return two numbers per line: 1 if it has the error, and 1 if it is counted (else 0).
 
         Returns:
-            None if this error is not looked for in the test set.
+            The numbers; None if this error is not looked for in the test set.
         """
         return _count_errors(test_set).get(name)
 
@@ -88,19 +88,19 @@ def _output_error(name: str) -> Metric:
     )
 
 
-@lru_cache(maxsize=1)  # Each error's metric takes its own part.
+@lru_cache(maxsize=1)  # The metric of each error calls this for the same test set.
 def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
-    """Look for all kinds of errors in the translations of a test set.
+    """Look for all kinds of errors in the translations of a test set, line by line.
 
-    If the reference of a line has an error of a kind, too, the line does not count for this kind:
-    the text or the check is the cause. Unprintable characters, such as a mark of direction after a
-    number, make no difference.
+    The reference of each line passes through the same checks. If it has an error, too, the text or
+    the check is to blame and not the system, so the line is not counted for this kind of error.
+    Unprintable characters, such as marks of the writing direction, are ignored.
 
     Returns:
-        For each kind of error, a pair of numbers per line: 1 if the translation has the error, and
-        1 if the line counts. ANY_ERROR says whether a translation has an error of any kind; all
-        lines count. WRONG_LANGUAGE is missing if the target language cannot be identified, and
-        CUT_OFF if no translation ended at the maximum length.
+        For each kind of error, two numbers per line: 1 if the translation has the error, and 1 if
+        the line is counted. The kind ANY_ERROR means one or more errors; it counts all lines.
+        WRONG_LANGUAGE is missing if the target language cannot be identified, and CUT_OFF if no
+        translation ended at the maximum length.
     """
     source_language = test_set.corpus.source
     target_language = test_set.corpus.target
@@ -128,10 +128,11 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
     for error_name in error_names:
         counts[error_name] = []
     lines = zip(sources, references, hypotheses, strict=True)
-    for number, (source, reference, hypothesis) in enumerate(lines, 1):
+    # `cut` numbers lines from 1.
+    for line_number, (source, reference, hypothesis) in enumerate(lines, 1):
         reference_errors = finder.find(Pair(source, reference))
         errors = finder.find(Pair(source, hypothesis)) - reference_errors
-        if number in test_set.cut:
+        if line_number in test_set.cut:
             errors.add(CUT_OFF)
         for error_name in error_names:
             has_error = error_name in errors
@@ -167,7 +168,7 @@ class _ErrorFinder:
         is_empty = not replace_white_space(pair.target).strip()
         if is_empty:
             return {EMPTY_OUTPUT}
-        # What the checks get: they are rules that also clean training text.
+        # The checks read a `Candidate`, since some of them are rules that also clean training text.
         candidate = Candidate(pair, self.languages, self.tokenizers)
         errors = {name for name, has_error in _CHECKS.items() if has_error(candidate)}
         if pair.target in self.foreign_sentences:
@@ -176,10 +177,11 @@ class _ErrorFinder:
 
 
 def _restore_copied_words(hypothesis: str, source: str, tokenizer: Tokenizer) -> str:
-    """Write addresses and numbers in a translation as they are written in its source.
+    """Undo what the tokenizer has changed in addresses and numbers that a translation copies.
 
-    Some tokenizers change them when they split and join a sentence: plain Moses prints name@host as
-    name @ host. That is not an error of the translation.
+    Moses, for example, splits the address name@host of a source, and joins it again as
+    name @ host in the translation. That is not an error of the translation, so name@host is
+    restored.
 
     Args:
         hypothesis: The translation.
@@ -187,6 +189,7 @@ def _restore_copied_words(hypothesis: str, source: str, tokenizer: Tokenizer) ->
         tokenizer: The tokenizer of the target language.
     """
     for copied_word in _COPIED.findall(source):
+        # How the tokenizer would print this word in a translation.
         changed_word = tokenizer.detokenize(tokenizer.tokenize(copied_word))
         if changed_word:
             hypothesis = hypothesis.replace(changed_word, copied_word)
@@ -194,17 +197,16 @@ def _restore_copied_words(hypothesis: str, source: str, tokenizer: Tokenizer) ->
 
 
 def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
-    """Return those sentences that are not in a language.
+    """Return the sentences that are in another language than the given one.
 
-    The rule that cleans training text identifies the language. It gets many sentences at once,
-    which is faster.
+    The rule that cleans training text identifies the language. It checks many sentences of similar
+    length at once, which is much faster than one by one.
 
     Args:
         sentences: The sentences.
         language: The code of the language that they should be in.
     """
     foreign = set()
-    # Sentences of similar length together, for speed.
     remaining = iter(sorted(sentences, key=len))
     while block := list(islice(remaining, _SENTENCES_AT_ONCE)):
         candidates = []
@@ -223,19 +225,19 @@ def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
 
 
 def has_loop(tokens: Sequence[str]) -> bool:
-    """Whether a translation repeats the same tokens in a row.
+    """Whether a translation repeats the same tokens in a row, a typical error of models.
 
-    Up to three tokens must occur three times in a row, or four and more tokens twice: "the cat sat
-    on the cat sat on". A loop contains a letter or a digit: rows of dots are not counted.
+    Up to three tokens are a loop if they occur three times in a row: "of the of the of the". Four
+    or more tokens are a loop if they occur twice: "the cat sat on the cat sat on". A loop must
+    contain a letter or a digit, so rows of dots are allowed.
 
     Args:
         tokens: The tokens of the translation.
     """
     max_size = min(_MAX_LOOP_TOKENS, len(tokens) // 2)
     for size in range(1, max_size + 1):
-        # In a loop of two tokens, a b a b a b, each of the last four tokens equals the one two
-        # places before it. So the number of such tokens in a row shows how often a loop repeats:
-        # `size` tokens for one repetition, twice as many for two.
+        # In a loop of `size` tokens, each token equals the one `size` places before it, except in
+        # the first round. So `size` such matches in a row are a second round, and 2 * size a third.
         needed_matches = size if size >= _PHRASE_TOKENS else 2 * size
         matches = 0
         for position in range(size, len(tokens)):
@@ -245,19 +247,19 @@ def has_loop(tokens: Sequence[str]) -> bool:
             matches += 1
             if matches < needed_matches:
                 continue
-            repeated_text = "".join(tokens[position - size + 1 : position + 1])
-            if any(map(str.isalnum, repeated_text)):
+            last_round = "".join(tokens[position - size + 1 : position + 1])
+            if any(map(str.isalnum, last_round)):
                 return True
     return False
 
 
 def is_balanced(sentence: str) -> bool:
-    """Whether the brackets of a sentence match.
+    """Whether each bracket in a sentence has its partner, in the right order.
 
-    Each opening bracket must have a closing one of the same kind, and those opened last must be
-    closed first: (a [b] c).
+    `(a [b] c)` is balanced; `(a [b) c]`, `(a` and `a)` are not.
     """
-    # The closing brackets that are still missing; the last one must come next.
+    # The closing brackets of all open ones. The last one belongs to the innermost bracket, and must
+    # come first.
     missing: list[str] = []
     for character in sentence:
         if character in _CLOSING_BRACKETS:

@@ -15,11 +15,11 @@ POWER = 0.8
 
 
 def detectable_difference(standard_error: float) -> float:
-    """Return the smallest difference between two systems that a test set can probably show.
+    """Return the smallest true difference between two systems that a test will probably detect.
 
-    If the true difference is as large, a two-sided test at the level of 5% finds it with a
-    probability of 80%. By the normal approximation it is (z_0.975 + z_0.8) * standard error, where
-    z_q is a quantile of the normal distribution.
+    A two-sided test at the level of 5% finds a difference of this size with a probability of 80%.
+    In the normal approximation, it is (z_0.975 + z_0.8) * standard error, where z_q is the
+    quantile q of the standard normal distribution.
 
     Args:
         standard_error: The standard error of the difference, by the paired bootstrap.
@@ -32,11 +32,11 @@ def detectable_difference(standard_error: float) -> float:
 
 
 def detectable_difference_over_seeds(seeds: int, deviation: float) -> float:
-    """Return the smallest difference between two systems that several seeds can probably show.
+    """Return the smallest true difference between two systems that several seeds will detect.
 
-    Each system is trained with several seeds. If the true difference is as large, a paired t-test
-    over the seeds at the level of 5% finds it with a probability of 80%. The probability that the
-    test finds a difference of the wrong sign is below 1e-16, and ignored.
+    Each system is trained with several seeds. A paired t-test over the seeds at the level of 5%
+    finds a difference of this size with a probability of 80%. (The probability that it finds a
+    difference of the wrong sign is below 1e-16, and ignored.)
 
     Args:
         seeds: The number of seeds.
@@ -46,7 +46,8 @@ def detectable_difference_over_seeds(seeds: int, deviation: float) -> float:
 
     degrees_of_freedom = seeds - 1
     critical_t = stdtrit(degrees_of_freedom, 1 - SIGNIFICANCE_LEVEL / 2)
-    # With a true difference, t follows the noncentral t distribution. This is the noncentrality
-    # with which t exceeds the critical value with the probability POWER.
+    # With a true difference d, the statistic t follows the noncentral t distribution with the
+    # noncentrality d / (deviation / sqrt(seeds)). Here the noncentrality is computed with which t
+    # exceeds the critical value with the probability POWER.
     noncentrality = float(nctdtrinc(degrees_of_freedom, 1 - POWER, critical_t))
     return deviation * noncentrality / math.sqrt(seeds)

@@ -19,7 +19,8 @@ _MAX_EXPONENT = 700.0
 def _loss_metric(key: str, label: str, digits: int) -> Metric:
     """Create a metric for the loss of the references under the model, or for a perplexity.
 
-    It counts nothing on lines: `loss_metrics` computes its values from the loss in all.
+    Unlike for other metrics, nothing is counted on each line: `loss_metrics` computes the value
+    from the sum of the loss, which the decoder has recorded.
 
     Args:
         key: Its name in results, such as `perplexity`.
@@ -47,20 +48,20 @@ LOSSES = (
 def loss_metrics(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[MetricValue]:
     """Yield how well a model predicts the references: the loss, and two perplexities.
 
-    The loss is the cross-entropy in nats per token; the perplexity is e to this power. The
-    perplexity per word can be compared between vocabularies; words are separated by white space.
-    The end of a reference, EOS, counts as a token and as a word.
+    The loss is the cross-entropy in nats per token; the perplexity is e to this power. Tokens
+    depend on the vocabulary. The perplexity per word, separated by white space, can be compared
+    between vocabularies. The end of a reference, EOS, counts as a token and as a word.
 
     Args:
         loss: The loss of all references together.
         references: The reference lines.
     """
-    words = sum(len(line.split()) + 1 for line in references)
+    words_with_eos = sum(len(line.split()) + 1 for line in references)
     nats_per_token = loss["nats"] / loss["tokens"]
-    nats_per_word = loss["nats"] / words
+    nats_per_word = loss["nats"] / words_with_eos
     yield untested_value("loss", nats_per_token, loss["tokens"])
     yield untested_value("perplexity", _bounded_exp(nats_per_token), loss["tokens"])
-    yield untested_value("word_perplexity", _bounded_exp(nats_per_word), words)
+    yield untested_value("word_perplexity", _bounded_exp(nats_per_word), words_with_eos)
 
 
 def _bounded_exp(exponent: float) -> float:

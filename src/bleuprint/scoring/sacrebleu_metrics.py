@@ -22,8 +22,8 @@ class ComparedLines:
     references: Sequence[str]
 
 
-# Creates sacreBLEU's metric for references in a target language.
-Maker = Callable[[Sequence[str], str], SacrebleuMetric]
+# Creates sacreBLEU's metric, given references and the code of their language.
+ScorerFactory = Callable[[Sequence[str], str], SacrebleuMetric]
 
 
 def unchanged_lines(test_set: TranslatedSet) -> ComparedLines:
@@ -62,7 +62,7 @@ def _join_documents(lines: Sequence[str], documents: Sequence[Sequence[int]]) ->
 def sacrebleu_metric(
     key: str,
     label: str,
-    make: Maker,
+    make_scorer: ScorerFactory,
     choose_lines: Callable[[TranslatedSet], ComparedLines | None] = unchanged_lines,
     is_resampled: bool = True,
     **options: Any,
@@ -72,28 +72,28 @@ def sacrebleu_metric(
     Args:
         key: Its name in results, such as `bleu`.
         label: Its name in tables, such as `BLEU`.
-        make: Creates sacreBLEU's object for references in a target language.
+        make_scorer: Creates sacreBLEU's object for references in a target language.
         choose_lines: Returns the lines to compare, or None if the metric does not apply to a test
             set.
-        is_resampled: Whether the metric has an interval by the bootstrap, whose number of samples
-            its signature names.
+        is_resampled: Whether the metric has a bootstrap interval. Then its signature contains the
+            number of samples.
         options: Other attributes of `Metric`.
     """
-    # The value of sums does not depend on references or language.
-    value_scorer = make([""], "en")
+    # Turns sums of counts into a score. The references and the language matter only for counting.
+    value_scorer = make_scorer([""], "en")
 
     def signature(test_set: TranslatedSet) -> str:
         """Return sacreBLEU's signature, which says how the score was computed.
 
         It contains the number and the seed of the bootstrap's samples, if the metric has any.
         """
-        scorer = make(test_set.references[:1], test_set.language)
+        scorer = make_scorer(test_set.references[:1], test_set.language)
         if is_resampled:
             scorer.n_bootstrap = RESAMPLES
             scorer.seed = str(SEED)
         return str(scorer.get_signature().format())
 
-    @lru_cache(maxsize=1)  # BLEU and the length ratio share BLEU's counts.
+    @lru_cache(maxsize=1)  # BLEU and the length ratio need the same counts of a test set.
     def statistics(test_set: TranslatedSet) -> Any:
         """Return what sacreBLEU counts on each line, such as matching n-grams.
 
@@ -103,8 +103,8 @@ def sacrebleu_metric(
         compared_lines = choose_lines(test_set)
         if compared_lines is None:
             return None
-        scorer = make(compared_lines.references, test_set.language)
-        # None: the references that were given above.
+        scorer = make_scorer(compared_lines.references, test_set.language)
+        # With None, sacreBLEU uses the references that the scorer was created with.
         return scorer._extract_corpus_statistics(compared_lines.hypotheses, None)
 
     return Metric(
@@ -119,20 +119,20 @@ def sacrebleu_metric(
 
 
 def _scores_of_sums(scorer: SacrebleuMetric, sums: Floats) -> list[float]:
-    """Compute sacreBLEU's score from sums of its counts.
+    """Compute sacreBLEU's score from sums of its counts, with exactly its rounding.
 
-    sacreBLEU sums the counts of the bootstrap's samples in float32, and other counts as whole
-    numbers. The scores must be equal to its scores.
+    sacreBLEU sums the counts of a bootstrap sample as float32, but those of the test set itself as
+    Python's whole numbers. The scores here must be equal to its scores to the last digit.
 
     Args:
         scorer: sacreBLEU's metric.
-        sums: A row of sums for each group of lines.
+        sums: A row of sums for each group of lines; as float32 if the groups are bootstrap samples.
 
     Returns:
         The score of each row.
     """
-    is_of_samples = sums.dtype == np.float32
-    rows: Any = sums if is_of_samples else sums.astype(np.int64).tolist()
+    are_bootstrap_samples = sums.dtype == np.float32
+    rows: Any = sums if are_bootstrap_samples else sums.astype(np.int64).tolist()
     return [scorer._compute_score_from_stats(row).score for row in rows]
 
 
@@ -162,7 +162,7 @@ def _length_ratio(sums: Floats) -> Floats:
     """
     hypothesis_tokens = sums[:, 0]
     reference_tokens = sums[:, 1]
-    # At least 1, so that nothing is divided by 0.
+    # At least 1, so that empty references do not cause a division by 0.
     ratios: Floats = hypothesis_tokens / np.maximum(reference_tokens, 1)
     return ratios
 
@@ -170,7 +170,7 @@ def _length_ratio(sums: Floats) -> Floats:
 BLEU_METRIC = sacrebleu_metric(
     key="bleu",
     label="BLEU",
-    make=bleu_metric,
+    make_scorer=bleu_metric,
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
     agreement={"": Agreement(88.33333333333225, 0.9663926931178954, 85.0)},
     is_on_screen=True,
@@ -178,7 +178,7 @@ BLEU_METRIC = sacrebleu_metric(
 CHRF2 = sacrebleu_metric(
     key="chrf2",
     label="chrF2",
-    make=_make_chrf,
+    make_scorer=_make_chrf,
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
     agreement={"": Agreement(92.999999999972, 1.1142732157139852, 90.0)},
     is_beside_bleu=True,
@@ -186,13 +186,13 @@ CHRF2 = sacrebleu_metric(
 CHRF2PP = sacrebleu_metric(
     key="chrf2pp",
     label="chrF2++",
-    make=_make_chrf_with_words,
+    make_scorer=_make_chrf_with_words,
     about="chrF2 of characters and, in addition, of words and pairs of words.",
 )
 TER_METRIC = sacrebleu_metric(
     key="ter",
     label="TER",
-    make=_make_ter,
+    make_scorer=_make_ter,
     about=(
         "Edits (words inserted, deleted, replaced, runs of words moved) per 100 words of the "
         "references; lower is better."
@@ -203,7 +203,7 @@ TER_METRIC = sacrebleu_metric(
 DBLEU = sacrebleu_metric(
     key="dbleu",
     label="d-BLEU",
-    make=bleu_metric,
+    make_scorer=bleu_metric,
     choose_lines=_documents,
     group="document",
 )

@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.file_errors import RERUN
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.regular_files import sha256_of
-from bleuprint.scoring.breakdown import by_count, by_length
+from bleuprint.scoring.breakdown import by_length, by_training_count
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.metric import Floats, Metric, MetricValue, TranslatedSet
 from bleuprint.scoring.metrics import METRICS
@@ -32,7 +32,7 @@ def score_run(
 ) -> dict[str, SetScores]:
     """Score the translations of one system in all metrics, and write scores.json.
 
-    All test sets are scored that it has translated.
+    All test sets that the system has translated are scored.
 
     Args:
         settings: The settings of the experiment.
@@ -52,10 +52,11 @@ def score_run(
     split_folder = corpus_folder(corpus, "split", root)
     texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
     results = root / Run(system, corpus, seed).results_folder
-    # For each test set the loss of the references, and the lines whose translations were cut off.
+    # When a model translates, it records two things for each test set: the loss of the references,
+    # and the lines whose translations were cut off. Translations that are copied from a file have
+    # no such record.
     losses: Mapping[str, ReferenceLoss | None] = {}
     cut_lines: Mapping[str, list[int]] = {}
-    # The translations of other systems are copied from files, without such a record.
     if settings.is_trained(system):
         record = TranslationRecord.read(results / TRANSLATION)
         losses = record.losses
@@ -90,8 +91,9 @@ def score_files(
 ) -> SetScores:
     """Score one file of translations in all metrics.
 
-    A copied file is checked for problems, such as empty lines or subwords; each becomes a note and
-    is recorded next to the scores. For other files, there is a note if they equal the references.
+    If the translations were copied from a file of the user, problems such as empty lines or
+    subwords are printed as notes and recorded next to the scores. For translations of a model, a
+    note is printed if they are identical to the references.
 
     Args:
         sources: The sources of the test set.
@@ -118,7 +120,7 @@ def score_files(
             print_message(f"{copied_file}: {warning['group']}", "note")
             metrics.append(warning)
     elif sha256_of(hypotheses) == sha256_of(references):
-        # This is rarely intended.
+        # A model hardly ever translates so well; probably the files were mixed up.
         print_message(f"{hypotheses}: all translations are identical to the references", "note")
     return {
         "lines": len(test_set.references),
@@ -179,8 +181,8 @@ def _read_test_set(
 def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -> list[MetricValue]:
     """Compute all metrics of the translations of a test set.
 
-    Each metric is computed over all lines, and scores also by document. BLEU is computed by source
-    length, too; and the accuracy of words by their frequency in the training text.
+    Each metric is computed over all lines, and scores also with documents as units. BLEU is also
+    computed for short and for long lines, and word accuracy for rare and for frequent words.
 
     Args:
         test_set: The test set with its translations.
@@ -197,7 +199,7 @@ def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -
         if metric.key == "bleu":
             values += by_length(metric, statistics, test_set.description.source_tokens)
             values += matched_4_grams_if_few(statistics)
-    values += by_count(test_set)
+    values += by_training_count(test_set)
     if loss is not None:
         values += loss_metrics(loss, test_set.references)
     return values
@@ -206,11 +208,11 @@ def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -
 def by_document(
     metric: Metric, statistics: Floats, test_set: TranslatedSet
 ) -> Iterator[MetricValue]:
-    """Yield a score whose interval and tests treat each document as one unit.
+    """Yield a score whose interval and tests resample whole documents instead of lines.
 
-    The lines of a document are alike, so an interval over lines is too narrow for new documents.
-    Nothing is yielded for figures that are not scores, and for fewer than two documents: all
-    samples of a single document are equal, and the interval would have no width.
+    The lines of a document resemble each other. So an interval from resampled lines is too narrow
+    if one asks for the score on new documents. Nothing is yielded for figures that are not scores,
+    and for a single document: all its samples are equal, and the interval would have no width.
 
     Args:
         metric: The metric.
@@ -223,7 +225,8 @@ def by_document(
     sums_by_document = []
     for line_indices in test_set.documents:
         sums_by_document.append(statistics[line_indices].sum(0))
-    # The counts of a line may be 0 or 1 only, which has an interval of its own; sums may be larger.
+    # `is_share` means that a unit counts 0 or 1, for which there is a special interval. The sums of
+    # a document may be larger.
     metric_of_documents = replace(metric, is_share=False)
     yield evaluate_metric(
         metric_of_documents,

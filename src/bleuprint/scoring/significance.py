@@ -59,20 +59,22 @@ class PairedTest:
 def evaluate_metric(
     metric: Metric, statistics: Floats, signature: str, group: str = ""
 ) -> MetricValue:
-    """Compute a metric over all lines or documents, as scores.json records it.
+    """Compute a metric over all units, that is, lines or documents, as scores.json records it.
 
-    Scores and errors also get a 95% interval, and keep their counts, with which systems are
-    compared later. Other figures get a value only.
+    Scores and errors also get a 95% interval, and their counts are recorded, with which systems are
+    compared later. Other figures only get a value.
 
     Args:
         metric: The metric.
-        statistics: What it counts on each line or document, (units, counts).
+        statistics: What it counts on each unit; shape (units, counts).
         signature: How it was computed, such as sacreBLEU's signature.
-        group: What the units have in common, such as `document`; empty for what the metric says.
+        group: What to record as the kind of the units, such as `document`; empty for the kind that
+            the metric names.
     """
     units = len(statistics)
     if metric.is_share:
-        # The second count of a line is 1 if the line counts.
+        # The first number of a line is 1 if the line has a property, such as an error. The second
+        # one is 1 if the line is counted.
         units = int(statistics[:, 1].sum())
     value = metric.overall_value(statistics)
     metric_value = untested_value(metric.key, value, units, group or metric.group)
@@ -109,17 +111,21 @@ def _wilson_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
 
     Args:
         metric: The metric, such as the number of lines with an error.
-        statistics: For each line 1 or 0 for the property, and 1 or 0 for whether the line counts.
+        statistics: Two numbers per line: 1 if it has the property, and 1 if it is counted (else 0).
+
+    Returns:
+        The lower and the upper end.
     """
     # Imported here, since it takes half a second.
     from scipy.stats import binomtest
 
     lines_with_property = int(statistics[:, 0].sum())
     counted_lines = int(statistics[:, 1].sum())
-    # At least 1, which the test needs.
+    # Without counted lines, `binomtest` would fail; with 1, the interval is multiplied by 0 below.
     test = binomtest(lines_with_property, max(counted_lines, 1))
     share = test.proportion_ci(method="wilson")
-    # The metric computes its value, such as a percentage, from numbers of lines.
+    # The value of the metric, such as a percentage, is computed from numbers of lines. So the ends
+    # of the interval are given as numbers of lines, too.
     sums_at_ends = np.array(
         [
             (share.low * counted_lines, counted_lines),
@@ -131,28 +137,35 @@ def _wilson_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
 
 
 def _bootstrap_interval(metric: Metric, statistics: Floats) -> tuple[float, float]:
-    """Compute the 95% interval of a value by the bootstrap, exactly as in sacreBLEU.
+    """Compute the 95% interval of a value by the bootstrap, with exactly sacreBLEU's rounding.
 
-    A sample draws as many lines or documents as there are, some of them several times. The interval
-    is the mean of the samples' values plus and minus half the distance of their percentiles 2.5 and
-    97.5, cut at the ends of the scale.
+    Each sample draws as many units (lines or documents) as there are, some of them several times.
+    The metric is computed on each sample. The interval is centered at the mean of these values; its
+    width is the distance between their percentiles 2.5 and 97.5. It is cut at the ends of the
+    scale.
 
     Args:
         metric: The metric.
-        statistics: What it counts on each line or document, (units, counts).
+        statistics: What it counts on each unit; shape (units, counts).
+
+    Returns:
+        The lower and the upper end.
     """
     unit_counts = _resampled_counts(len(statistics), RESAMPLES)
     values = list(_resampled_values(metric, statistics, unit_counts))
     if any(isinstance(value, np.float32) for value in values):
-        # sacreBLEU returns Python's 0.0 and 100.0 at the ends of the scale, float32 between them.
+        # For 0 and 100, sacreBLEU returns a Python float, otherwise float32. So that the mean is
+        # computed in one precision, all become float32.
         values = [np.float32(value) for value in values]
     sorted_values = sorted(values)
-    values_beyond_end = len(sorted_values) // _RESAMPLES_PER_ONE_BEYOND
-    lower_percentile = sorted_values[values_beyond_end]
-    upper_percentile = sorted_values[-1 - values_beyond_end]
+    # 2.5% of the values lie outside of the interval on each side: of 1,000 values, 25. An index of
+    # -1 is the last value, so -26 leaves 25 values above it.
+    values_outside = len(sorted_values) // _RESAMPLES_PER_ONE_BEYOND
+    lower_percentile = sorted_values[values_outside]
+    upper_percentile = sorted_values[-1 - values_outside]
     center = float(mean(sorted_values))
     half_width = float(0.5 * (upper_percentile - lower_percentile))
-    # Metrics of sacreBLEU are rounded before and after the addition, and their scale begins at 0.
+    # Scores of sacreBLEU are rounded before the addition, too, and their scale begins at 0.
     is_of_sacrebleu = metric.has_float32_sums
     if is_of_sacrebleu:
         center = round(center, DIGITS)
@@ -168,13 +181,13 @@ def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
     """Test whether two systems differ in a metric, by two paired tests.
 
     The paired bootstrap draws lines of the test set again and again; approximate randomization
-    swaps lines between the systems. p is 1 if no sample has a difference: the outputs are equal, or
-    both score 0. (In that case sacreBLEU would find a significant difference, since it counts the
-    samples with a difference above 0.) p is also 1 for a single line, whose samples are all equal.
+    swaps lines between the systems. Both p-values are 1 if the systems do not differ on any sample,
+    because their outputs are equal or both score 0. (There sacreBLEU would report a significant
+    difference.) They are also 1 for a test set of one line, as all its samples are equal.
 
     Args:
         metric: The metric.
-        first: What it counts on each line or document of the first system, (units, counts).
+        first: What it counts on each line or document of the first system; shape (units, counts).
         second: The same for the second system.
     """
     unit_counts = _resampled_counts(len(first), RESAMPLES)
@@ -185,13 +198,14 @@ def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
     if len(first) == 1 or not differences.any():
         return PairedTest(bootstrap=1.0, randomization=1.0, standard_error=standard_error)
     difference = abs(metric.overall_value(first) - metric.overall_value(second))
-    # The null hypothesis of the bootstrap is that there is no difference. So the mean of the sizes
-    # is subtracted, as in sacreBLEU.
+    # The p-value of the bootstrap is the share of samples that would differ as much if there were
+    # no true difference. To get such samples, their mean is subtracted, as in sacreBLEU.
     sizes = np.abs(differences)
     bootstrap = _p_value(sizes - sizes.mean() > difference)
     sizes_after_swaps = _swapped_differences(metric, first, second)
     if metric.is_share:
-        # With 0 or 1 per line, most trials have equal sizes, which must count.
+        # Such a difference is a number of lines, so after many swaps it is exactly as large as
+        # before. These trials must count.
         randomization = _p_value(sizes_after_swaps >= difference)
     else:
         randomization = _p_value(sizes_after_swaps > difference)
@@ -203,9 +217,10 @@ def _resampled_values(metric: Metric, statistics: Floats, unit_counts: Floats) -
 
     Args:
         metric: The metric.
-        statistics: What it counts on each line or document, (units, counts).
-        unit_counts: How often each sample contains each unit, (samples, units).
+        statistics: What it counts on each line or document; shape (units, counts).
+        unit_counts: How often each sample contains each unit; shape (samples, units).
     """
+    # The sums of the counts over each sample; shape (samples, counts).
     sums = unit_counts @ statistics
     if metric.has_float32_sums:
         return metric.value(sums.astype(np.float32))
@@ -214,7 +229,7 @@ def _resampled_values(metric: Metric, statistics: Floats, unit_counts: Floats) -
 
 @lru_cache(maxsize=2)
 def _resampled_counts(units: int, resamples: int) -> Floats:
-    """Draw the samples of the bootstrap, with sacreBLEU's seed and so its samples.
+    """Draw the samples of the bootstrap; sacreBLEU draws the same samples, by the same seed.
 
     A sample draws as many units, that is, lines or documents, as the test set has. A unit may be
     drawn several times, or not at all.
@@ -224,7 +239,7 @@ def _resampled_counts(units: int, resamples: int) -> Floats:
         resamples: The number of samples.
 
     Returns:
-        How often each sample contains each unit, (samples, units).
+        How often each sample contains each unit; shape (samples, units).
     """
     generator = np.random.default_rng(SEED)
     samples = generator.choice(units, size=(resamples, units), replace=True)
@@ -233,47 +248,47 @@ def _resampled_counts(units: int, resamples: int) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _trials(units: int, trials: int) -> Floats:
-    """Draw which lines or documents are swapped between two systems, in each trial.
+def _unswapped_units(units: int, trials: int) -> Floats:
+    """Draw, for each trial of approximate randomization, which units are swapped between systems.
 
     Args:
-        units: The number of lines or documents.
-        trials: The number of trials of approximate randomization.
+        units: The number of units, that is, lines or documents.
+        trials: The number of trials.
 
     Returns:
-        For each unit 0 if it is swapped, and 1 if it stays, (trials, units).
+        0 for each unit that is swapped, and 1 for each that stays; shape (trials, units).
     """
     generator = np.random.default_rng(SEED)
     return generator.integers(2, size=(trials, units), dtype=bool).astype(np.float64)
 
 
 def _swapped_differences(metric: Metric, first: Floats, second: Floats) -> Floats:
-    """Compute how much two systems differ after some of their lines were swapped, at random.
+    """Compute how much two systems differ in each trial, after a random half of lines is swapped.
 
     Args:
         metric: The metric.
-        first: What it counts on each line or document of the first system, (units, counts).
+        first: What it counts on each line or document of the first system; shape (units, counts).
         second: The same for the second system.
 
     Returns:
-        The size of the difference in each trial, (trials,).
+        The size of the difference in each trial; shape (trials,).
     """
-    # If all lines were swapped, the sums of the first system would be those of the second. Each
-    # line that stays changes them by its own difference, and the sums of the second system by as
-    # much in the other direction.
-    changes = _trials(len(first), TRIALS) @ (first - second)
+    # With all lines swapped, the first system has the sums of the second, and the other way round.
+    # Each line that stays adds `first - second` to the sums of the first system, and subtracts it
+    # from those of the second. One matrix product gives these changes for all trials.
+    changes = _unswapped_units(len(first), TRIALS) @ (first - second)
     first_sums = second.sum(0) + changes
     second_sums = first.sum(0) - changes
     return np.abs(metric.values(first_sums) - metric.values(second_sums))
 
 
 def _p_value(is_more_extreme: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
-    """Return the p-value: the share of samples with a larger difference than the observed one.
+    """Return the p-value: the share of samples whose difference is larger than the observed one.
 
-    1 is added to both numbers, as in sacreBLEU, so that p is never 0.
+    The observed difference counts as one more such sample, as in sacreBLEU, so that p is never 0.
 
     Args:
-        is_more_extreme: For each sample whether its difference is larger.
+        is_more_extreme: For each sample, whether its difference is larger.
     """
     extreme_samples = int(is_more_extreme.sum())
     samples = len(is_more_extreme)
