@@ -7,7 +7,7 @@ import pytest
 from bleuprint.cli import new_corpus
 from bleuprint.cli.measured_corpus import RemainingPairs, _leaves_too_few
 from bleuprint.cli.new_corpus import (
-    _expectations,
+    _quality_forecast,
     _minutes,
     _print_remaining_pairs,
     _rule_warnings,
@@ -101,7 +101,7 @@ def test_numbers_of_a_sample_are_estimates(capsys):
     ],
 )
 def test_what_to_expect(train, test, said):
-    found = list(_expectations(RemainingPairs(train=train, valid=50, test=test)))
+    found = list(_quality_forecast(RemainingPairs(train=train, valid=50, test=test)))
     assert len(found) == len(said)
     for line, start in zip(found, said, strict=True):
         assert line.startswith(start)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.cli import translate
-from bleuprint.cli.translate import _check_arguments, _LineNotes
+from bleuprint.cli.translate import _translation_job, _LineNotes
 from bleuprint.runtime.errors import UserError
 
 
@@ -150,7 +150,7 @@ def arguments(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("n_best", [None, 1, 4])
 def test_a_beam_of_4_allows_up_to_4_outputs(arguments, n_best):
-    checked = _check_arguments(arguments(n_best=n_best))
+    checked = _translation_job(arguments(n_best=n_best))
 
     assert checked.run == "run"
     assert checked.decode.beam == 4
@@ -160,18 +160,18 @@ def test_a_beam_of_4_allows_up_to_4_outputs(arguments, n_best):
     ("direction", "languages"), [(None, ("en", "de")), ("en-fr", ("en", "fr"))]
 )
 def test_a_direction_determines_the_languages(arguments, direction, languages):
-    assert _check_arguments(arguments(direction=direction)).languages == languages
+    assert _translation_job(arguments(direction=direction)).languages == languages
 
 
 def test_more_outputs_than_the_beam_of_4_are_refused(arguments):
     with pytest.raises(UserError, match=r"^--n-best 5 asks for more translations than the beam"):
-        _check_arguments(arguments(n_best=5))
+        _translation_job(arguments(n_best=5))
 
 
 def test_files_that_exist_are_accepted(arguments, tmp_path):
     (tmp_path / "text").touch()
 
-    assert _check_arguments(arguments(files=["text"]))
+    assert _translation_job(arguments(files=["text"]))
 
 
 @pytest.mark.parametrize("name", ["nowhere", "folder"])
@@ -180,7 +180,7 @@ def test_a_missing_file_or_a_folder_is_named(arguments, tmp_path, name):
     (tmp_path / "folder").mkdir()
 
     with pytest.raises(UserError, match=f"^{name}: "):
-        _check_arguments(arguments(files=["text", name]))
+        _translation_job(arguments(files=["text", name]))
 
 
 @pytest.mark.parametrize("name", ["links", "new"])
@@ -188,7 +188,7 @@ def test_alignments_are_written_to_an_old_or_a_new_file(arguments, tmp_path, nam
     for existing in ("a", "b", "links"):
         (tmp_path / existing).touch()
 
-    assert _check_arguments(arguments(files=["a", "b"], alignment=name))
+    assert _translation_job(arguments(files=["a", "b"], alignment=name))
 
 
 @pytest.mark.parametrize("name", ["a", "b", "link_to_b"])
@@ -198,10 +198,10 @@ def test_alignments_do_not_overwrite_a_text_to_translate(arguments, tmp_path, na
     (tmp_path / "link_to_b").symlink_to("b")
 
     with pytest.raises(UserError, match=f"^--alignment {name}: this file contains the text"):
-        _check_arguments(arguments(files=["a", "b"], alignment=name))
+        _translation_job(arguments(files=["a", "b"], alignment=name))
 
 
 def test_a_closed_standard_output_is_refused(arguments, monkeypatch):
     monkeypatch.setattr(translate, "is_stdout_closed", lambda: True)
     with pytest.raises(UserError, match=r"^standard output is closed$"):
-        _check_arguments(arguments())
+        _translation_job(arguments())

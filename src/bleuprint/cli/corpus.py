@@ -46,7 +46,7 @@ def _add_new_corpus(commands: Commands) -> None:
     It adds the user's own text to params.yaml.
     """
     example = "new-corpus inputs/mine.de inputs/mine.en"
-    add_argument = add_command(commands, new_corpus, example, computes=True)
+    add_argument = add_command(commands, new_corpus, example, imports_torch=True)
     add_argument(
         "files",
         nargs="+",

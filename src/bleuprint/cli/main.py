@@ -42,10 +42,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         Args:
             prog: The name of the program, `bleuprint`, or of one of its commands.
         """
-        super().__init__(prog, max_help_position=16)
-        # argparse measures names without their indentation of two characters. Without this start
-        # value, the longest command would not fit into its column.
-        self._action_max_length = 14
+        first_column_width = 16
+        super().__init__(prog, max_help_position=first_column_width)
+        # argparse makes the column as wide as the longest name, but forgets that names are indented
+        # by two characters: the longest one would not fit. It looks for names longer than this
+        # start value, which gives the column its full width.
+        self._action_max_length = first_column_width - 2
 
     def format_help(self) -> str:
         """Return the help without the empty line that argparse puts before the commands."""
@@ -69,13 +71,14 @@ def _run_command() -> None:
     _refuse_unknown_command(parser, commands.choices)
     arguments, unknown_arguments = parser.parse_known_args()
     if unknown_arguments:
-        # argparse itself would print the usage of bleuprint, instead of the command's usage.
-        command_or_main = commands.choices.get(arguments.name, parser)
-        command_or_main.error(f"unrecognized arguments: {' '.join(unknown_arguments)}")
+        # `error` prints the usage of a parser. The command's own parser shows its usage; argparse
+        # itself would use the parser of all commands.
+        parser_of_command = commands.choices.get(arguments.name, parser)
+        parser_of_command.error(f"unrecognized arguments: {' '.join(unknown_arguments)}")
     if arguments.command is None:
         parser.print_help(sys.stderr)
         sys.exit(2)
-    if arguments.computes:
+    if arguments.imports_torch:
         _restart_for_torch(arguments)
     run = arguments.command
     run(arguments)
@@ -84,16 +87,16 @@ def _run_command() -> None:
 def _restart_for_torch(arguments: argparse.Namespace) -> None:
     """Restart this process with the environment variables that torch needs.
 
-    torch reads them when it is imported, which is too late to set them. In the restarted process,
-    which has them, this function does nothing.
+    Libraries read these variables only when a process starts, so it would be too late to set them
+    now. In the restarted process, they are set, and this function does nothing.
 
     Args:
-        arguments: The parsed command line. If it names a system and a corpus, some of the variables
-            depend on the settings of the system.
+        arguments: The parsed command line. If the command has the options --system and --corpus,
+            some of the variables depend on the settings of this system.
     """
-    values = vars(arguments)
-    if "system" in values:
-        restart(values["system"], values["corpus"])
+    has_system = "system" in arguments
+    if has_system:
+        restart(arguments.system, arguments.corpus)
     else:
         restart()
 
@@ -101,21 +104,25 @@ def _restart_for_torch(arguments: argparse.Namespace) -> None:
 def _refuse_empty_argument(parser: argparse.ArgumentParser, commands: Commands) -> None:
     """Exit with status 2 if an argument is empty.
 
-    A shell passes an empty argument for `"$NAME"` if the variable is not set; the command would
+    A shell passes an empty argument for `"$NAME"` if the variable is not set. The command would
     take it for the current folder.
 
     Args:
-        parser: The parser of the whole command line, which prints the error without a command.
-        commands: The commands of bleuprint, whose parsers print their own errors.
+        parser: The parser of the whole command line. It prints the error if no command is named.
+        commands: The commands of bleuprint. The parser of a command prints the error, with the
+            usage of the command.
     """
     words = sys.argv[1:]
-    name = words[0] if words else ""
-    if name in commands.choices:
-        problem = describe_empty_argument(words[1:], f"bleuprint {name}")
+    first_word = words[0] if words else ""
+    command = commands.choices.get(first_word)
+    if command is not None:
+        problem = describe_empty_argument(words[1:], f"bleuprint {first_word}")
+        if problem:
+            command.error(problem)
     else:
         problem = describe_empty_argument(words, "bleuprint")
-    if problem:
-        commands.choices.get(name, parser).error(problem)
+        if problem:
+            parser.error(problem)
 
 
 def _run_code_of_project() -> None:
@@ -141,11 +148,11 @@ def _run_code_of_project() -> None:
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
-    """Build the parser of the command line from the commands that the modules declare.
+    """Build the parser of the command line with all commands of bleuprint.
 
     Returns:
-        The parser, and its subparsers, one for each command. The field `name` of the parsed
-        arguments is the name of the command, and `command` the function that runs it.
+        The parser, and its subparsers, one for each command. In the parsed arguments, `name` is the
+        name of the command, and `command` is the function that runs it; None without a command.
     """
     parser = argparse.ArgumentParser(
         prog="bleuprint",

@@ -67,7 +67,9 @@ class MeasuredCorpus:
 def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
     """Prepare a sample of a new corpus as the pipeline would, and measure the prepared text.
 
-    The outputs are written to a temporary folder, which is removed at the end.
+    The measurements tell the user how much text remains after cleaning and filtering, and they
+    decide how large a vocabulary fits. The stages write to a temporary folder, which is removed at
+    the end.
 
     Raises:
         UserError: The rules leave nothing to train or test on.
@@ -126,9 +128,9 @@ def _scratch_folder() -> Iterator[Path]:
 def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
     """Try the cleaning and filtering rules, and omit language identification if it does not fit.
 
-    The filter language_id drops pairs in other languages than the expected ones. A text of names
-    and numbers is in no language that it can identify, so that it would drop nearly all pairs. If
-    this filter alone leaves too few pairs, the corpus is returned without it, and with a note.
+    The filter language_id drops pairs that are not in the expected languages. It cannot identify
+    the language of a text of names and numbers, and would drop nearly all of it. If too few pairs
+    remain because of this filter, the corpus is returned without the filter, and with a note.
 
     Args:
         new: The new corpus, with all rules.
@@ -136,8 +138,10 @@ def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
     """
     inspection = _apply_rules(new, scratch)
     applied = _AppliedRules(new, inspection, scratch)
-    if _language_id_drops(inspection) == 0 or not _leaves_too_few(inspection):
+    is_filter_to_blame = _leaves_too_few(inspection) and _language_id_drops(inspection) > 0
+    if not is_filter_to_blame:
         return applied
+    # Try again without the filter.
     new_without_filter = replace(
         new,
         has_language_id=False,
@@ -146,7 +150,7 @@ def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
     other_folder = scratch / "without-language-id"
     inspection_without_filter = _apply_rules(new_without_filter, other_folder)
     if inspection_without_filter.failure:
-        return applied  # Other rules leave too few pairs as well.
+        return applied  # Even without the filter, too few pairs remain.
     return _AppliedRules(new_without_filter, inspection_without_filter, other_folder)
 
 
@@ -201,14 +205,14 @@ def _language_id_drops(inspection: "Inspection") -> int:
 
 
 def _leaves_too_few(inspection: "Inspection") -> bool:
-    """Return whether too few sentence pairs remain, perhaps because of the filter language_id.
+    """Return whether too few sentence pairs remain for the filter language_id to be used.
 
-    Too few remain if they could not be divided into training, validation and test set, or if the
-    filter drops more than half of the pairs and the sets are small.
+    Too few remain if they cannot be divided into a training, a validation and a test set; or if the
+    filter drops more than half of the pairs, and fewer than MIN_PAIRS remain.
     """
     from bleuprint.corpus.new_corpus import MIN_PAIRS
 
-    if inspection.failure:
+    if inspection.failure:  # The pairs could not be divided into the three sets.
         return True
     read_pairs = inspection.stages["filter"].pairs_in
     drops_more_than_half = _language_id_drops(inspection) > read_pairs / 2
@@ -259,15 +263,16 @@ def _fit_subwords(new: "NewCorpus", scratch: Path) -> "FittedPieces":
 def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
     """Describe the BLEU that a perfect translation of the test set reaches, and how to raise it.
 
-    A perfect translation scores below 100 if the preparation changes the text in a way that cannot
-    be undone, as lowercasing does.
+    Some preparation cannot be undone in the translations, such as lowercasing. Then even a perfect
+    translation differs from the reference, and scores below 100.
 
     Args:
         new: The new corpus.
         scratch: The folder in which the stages have prepared its text.
 
     Returns:
-        The end of a message; None if a perfect translation scores 100.
+        The end of a message that begins with "BLEU ceiling of the test set is"; None if a perfect
+        translation scores 100.
     """
     from bleuprint.corpus.split import DRAWN_TEST_SET
     from bleuprint.scoring.bleu_ceiling import describe_low_ceiling

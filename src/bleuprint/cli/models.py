@@ -19,7 +19,7 @@ def add_commands(commands: Commands) -> None:
     """
     example_run = "--system small --corpus phrasebook-en-de"
 
-    add_argument = add_command(commands, _serve, f"serve {example_run}", computes=True)
+    add_argument = add_command(commands, _serve, f"serve {example_run}", imports_torch=True)
     options.add_search_options(add_argument)
     any_port = options.whole_number(0, 65535)
     add_argument("--port", type=any_port, default=8000, help="0: any free port (%(default)s)")
@@ -70,8 +70,7 @@ def _ui(arguments: argparse.Namespace) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     """Write a trained system for CTranslate2 into a folder, without this project.
 
-    CTranslate2 is a library that runs trained models fast. The folder can be used without this
-    project.
+    CTranslate2 is a library that runs trained models fast. It needs only the files in the folder.
     """
     from bleuprint.serving.export import export
 

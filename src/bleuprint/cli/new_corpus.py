@@ -42,22 +42,23 @@ _ADVICE_ON_RULES = {
 def new_corpus(arguments: argparse.Namespace) -> None:
     """Add parallel text in inputs/ to params.yaml.
 
-    Systems that fit the text are added with it, if params.yaml still has those of the example. Then
-    print what the user can expect: how many pairs remain after cleaning and filtering, what looks
-    unusual, how long training takes, and how exact the scores will be.
+    If params.yaml still has the example's systems, systems whose sizes fit the text replace them.
+    Then print what the user can expect: how many pairs remain after cleaning and filtering, what
+    looks unusual, how long training takes, and how exact the scores will be.
     """
     from bleuprint.corpus.insert_corpus import Example, insert_corpus
     from bleuprint.corpus.new_corpus import NewCorpus
     from bleuprint.training.fitted_systems import fitted_systems_yaml
 
-    # Errors in params.yaml are reported before the text is read, which may take minutes.
+    # Report errors in params.yaml now: reading the text below may take minutes.
     load_settings()
     params = Path("params.yaml")
     recipe = Path("recipes", "own.yaml")
     new = NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
     measured = measure_corpus(new)
     fitted_systems = fitted_systems_yaml(measured.text, is_portable=not environment.has_gpu())
-    # An example that the recipe brought, and that the user has not changed, is replaced.
+    # params.yaml may be a copy of this recipe. Then the new corpus replaces the example in it,
+    # unless the user has changed the example.
     example = Example.from_recipe(recipe) if recipe.exists() else None
     insertion = insert_corpus(params, measured.new, example, fitted_systems)
     _print_what_was_added(measured, params, insertion)
@@ -96,15 +97,15 @@ def _print_expectations(measured: MeasuredCorpus) -> None:
         print_message(note, "note")
     for line in _training_forecast(measured.new.name, measured.text, measured.remaining.valid):
         print(line)
-    for line in _expectations(measured.remaining):
+    for line in _quality_forecast(measured.remaining):
         print(line)
 
 
 def _notes_on_text(measured: MeasuredCorpus) -> Iterator[str]:
-    """Yield notes on what may make the text a poor corpus.
+    """Yield notes on problems with the text that the user may want to solve.
 
-    This is a rule that drops many pairs, a small test set, or a preparation that changes the
-    references, so that not even a perfect translation reaches 100 BLEU.
+    Problems are a rule that drops many pairs, a small test set, and a BLEU ceiling: if preparing
+    the text changes the references, not even a perfect translation reaches 100 BLEU.
     """
     yield from _rule_warnings(measured.new, measured.inspection)
     test_pairs = measured.remaining.test
@@ -152,8 +153,8 @@ def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
     """
     for stage, counts in inspection.stages.items():
         for rule, dropped_pairs in counts.dropped.items():
-            # Pairs that are drawn for the validation and test sets are recorded like pairs that a
-            # rule drops, but they are not lost.
+            # The counts also list the pairs that are moved from the training text to the validation
+            # and test sets, as drawn_for_valid and drawn_for_test. They are not lost.
             is_sampling = rule.startswith("drawn_for_")
             dropped_share = dropped_pairs / max(counts.pairs_in, 1)
             if is_sampling or dropped_share <= _REPORTED_DROP_SHARE:
@@ -168,15 +169,15 @@ def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
 def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> Iterator[str]:
     """Yield a line for each system on how long it trains, and a line on the time of all stages.
 
-    Times are given for machines without a GPU. With a GPU, only the numbers of updates are given.
+    Times can be forecast only without a GPU. With a GPU, the lines give only numbers of updates.
 
     Args:
         corpus_name: The name of the corpus in params.yaml.
         text: The size of the training text.
         valid_pairs: The number of validation pairs.
     """
-    # Times are kept apart by the setting `arithmetic`: portable arithmetic uses one core, native
-    # arithmetic all of them.
+    # The seconds of each training, separately for the two kinds of arithmetic: trainings with
+    # portable arithmetic use one core each, those with native arithmetic all cores.
     portable_seconds: list[float] = []
     native_seconds: list[float] = []
     for name, system in load_settings().trained_systems_on(corpus_name).items():
@@ -200,7 +201,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
 
 
 def _line_on_updates(name: str, system: "System", text: "TextSize", max_updates: int) -> str:
-    """Return how many updates and epochs a system trains, as a line or its beginning.
+    """Return how many updates and epochs a system trains, as a line without its time.
 
     Args:
         name: The name of the system in params.yaml.
@@ -264,7 +265,7 @@ def _seconds_of_all_trainings(
         native_seconds: The seconds of each training with native arithmetic.
     """
     seconds_if_cores_are_shared = sum(portable_seconds) / environment.worker_count()
-    # With many cores, it takes as long as the longest training, which uses only one of them.
+    # However many cores there are, the longest training uses only one, and sets a lower limit.
     longest_portable_seconds = max(portable_seconds, default=0.0)
     seconds_of_portable = max(longest_portable_seconds, seconds_if_cores_are_shared)
     return seconds_of_portable + sum(native_seconds)
@@ -275,8 +276,8 @@ def _minutes(minutes: float) -> str:
     return counted(max(1, round(minutes)), "minute")
 
 
-def _expectations(remaining: RemainingPairs) -> Iterator[str]:
-    """Yield what the user can expect of systems and scores, given the sizes of the sets.
+def _quality_forecast(remaining: RemainingPairs) -> Iterator[str]:
+    """Yield how good the systems and how exact the scores will be, given the sizes of the sets.
 
     A system that is trained on few pairs translates only similar text. The scores of a small test
     set are uncertain.
@@ -291,7 +292,8 @@ def _expectations(remaining: RemainingPairs) -> Iterator[str]:
         )
     if remaining.test < _MIN_TEST_PAIRS:
         return  # `_notes_on_text` already tells that the test set is too small.
-    # The width of a confidence interval is proportional to 1 / sqrt(number of test pairs).
+    # The confidence interval was measured on a test set of another size. Its width is proportional
+    # to 1 / sqrt(number of test pairs).
     scale = (_MEASURED_TEST_PAIRS / remaining.test) ** 0.5
     bleu_margin = _MEASURED_BLEU_MARGIN * scale
     yield (

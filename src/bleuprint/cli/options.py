@@ -21,7 +21,7 @@ def add_command(
     commands: Commands,
     run: Callable[[argparse.Namespace], None],
     example: str,
-    computes: bool = False,
+    imports_torch: bool = False,
 ) -> AddArgument:
     """Add a command, such as `bleuprint inspect CORPUS`, to the command line.
 
@@ -31,11 +31,12 @@ def add_command(
             its docstring is the help of the command.
         example: An example that the help shows, such as `inspect phrasebook-en-de`; its first word
             is the name of the command.
-        computes: Whether the command imports torch. Before that the process is restarted, because
-            torch reads environment variables when it is imported.
+        imports_torch: Whether the command imports torch. The process is then restarted first, with
+            the environment variables that torch reads.
 
     Returns:
-        The method `add_argument` of the command's parser, to declare its arguments with.
+        The method `add_argument` of the command's parser, with which the caller declares the
+        arguments of the command.
     """
     first_paragraph = (run.__doc__ or "").partition("\n\n")[0]
     description = " ".join(first_paragraph.split())
@@ -49,7 +50,7 @@ def add_command(
         description=description,
         epilog=f"example: bleuprint {example}",
     )
-    command.set_defaults(command=run, computes=computes)
+    command.set_defaults(command=run, imports_torch=imports_torch)
     return command.add_argument
 
 
@@ -133,10 +134,10 @@ def chosen_languages(settings: Settings, arguments: argparse.Namespace) -> tuple
 
 
 def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
-    """Return the run that --system, --corpus and --seed name, once it is known to be trained.
+    """Return the run that --system, --corpus and --seed name, after checking that it is trained.
 
-    A run is a system that is trained on a corpus with one seed. Without --seed, the first seed of
-    params.yaml is taken. A note is printed if params.yaml has changed since the training.
+    A run is a system that is trained on a corpus with one seed. The default of --seed is the first
+    seed of params.yaml. A note is printed if params.yaml has changed since the training.
 
     Raises:
         UserError: params.yaml has no such run, or it has not been trained and averaged.
@@ -155,11 +156,12 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
 
 
 def _refuse_untrained(run: Run, settings: Settings) -> None:
-    """Raise UserError if there is no model of a run, or no average of its checkpoints.
+    """Raise UserError if a run has no trained model, or its checkpoints are not averaged yet.
 
     Args:
         run: The run: a system that is trained on a corpus with one seed.
-        settings: The settings in params.yaml, which may not have this seed at all.
+        settings: The settings in params.yaml. If the seed of the run is not among them, the error
+            says so.
     """
     if not run.models_folder.exists():
         settings.check_seed(run.seed)  # Raises UserError if params.yaml has no such seed.
@@ -179,16 +181,16 @@ def _has_other_settings(run: Run, system: System) -> bool:
     """Return whether a model was trained or averaged with other settings than params.yaml has now.
 
     Args:
-        run: A system trained on a corpus with one seed, whose checkpoints were averaged.
+        run: A trained run, whose checkpoints were averaged.
         system: The settings that params.yaml has for the system now.
     """
     training_file = run.results_folder / "training.json"
     if training_file.exists():
         training = TrainingFacts.read(training_file)
-        # The record has a hash of the settings, instead of the settings themselves.
+        # `training.settings` is a hash of the settings with which the model was trained.
         if training.settings != training_settings_sha256(system, run.seed):
             return True
     description = ModelDescription.read(run.models_folder / "averaged")
-    if description.averaged is None:
+    if description.averaged is None:  # A single checkpoint, which was not averaged.
         return False
     return description.averaged.settings != system.average.chosen

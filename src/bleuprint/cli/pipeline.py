@@ -68,7 +68,7 @@ def _check_settings() -> None:
 def _refuse_unusable_settings(settings: Settings) -> None:
     """Raise UserError if a stage could not run with these settings on this machine.
 
-    Each check calls what the stage would call, which raises the error.
+    Each check calls the function that the stage would call, which raises the error.
     """
     from bleuprint.pipeline.resolve import resolved_settings
     from bleuprint.report.citations import citations
@@ -129,7 +129,7 @@ def _plan(_: argparse.Namespace) -> None:
 def _read_plan() -> "list[PlannedStage]":
     """Return the stages that `dvc repro` would run now, in their order.
 
-    A run in progress is awaited, since its outputs are half written.
+    If `make reproduce` is running, wait until it has ended, since its outputs are incomplete.
     """
     from bleuprint.pipeline.plan import planned_stages
     from bleuprint.pipeline.project_lock import hold_project
@@ -178,9 +178,11 @@ def _last_seconds(planned_stage: "PlannedStage") -> float | None:
 def _duration_note(stages: Sequence["PlannedStage"]) -> str:
     """Describe how long stages took together when they last ran.
 
+    If a stage has not run with its seed yet, its time with another seed counts, and the note says
+    so.
+
     Args:
-        stages: Stages that will run. If one has not run with its seed, its time with another seed
-            counts, and the note says so.
+        stages: Stages that will run.
 
     Returns:
         The end of a line, such as `; took 0:05:10`; an empty text if any duration is not known.
@@ -230,12 +232,13 @@ def _total_duration(planned_stages: Sequence["PlannedStage"]) -> str:
 def _join_reasons(reasons: Sequence[str]) -> str:
     """Join the reasons why stages run, without reasons that differ only in names.
 
-    For example, `after translate@a-1` and `after translate@b-1` give the same reason, so that only
-    the first of them is kept.
+    For example, `after translate@a-1` and `after translate@b-1` differ only in the name of the
+    stage, so only the first of them is kept.
     """
+    # The keys are the reasons without names, by which equal reasons are found.
     first_reasons = dict[str, str]()
     for reason in reasons:
-        # A word with one of these characters is the name of a stage or a path.
+        # A word that contains a dot, an @ or a slash is the name of a stage or a path.
         reason_without_names = re.sub(r"\S*[.@/]\S*", "", reason)
         first_reasons.setdefault(reason_without_names, reason)
     return "; ".join(first_reasons.values())
@@ -254,10 +257,10 @@ def _reproduce(_: argparse.Namespace) -> None:
     settings = load_settings()
     try:
         run_stages()
-    except SystemExit:  # A stage has failed, but other stages may have finished.
+    except SystemExit:  # A stage has failed. Log the stages that have finished.
         update_or_note(settings)
         raise
-    # Stages log to MLflow while they run. What is up to date has not run, and is logged here.
+    # Each stage that ran has logged its results to MLflow. Now log those that were up to date, too.
     update_or_note(settings)
     print_overview(closing_lines)
 
@@ -265,8 +268,9 @@ def _reproduce(_: argparse.Namespace) -> None:
 def _sync(arguments: argparse.Namespace) -> None:
     """Record what a killed Snakemake run has finished, in DVC and MLflow.
 
-    The Snakefile calls it with --begin when a stage begins. Then only the state of the stage's
-    inputs is noted, so that a later call knows from which inputs the outputs were computed.
+    A second use is for the Snakefile alone: it calls the command with --begin when a stage begins.
+    Then only the state of the stage's inputs is stored. A later call without --begin reads it, to
+    know from which inputs the outputs were computed.
     """
     from bleuprint.pipeline import recording
 

@@ -33,7 +33,8 @@ _COMMITTED_PATHS = ("params.yaml", "dvc.lock", "reports", "corpora", "src", "sta
 def run_stages() -> None:
     """Run the stages that `dvc repro` would run, and print a line when a stage begins.
 
-    Independent stages run at the same time. If another run is in progress, this one waits.
+    Stages that do not need each other run at the same time. If another process runs stages of this
+    project, this one waits until it has ended.
 
     Raises:
         SystemExit: A stage has failed; it has printed why.
@@ -82,8 +83,8 @@ class StageLines:
     def next(self, name: str, is_restored: bool) -> str:
         """Return the line of the stage that begins now, such as `[2/5] train@small-a-1`.
 
-        A stage that was not planned can begin as well, because the outputs before it have changed.
-        Its line has no number.
+        A stage that was not planned may begin, too, because a stage before it has changed its
+        inputs. Its line has no number.
 
         Args:
             name: The name of the stage.
@@ -119,15 +120,17 @@ def _stage_line(name: str, last_seconds: float | None, is_restored: bool) -> str
 def closing_lines(settings: Settings) -> list[str]:
     """Return what `bleuprint reproduce` prints after the scores.
 
-    First whether the results are the committed results, then what the user can do next.
+    The first lines say whether the results differ from the committed results. The last lines say
+    what the user can do next.
     """
     return [*_lines_about_changes(settings), *_next_steps(settings)]
 
 
 def _lines_about_changes(settings: Settings) -> Iterator[str]:
-    """Yield whether the results have changed since the last Git commit, and how to commit them.
+    """Yield lines that say whether results have changed since the last Git commit.
 
-    Without a commit, there is nothing to compare with, and nothing is yielded.
+    If they have, the last line says how to commit them. If the project has no commit yet, there is
+    nothing to compare with, and no line.
     """
     has_commit = bool(git_output(Path(), "rev-parse", "--verify", "HEAD"))
     if not has_commit:
@@ -145,7 +148,7 @@ def _lines_about_changes(settings: Settings) -> Iterator[str]:
 
 
 def _paths_to_commit(changed_files: Sequence[str]) -> list[str]:
-    """Return what the user has to pass to `git add`, such as `["params.yaml", "reports"]`.
+    """Return the paths to pass to `git add`, such as `["params.yaml", "reports"]`.
 
     Args:
         changed_files: The changed files, relative to the project's folder.
@@ -164,14 +167,16 @@ def _changed_files() -> list[str]:
     """
     options = ("-z", "--no-renames", "--untracked-files=all")
     status = git_output(Path(), "status", *options, "--", *_COMMITTED_PATHS)
-    # Git names files from the top of the repository. The project may be a folder in it.
+    # Git's paths are relative to the top of the repository. If the project is a folder below it,
+    # this prefix, such as `projects/mt/`, is removed from them.
     prefix = git_output(Path(), "rev-parse", "--show-prefix")
     project_folder = prefix.decode(errors="replace").rstrip("\n")
     changed_files = []
     # With -z, Git ends each entry with a zero byte, so the text after the last one is empty.
     entries = status.decode(errors="replace").split("\0")[:-1]
     for entry in entries:
-        # An entry such as " M params.yaml" has two letters for the change, a space and the path.
+        # An entry such as " M params.yaml": two characters say what has changed, then come a space
+        # and the path.
         path = entry[3:]
         changed_files.append(path.removeprefix(project_folder))
     return changed_files
@@ -180,7 +185,7 @@ def _changed_files() -> list[str]:
 def _comparison_with_commit(settings: Settings) -> str:
     """Compare the results of the last run with the committed results of the same experiment.
 
-    A result is the translations and scores of one system, corpus and seed.
+    One result is the translations and scores of one system on one corpus with one seed.
 
     Returns:
         A line that says how many results are the same, different, new or gone.
@@ -192,7 +197,7 @@ def _comparison_with_commit(settings: Settings) -> str:
         own_records = open_own_report().records
         committed_records = open_report(committed_place).records
         pairs_of_results, _ = compare_records(own_records, committed_records)
-    except UserError:  # Nothing is committed, or an earlier version has written it.
+    except UserError:  # No results are committed, or another version of bleuprint wrote them.
         pairs_of_results = []
     if not pairs_of_results:
         return "Nothing to compare with: no results of this experiment are committed."
@@ -207,13 +212,15 @@ def _comparison_with_commit(settings: Settings) -> str:
 
 
 def _place_of_committed_results(experiment: str) -> str:
-    """Return where the committed results of an experiment are, as `bleuprint verify` takes it.
+    """Return where the committed results of an experiment are, in the form for `bleuprint verify`.
 
     Returns:
-        `HEAD` if the last Git commit has results of this experiment in reports/. Otherwise the
-        folder reports/EXPERIMENT, in which results of several experiments are kept.
+        `HEAD` if reports/ has results of this experiment in the last Git commit. Otherwise the
+        folder reports/EXPERIMENT, where this project keeps results of several experiments.
     """
     resolved = git_output(Path(), "show", f"HEAD:./{RESOLVED.as_posix()}").decode(errors="replace")
+    # A search, since another version of bleuprint may have written the file in another form. The
+    # text is empty if the file is not committed.
     if f'"experiment": "{experiment}"' in resolved:
         return "HEAD"
     return (REPORTS / experiment).as_posix()
@@ -241,11 +248,14 @@ class _ResultCounts:
 def _describe_counts(counts: _ResultCounts, committed_place: str) -> str:
     """Describe in a line how many results equal the committed results.
 
+    An example is `2 of 6 results differ from HEAD; 1 is new. To see where: bleuprint verify HEAD`.
+
     Args:
         counts: The numbers of results.
         committed_place: Where the committed results are: `HEAD`, or a folder.
     """
-    if counts.same == counts.total and not counts.gone:
+    are_all_the_same = counts.same == counts.total and counts.gone == 0
+    if are_all_the_same:
         return f"Same results as {committed_place}: translations and scores are equal to the byte."
     if counts.different:
         parts = [f"{counts.different} of {counts.total} results differ from {committed_place}"]
@@ -272,9 +282,9 @@ def _next_steps(settings: Settings) -> Iterator[str]:
 
 
 def _has_own_text(settings: Settings) -> bool:
-    """Return whether the user has added own text, that is, a corpus reads local files.
+    """Return whether the user has added text of their own: whether a corpus reads local files.
 
-    The corpora of the recipes are downloaded, so that their files have a URL instead of a path.
+    The corpora of the recipes are downloaded. Their files have a URL instead of a path.
     """
     for corpus in settings.corpora.values():
         files_of_corpus = corpus.files.files_by_name()

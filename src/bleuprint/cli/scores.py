@@ -77,10 +77,9 @@ def print_overview(
 
 
 def _weak_points(settings: Settings, records: "Records") -> list[str]:
-    """Return a line that names what weakens the results, such as a small test set.
+    """Return a line that names the weak points of the results, such as a small test set.
 
-    The HTML report shows the evidence for each of these points. If there are none, the list is
-    empty.
+    The HTML report shows the evidence for each of them. Without weak points, the list is empty.
 
     Args:
         settings: The settings of the experiment.
@@ -111,8 +110,8 @@ def _read_results() -> tuple[Settings, "Records"]:
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
 
-    # The settings are read first: outside of a project, the user is to be told that params.yaml is
-    # missing, not that there are no results.
+    # The settings are read first. Outside of a project, the error should say that params.yaml is
+    # missing, rather than that there are no results.
     settings = load_settings()
     records = load_checked(settings)
     note_unrecorded(frame.RESULTS)

@@ -35,7 +35,7 @@ def add_commands(commands: Commands) -> None:
         commands: The subparsers of the command line, to which argparse adds commands.
     """
     example = "translate --system small --corpus phrasebook-en-de FILE"
-    add_argument = add_command(commands, _translate, example, computes=True)
+    add_argument = add_command(commands, _translate, example, imports_torch=True)
     files_help = "files to translate (standard input)"
     add_argument("files", nargs="*", metavar="FILE", help=files_help)
     options.add_search_options(add_argument)
@@ -51,8 +51,8 @@ def _translate(arguments: argparse.Namespace) -> None:
     Translations are written to standard output, word alignments to the file of --alignment, and
     notes on unusual lines to standard error.
     """
-    # Arguments are checked before torch is imported, which takes seconds.
-    job = _check_arguments(arguments)
+    # This checks the arguments. Importing torch, below, takes seconds, and comes after it.
+    job = _translation_job(arguments)
     from bleuprint.serving.translator import load_translator, translate_lines
 
     translator = load_translator(job.run, job.decode, job.languages)
@@ -61,8 +61,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     notes = _LineNotes(translator)
     line_number = 0  # Counted over all files, from 0, for --n-best.
     outputs_per_line = arguments.n_best or 1
+    # Without --alignment, the file for alignments is the null device, to which nothing is written.
     with text_output(Path(arguments.alignment or os.devnull)) as alignment_file:
-        # A block is a number of lines that are translated together.
+        # A block is a group of lines that are translated together.
         for block in translate_lines(translator, arguments.files, outputs_per_line):
             for line_location, translated in block:
                 notes.add(line_location, translated)
@@ -70,7 +71,7 @@ def _translate(arguments: argparse.Namespace) -> None:
                 if arguments.alignment:
                     print(translator.alignment(translated), file=alignment_file)
                 line_number += 1
-            # Who reads the output through a pipe has each block as soon as it is translated.
+            # A program that reads the output through a pipe gets each block at once.
             sys.stdout.flush()
             alignment_file.flush()
     notes.print_summary()
@@ -97,8 +98,8 @@ def _write_translations(line_number: int, translated: "Translated", n_best: int 
 def _write_line(text: str) -> None:
     """Write a line to standard output.
 
-    Control characters are kept in a file or pipe. A terminal would obey them, so that there they
-    are shown as escapes.
+    A translation may contain control characters, which a terminal would obey, so they are escaped
+    there. In a file or pipe, they stay unchanged.
     """
     if sys.stdout.isatty():
         print_escaped(text)
@@ -117,7 +118,8 @@ class _LineNotes:
         """Begin to count, before the first line.
 
         Args:
-            translator: Tells which words and lengths its training text did not have.
+            translator: The model. It also knows the words and the sentence lengths of its training
+                text, with which each line is compared.
         """
         self._translator = translator
         self._line_count = 0
@@ -148,9 +150,9 @@ class _LineNotes:
         self._unknown_words.update(known_words.unknown_words(translated.words))
 
     def print_summary(self) -> None:
-        """Print what was counted in all lines.
+        """Print the counts of all lines.
 
-        This is how many warnings were not printed, which lines are far longer than the training
+        They say how many warnings were not printed, which lines are far longer than the training
         sentences, and which words are unknown. Without any line, print that there is no input.
         """
         unprinted_warnings = self._warning_count - _MAX_WARNINGS
@@ -189,8 +191,10 @@ class _TranslationJob:
     languages: tuple[str, str]
 
 
-def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
-    """Check the arguments, and return which model translates, how, and between which languages.
+def _translation_job(arguments: argparse.Namespace) -> _TranslationJob:
+    """Return which model translates, how, and between which languages, as the arguments say.
+
+    All mistakes in the arguments are found here, before anything is translated.
 
     Raises:
         UserError: There is a mistake in the arguments, or the run has not been trained.
@@ -221,15 +225,17 @@ def _check_arguments(arguments: argparse.Namespace) -> _TranslationJob:
 def _refuse_overwriting_text(alignment_file: str, text_files: list[str]) -> None:
     """Raise UserError if --alignment names a file with the text to translate.
 
-    The alignments would be written over the text. Two paths can lead to one file, so the operating
-    system is asked whether it is the same file.
+    The alignments would overwrite the text. Two different paths can lead to the same file, for
+    example by a link, so the files are compared instead of the paths.
 
     Args:
         alignment_file: The argument of --alignment.
         text_files: The files to translate; standard input if there are none.
     """
     standard_input = 0  # Its file descriptor.
-    with suppress(OSError):  # The file does not exist yet, or standard input is closed.
+    # An OSError says that the file for alignments does not exist yet, or that standard input is
+    # closed: then there is no text to overwrite.
+    with suppress(OSError):
         alignment_status = Path(alignment_file).stat()
         text_statuses = [Path(file).stat() for file in text_files]
         if not text_files:
