@@ -26,7 +26,8 @@ VERSION = 4
 def library() -> ctypes.CDLL | None:
     """Return the library of compiled C++ functions; None if it was not built or cannot be used.
 
-    If it cannot be used, a note says why, and callers use Python code, which is slower.
+    Callers that get None use Python code instead, which is slower. If the library exists but cannot
+    be used, a note says why.
     """
     path = _library_path()
     if path is None:
@@ -44,10 +45,9 @@ def library() -> ctypes.CDLL | None:
 
 
 def unavailable_reason() -> str:
-    """Return why the compiled C++ functions cannot be used, in one line.
+    """Return why the compiled C++ functions cannot be used; an empty text if they can be used.
 
-    The text is empty if they can. The set-up shows it at its end, since pip does not tell that a
-    compiler is missing.
+    `make setup` prints this line at its end, since pip does not report that a compiler is missing.
     """
     path = _library_path()
     if path is None:
@@ -70,8 +70,9 @@ class _UnusableLibraryError(Exception):
 def _library_path() -> Path | None:
     """Return the path of the library that was built at set-up; None if there is none.
 
-    The library is a module next to the package, not in it. So a stage also finds it when it runs in
-    a copy of the project, such as `dvc exp run --temp` makes.
+    The library is the top-level module `_bleuprint_native`, next to the package instead of in it. A
+    stage may run in a copy of the project without compiled files, which `dvc exp run --temp` makes.
+    Python then finds the library of the original project.
     """
     spec = find_spec("_bleuprint_native")
     if spec is None or spec.origin is None:
@@ -82,8 +83,8 @@ def _library_path() -> Path | None:
 def _load(path: Path) -> ctypes.CDLL:
     """Load the library, after checking that it is the file that was built at set-up.
 
-    Loading a damaged file would end the process by a signal (SIGBUS). So its SHA-256 is compared
-    with the one that setup.py wrote next to it. Older versions wrote none; then it is not compared.
+    Loading a damaged file would end the process by a signal (SIGBUS). So the SHA-256 of the file is
+    compared with the one that setup.py wrote next to it. setup.py of older versions wrote none.
 
     Args:
         path: The file of the library.
@@ -112,10 +113,10 @@ def _load(path: Path) -> ctypes.CDLL:
 def c_arguments(*values: Any) -> Iterator[Any]:
     """Convert Python values into the arguments of a C++ function.
 
-    A whole number becomes a 64-bit integer. Of a NumPy array or a tensor, the address of its data
-    is passed, so that the function can also write into it. The caller has to keep the array or
-    tensor in a variable until the function has returned. Bytes, and None for a null pointer, are
-    passed as they are.
+    An int becomes a 64-bit integer. For a NumPy array or a tensor, the address of its data is
+    passed, so the function can also write into it; the caller must keep the array or tensor in a
+    variable until the function has returned. Bytes are passed unchanged, and so is None, which
+    becomes a null pointer.
     """
     for value in values:
         if isinstance(value, int):
@@ -124,5 +125,5 @@ def c_arguments(*values: Any) -> Iterator[Any]:
             yield value
         elif isinstance(value, np.ndarray):
             yield ctypes.c_void_p(value.ctypes.data)
-        else:
+        else:  # A tensor.
             yield ctypes.c_void_p(value.data_ptr())

@@ -34,8 +34,8 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
     def data(self) -> dict[str, type[RuleT]]:  # type: ignore[override]
         """All rules by name, in the order in which they run.
 
-        `UserDict` reads its entries from this attribute. It is computed at the first look-up,
-        because the modules of the rules may import slow libraries.
+        `UserDict`, the base class, looks up its entries in the attribute `data`. Here the attribute
+        is computed at the first look-up, because the rules may import slow libraries.
 
         Raises:
             UserError: Two rules have the same name, or a rule is incomplete.
@@ -43,9 +43,9 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
         rules: dict[str, type[RuleT]] = {}
         for rule in _find_rules(self._base_class):
             name = rule.name()
-            # A module may give one class two names, which is not an error.
-            if name in rules and rules[name] is not rule:
-                other_rule = rules[name]
+            # The same class may be found twice, if its module gives it a second name.
+            other_rule = rules.get(name, rule)
+            if other_rule is not rule:
                 raise UserError(
                     f"two rules are called {name!r}: {other_rule.__qualname__} in "
                     f"{other_rule.__module__} and {rule.__qualname__} in {rule.__module__}"
@@ -58,7 +58,8 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
 def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
     """Import all modules in the folder of rules, and yield the rules that they define.
 
-    A rule is a subclass of the base class whose name does not begin with an underscore.
+    Users add rules as modules in this folder. A rule is a subclass of the base class; a class whose
+    name begins with an underscore is only a base for other rules.
 
     Args:
         base_class: Edit, for rules that change sentences; or Check, for rules that drop pairs.
@@ -69,20 +70,21 @@ def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
     module_names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)]
     for module_name in sorted(module_names):
         if module_name == Rule.__module__:
-            continue  # It defines the base classes.
+            continue  # This module defines the base classes only.
         module = _import_module(module_name)
         for value in vars(module).values():
-            # The names of a module include the classes that it imports.
+            # Classes that the module imports are among its names, too. They are skipped.
             is_defined_here = inspect.isclass(value) and value.__module__ == module_name
-            if not is_defined_here:
+            if not is_defined_here or not issubclass(value, base_class):
                 continue
-            if issubclass(value, base_class) and not value.__name__.startswith("_"):
-                _check_complete(value)
-                yield value
+            if value.__name__.startswith("_"):
+                continue  # A base for other rules.
+            _check_complete(value)
+            yield value
 
 
 def _import_module(name: str) -> ModuleType:
-    """Import a module with rules, which a user may have written.
+    """Import a module with rules. A user may have written it, so it may contain mistakes.
 
     Args:
         name: The full name of the module, such as `bleuprint.rules.lengths`.

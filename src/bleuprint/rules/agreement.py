@@ -83,7 +83,8 @@ class _Ends(NamedTuple):
 def _count_ends(text: str, language: str) -> _Ends:
     """Count the sentences of a text, and the questions among them, by their end marks.
 
-    Marks that follow each other, such as `?!`, end one sentence.
+    `Really?! Yes.` has two sentences, and one of them is a question: marks that follow each other
+    end one sentence.
 
     Args:
         text: The text.
@@ -91,12 +92,13 @@ def _count_ends(text: str, language: str) -> _Ends:
     """
     if language in _GREEK:
         text = text.replace(";", "?")
-    rows_of_marks = _END_MARKS.findall(replace_unprintable(text))
+    # The marks at the end of each sentence, such as ["?!", "."].
+    ends_of_sentences = _END_MARKS.findall(replace_unprintable(text))
     questions = 0
-    for marks in rows_of_marks:
+    for marks in ends_of_sentences:
         if _QUESTION_MARK.search(marks):
             questions += 1
-    return _Ends(sentences=len(rows_of_marks), questions=questions)
+    return _Ends(sentences=len(ends_of_sentences), questions=questions)
 
 
 @dataclass(frozen=True)

@@ -125,40 +125,41 @@ class Punctuation(Edit):
 
 
 def _decode_entity(entity: re.Match[str]) -> str:
-    """Return the character that an HTML entity stands for: `ü` for `&uuml;` or `&#252;`.
+    """Return the character that an HTML entity encodes: `ü` for `&uuml;` or `&#252;`.
 
-    An entity that HTML does not know stays as it is. A line break becomes a space.
+    An unknown entity, such as `&notit;`, is returned unchanged. A line break becomes a space.
 
     Args:
         entity: The match of an entity, from & to the semicolon.
     """
-    written = entity[0]
-    is_numeric = written[1] == "#"
-    name = written[1:]
-    if not is_numeric and name not in html5:
-        return written  # html.unescape would decode the beginning: &notit; as ¬it;
+    entity_text = entity[0]
+    name = entity_text[1:]  # With its semicolon, as in the table `html5`: `uuml;`, or `#252;`.
+    is_known = name.startswith("#") or name in html5
+    if not is_known:
+        # html.unescape would decode the first letters: `&notit;` begins with `&not`, the sign ¬.
+        return entity_text
     # For the number of a control character, html.unescape returns an empty string.
-    character = html.unescape(written) or " "
+    character = html.unescape(entity_text) or " "
     return _LINE_ENDS.sub(" ", character)
 
 
 def _decode_again(mojibake: re.Match[str]) -> str:
-    """Return the character that some wrongly decoded characters should have been: `ü` for `Ã¼`.
+    """Repair a character whose UTF-8 bytes were decoded by a wrong encoding: `Ã¼` becomes `ü`.
 
-    They are encoded to bytes again, and the bytes are read as UTF-8. If they are not valid UTF-8,
-    the characters stay as they are.
+    The wrong characters are encoded to the original bytes, which are then decoded as UTF-8. If the
+    bytes are not valid UTF-8, the characters are returned unchanged.
 
     Args:
         mojibake: The match of two or three characters that may be wrongly decoded UTF-8.
     """
-    encoded = b""
+    original_bytes = b""
     for character in mojibake[0]:
-        # The text was read as Windows-1252, in which some bytes mean characters above U+00FF. The
-        # bytes that Windows-1252 does not have were read as Latin-1.
-        encoding = "latin-1" if character <= "\xff" else "cp1252"
-        encoded += character.encode(encoding)
+        # The wrong encoding was Windows-1252 or Latin-1. Characters up to U+00FF have the same byte
+        # in both, or exist only in Latin-1. Those above, such as €, exist only in Windows-1252.
+        wrong_encoding = "latin-1" if character <= "\xff" else "cp1252"
+        original_bytes += character.encode(wrong_encoding)
     try:
-        return _LINE_ENDS.sub(" ", encoded.decode())
+        return _LINE_ENDS.sub(" ", original_bytes.decode())
     except UnicodeDecodeError:
         return mojibake[0]
 
@@ -166,8 +167,8 @@ def _decode_again(mojibake: re.Match[str]) -> str:
 def _needs_normalizer(text: str) -> bool:
     """Return whether Moses' rules for punctuation may change a sentence.
 
-    Each of the rules needs one of some characters, such as a quotation mark, or of some sequences,
-    such as two spaces.
+    Each rule changes only sentences that contain a certain character, such as a quotation mark, or
+    a certain sequence, such as two spaces. This function searches for all of them.
     """
     if _CHARACTERS_TO_NORMALIZE.search(text):
         return True
@@ -185,7 +186,8 @@ def _normalizer(language: str) -> Any:
     from sacremoses import MosesPunctNormalizer
 
     normalizer = MosesPunctNormalizer(language)
-    # The slow rule moves a quotation mark before dots, in quadratic time.
+    # The slow rule moves a quotation mark before the dots that it follows. It takes quadratic time
+    # on long rows of dots.
     substitutions = []
     for substitution in normalizer.substitutions:
         if substitution == _SLOW_DOTS_RULE:
@@ -199,14 +201,13 @@ def _dots_after_quote(match: re.Match[str]) -> str:
     """Move a quotation mark before the dots that it follows: `..." A` becomes `"... A`.
 
     Args:
-        match: A row of dots (group 1) and, if a quotation mark follows, the text after the mark
-            (group 2). Without a mark, the row stays as it is.
+        match: A row of dots (group 1) and, if a quotation mark follows it, the text after the mark
+            (group 2). Without a mark, group 2 is None, and the dots are returned unchanged.
     """
     dots = match[1]
     text_after_quote = match[2]
-    if text_after_quote is None:
-        return dots
-    return f'"{dots}{text_after_quote}'
+    has_quote = text_after_quote is not None
+    return f'"{dots}{text_after_quote}' if has_quote else dots
 
 
 # A rule of the normalizer for German, Spanish and French moves a row of dots after the quotation

@@ -48,10 +48,11 @@ class LanguageId(SideCheck):
         sentences: list[str] = []
         languages: list[str] = []
         for candidate in candidates:
-            # Two values each: the source, then the target.
+            # Each adds two values: one for the source, then one for the target.
             sentences += candidate.pair
             languages += candidate.languages
         passed = self._pass_each(sentences, languages)
+        # So sources are at the even positions, and targets at the odd ones.
         sources_passed = passed[::2]
         targets_passed = passed[1::2]
         return [
@@ -60,25 +61,27 @@ class LanguageId(SideCheck):
         ]
 
     def _pass_each(self, sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
-        """Return, for each sentence, whether it may be in its language.
+        """Return, for each sentence, whether it may be in the language that it should be in.
+
+        A sentence fails if another language is at least `min_odds` times as likely.
 
         Args:
             sentences: The sentences.
-            languages: The language code of each sentence.
+            languages: For each sentence, the code of the language that it should be in.
         """
         if not sentences:
             return []
-        # The likelihood of each sentence's language divided by that of its likeliest language. A
-        # sentence fails if the likeliest language is at least `min_odds` times as likely.
+        # A ratio of 0.1 says that another language is 10 times as likely; without such a language,
+        # the ratio is 1.
         ratios = _likelihoods(sentences, languages)
         passed: list[bool] = (self.min_odds * ratios > 1).tolist()
         return passed
 
 
 def likelihood(text: str, language: str) -> float:
-    """Return how likely it is that a text is in a language, compared with its likeliest language.
+    """Return how likely it is that a text is in a language, relative to its likeliest language.
 
-    The result is 1 if no other language is likelier, and 0.1 if one is ten times as likely.
+    The result is 1 if no other language is likelier, and 0.1 if another one is ten times as likely.
 
     Args:
         text: The text.
@@ -88,15 +91,15 @@ def likelihood(text: str, language: str) -> float:
 
 
 def _likelihoods(sentences: Sequence[str], languages: Sequence[str]) -> "npt.NDArray[np.float64]":
-    """Return how likely it is that each sentence is in its language.
+    """Return how likely it is that each sentence is in the language that it should be in.
 
     Args:
         sentences: The sentences. Only the beginning of a long one is read.
-        languages: The language code of each sentence.
+        languages: For each sentence, the code of the language that it should be in.
 
     Returns:
-        For each sentence, the likelihood of its language divided by that of its likeliest language:
-        1 if no other language is likelier.
+        For each sentence, the likelihood of this language divided by the likelihood of the
+        likeliest language: 1 if no other language is likelier, 0.1 if one is ten times as likely.
     """
     beginnings = []
     for sentence in sentences:

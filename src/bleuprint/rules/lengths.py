@@ -32,16 +32,16 @@ class Length(Check):
     def keeps(self, candidate: Candidate) -> bool:
         """Return whether both sides have at least `min` and at most `max` tokens.
 
-        Tokenizing is slow, so it comes last. First, the bounds of the number of tokens, which are
-        known without tokenizing, may be enough; then the number of words, of which each has at
-        least one token.
+        Tokenizing is slow, so two faster tests come first, which decide most pairs. `bounds` are a
+        lower and an upper limit for the number of tokens, known without tokenizing. And a sentence
+        has at least as many tokens as words.
         """
         (source_min, source_max), (target_min, target_max) = candidate.bounds
-        is_long_enough = self.min <= source_min and self.min <= target_min
-        is_short_enough = source_max <= self.max and target_max <= self.max
-        if is_long_enough and is_short_enough:
+        is_surely_long_enough = self.min <= source_min and self.min <= target_min
+        is_surely_short_enough = source_max <= self.max and target_max <= self.max
+        if is_surely_long_enough and is_surely_short_enough:
             return True
-        # Tokenizing a line of several megabytes may take minutes.
+        # This also avoids tokenizing a line of several megabytes, which may take minutes.
         if any(_has_more_words(sentence, self.max) for sentence in candidate.pair):
             return False
         return all(self.min <= len(tokens) <= self.max for tokens in candidate.tokens)
@@ -60,13 +60,13 @@ class LengthRatio(Check):
     def keeps(self, candidate: Candidate) -> bool:
         """Return whether the longer side has at most `max` times the tokens of the shorter side.
 
-        Tokenizing is slow, so the bounds of the numbers of tokens, which are known without
-        tokenizing, are tried first.
+        Tokenizing is slow, so a faster test comes first. `bounds` are a lower and an upper limit
+        for the number of tokens of each side, known without tokenizing.
         """
         (source_min, source_max), (target_min, target_max) = candidate.bounds
         if source_min > 0 and target_min > 0:
-            largest_ratio = max(source_max / target_min, target_max / source_min)
-            if largest_ratio <= self.max:
+            largest_possible_ratio = max(source_max / target_min, target_max / source_min)
+            if largest_possible_ratio <= self.max:
                 return True
         source_tokens, target_tokens = candidate.tokens
         shorter = min(len(source_tokens), len(target_tokens))
@@ -91,8 +91,8 @@ class LongWord(SideCheck):
 
 
 def _has_more_words(sentence: str, max_words: int) -> bool:
-    """Return whether a sentence has more words, separated by spaces, than a limit."""
-    # Counting spaces is fastest, and often enough: n + 1 words have at least n spaces.
+    """Return whether a sentence has more than `max_words` words, which are separated by spaces."""
+    # Counting spaces is fast. More than n words have at least n spaces between them.
     if sentence.count(" ") < max_words:
         return False
     words = replace_white_space(sentence).split()

@@ -56,9 +56,9 @@ _LANGUAGES_BY_SCRIPT = {
 
 
 def _scripts_by_language() -> dict[str, tuple[str, ...]]:
-    """Return the scripts in which each language is written: Cyrillic and Latin for `sr`, Serbian.
+    """Return the scripts of each language, such as `{"sr": ("Cyrillic", "Latin")}` for Serbian.
 
-    The table from which they are taken has the languages by script.
+    The table _LANGUAGES_BY_SCRIPT lists the languages of each script; this function inverts it.
     """
     scripts: dict[str, tuple[str, ...]] = {}
     for script, languages in _LANGUAGES_BY_SCRIPT.items():
@@ -104,9 +104,10 @@ class CharacterScore(SideCheck):
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:
-        """Return whether at least a share of `min` of the letters are of the language's scripts.
+        """Return whether enough letters of a sentence belong to the scripts of its language.
 
-        For Japanese, for example, these are Han, Hiragana and Katakana.
+        Their share of all letters must be at least `min`. The scripts of Japanese, for example, are
+        Han, Hiragana and Katakana.
         """
         count_in_scripts = _count_characters(sentence, _letters_of_language(language))
         letter_count = _count_characters(sentence, _LETTERS_WITH_SCRIPT)
@@ -121,11 +122,13 @@ def _share(part: int, total: int) -> float:
 def _count_characters(sentence: str, table: CharacterTable) -> int:
     """Count the characters of a sentence that belong to a class, such as letters.
 
-    `str.translate` removes all other characters, and is faster than a loop.
+    `str.translate` removes the characters that do not belong to the class. This is faster than
+    counting in a loop.
 
     Args:
         sentence: The sentence.
-        table: The class, as a table that maps each other character to None, which removes it.
+        table: The class, as a table for `translate`: it maps each character of the class to itself,
+            and each other character to None, which removes it.
     """
     return len(sentence.translate(table))
 
@@ -139,7 +142,7 @@ def _table_of_matching(expression: str) -> CharacterTable:
     pattern = regex.compile(expression)
 
     def keep_or_remove(character: str) -> str | None:
-        """Return the character if it matches, otherwise None, by which `translate` removes it."""
+        """Return a character of the class itself, and None for any other, which removes it."""
         return character if pattern.match(character) else None
 
     return CharacterTable(keep_or_remove)

@@ -52,11 +52,11 @@ class Candidate:
 
     @cached_property
     def alignment_score(self) -> float:
-        """How well the words of both sides explain each other: about 2 for good translations.
+        """How well the words of both sides translate each other, as an alignment model scores them.
 
-        It is about -1 for sentences that are not translations of each other.
+        The score is about 2 for good translations, and about -1 for unrelated sentences.
         """
-        assert self.score is not None, "for a check that needs_translations"
+        assert self.score is not None, "only checks with needs_translations read the score"
         return self.score(self)
 
 
@@ -169,7 +169,8 @@ def apply_edits(sentence: str, language: str, edits: Edits) -> str:
 def apply_edit(edit: Edit, sentence: str, language: str) -> str:
     """Apply one cleaning rule to a sentence, and check its result.
 
-    A user may have written the rule, so that it may fail, or return something else than a line.
+    A user may have written the rule, so it may fail, or return something that is not one line of
+    text.
 
     Args:
         edit: The rule.
@@ -198,26 +199,30 @@ def apply_edit(edit: Edit, sentence: str, language: str) -> str:
 def rule_error(error: Exception, text: str | None = None) -> UserError:
     """Turn an error in the code of a cleaning or filtering rule into a message of one line.
 
-    A user may have written the rule. The message begins with the file and line that failed.
+    A user may have written the rule. The message begins with the file and line that failed, so that
+    the user can mend the rule.
 
     Args:
         error: The error that the rule has raised.
-        text: The sentence or pair at which the rule failed; None if it failed at its import.
+        text: The sentence or pair at which the rule failed; None if its import failed.
 
     Returns:
-        The error to raise instead. A UserError has such a message already, and is returned itself.
+        The error to raise instead. A UserError is returned unchanged, since it already has a
+        message of one line.
 
     Raises:
-        Exception: The error itself, if the machine is out of memory: the rule is not to blame.
+        Exception: The same error, if the machine is out of memory: the rule is not to blame.
     """
     if is_out_of_memory(error):
         raise error
     if isinstance(error, UserError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
+    # A rule may call library functions, so the error may come from there. The last frame in the
+    # folder of rules is the line of the rule that failed.
     rules_folder = str(Path(__file__).parent)
     rule_frames = [frame for frame in frames if frame.filename.startswith(rules_folder)]
-    # A rule without a frame was not even entered: for example, its method lacks a parameter.
+    # There is no such frame if the rule could not be called: its method lacks a parameter.
     last_frame = rule_frames[-1] if rule_frames else frames[-1]
     message = f"{last_frame.filename}:{last_frame.lineno}: {type(error).__name__}: {error}"
     if text is not None:
