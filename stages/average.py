@@ -13,7 +13,7 @@ from bleuprint.training.averaging import average_checkpoints
 
 def main() -> None:
     """Average the checkpoints of the run that the command line names."""
-    run = stage_args.parse_trained_run(__doc__)
+    run = stage_args.parse_trained_run(description=__doc__)
     settings = load_resolved_settings().system_on(run.system, run.corpus).average
     with show_elapsed_time(f"average {run}"):
         average_checkpoints(

@@ -20,6 +20,7 @@ from bleuprint.serving.back_translate import back_translate
 
 def main() -> None:
     """Translate the text that the command line names."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     text_name, system, corpus = stage_args.parse_arguments(__doc__, "TEXT", "SYSTEM", "CORPUS")
     settings = load_resolved_settings()
     if settings.system_on(system, corpus).arithmetic == "portable":

@@ -13,7 +13,7 @@ from bleuprint.scoring.comet import score_run_by_comet
 
 def main() -> None:
     """Score the run that the command line names."""
-    run = stage_args.parse_scored_run(__doc__)
+    run = stage_args.parse_scored_run(description=__doc__)
     with show_elapsed_time(f"comet {run}"):
         score_run_by_comet(load_resolved_settings(), run.system, run.corpus, run.seed)
 

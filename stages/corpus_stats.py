@@ -18,6 +18,7 @@ from bleuprint.scoring.bleu_ceiling import BLEU_CEILING, write_bleu_ceiling
 
 def main() -> None:
     """Describe the corpus that the command line names."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     binary = BinaryCorpus(paths.corpus_folder(corpus_name, "binary"))

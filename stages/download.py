@@ -17,6 +17,7 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     """Download the corpus that the command line names."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     source = downloads_of_environment()

@@ -13,7 +13,11 @@ from bleuprint.runtime.json_files import write_json
 
 
 def main() -> None:
-    """Write an empty JSON file for the system and the seed that the command line names."""
+    """Write an empty JSON file for the system and the seed that the command line names.
+
+    Every training depends on such a file, so that DVC has one rule for all trainings.
+    """
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     path = fresh_start_file(system, int(seed))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,8 @@ from bleuprint.runtime.errors import run_main
 
 
 def main() -> None:
-    """Copy the model that the system on the command line starts from, for one seed."""
+    """Copy the model that a fine-tuned system starts from, for the seed on the command line."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     system, seed = stage_args.parse_arguments(__doc__, "SYSTEM", "SEED")
     model_folder = parents_folder(system) / seed
     with atomic_folder(init_weights_folder(system, int(seed))) as partial_folder:

@@ -20,13 +20,15 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     """Learn the vocabularies of the corpus that the command line names."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     tokens = TextFolder(paths.corpus_folder(corpus_name, "tokens"), corpus.source, corpus.target)
     output_folder = paths.vocabulary_folder(corpus_name, None)
     other_corpus = corpus.vocabulary.of
     if other_corpus is not None:
-        # DVC needs an output: a note of the corpus whose vocabularies are used.
+        # The corpus uses the vocabularies of another corpus, so nothing is learned. But DVC fails
+        # if a stage does not write its output, so the name of the other corpus is written.
         with atomic_folder(output_folder) as partial_folder:
             write_json(partial_folder / "of.json", other_corpus)
         return

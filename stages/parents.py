@@ -16,7 +16,11 @@ from bleuprint.training.model_folder import copy_model
 
 
 def main() -> None:
-    """Collect the models that the system on the command line starts from, one for each seed."""
+    """Collect the models that a fine-tuned system starts from, one for each seed.
+
+    The command line names the fine-tuned system, then the system and the corpus of the models.
+    """
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     name, parent_system, parent_corpus = stage_args.parse_arguments(
         __doc__, "NAME", "SYSTEM", "CORPUS"
     )

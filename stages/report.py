@@ -18,13 +18,14 @@ from bleuprint.tracking.sync import update_in_stage
 
 def main() -> None:
     """Write the report of all runs."""
+    # `__doc__`, the text at the top of this file, is the help of this script.
     stage_args.parse_arguments(__doc__)
     settings = load_resolved_settings()
     move_leftovers(settings)
-    # This stage has to update MLflow itself: the next run may replace these results, and a
-    # temporary copy of the project (`dvc exp run --temp`) is removed. If DVC skips the stage, the
-    # commands `reproduce` and `sync` update MLflow. Loading MLflow takes two seconds, so another
-    # process does it while this one writes the reports.
+    # MLflow is updated now, because the next run may replace these results, and a temporary copy of
+    # the project (`dvc exp run --temp`) will be removed. If DVC skips this stage, the commands
+    # `reproduce` and `sync` update MLflow. Loading MLflow takes two seconds, so another process
+    # does it while this one writes the reports.
     mlflow_update = get_context("fork").Process(target=update_in_stage, args=(settings,))
     mlflow_update.start()
     try:

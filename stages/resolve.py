@@ -15,6 +15,7 @@ from bleuprint.runtime.errors import run_main
 
 def main() -> None:
     """Resolve the settings of params.yaml."""
+    # `__doc__`, the text at the top of this file, is the help of this script.
     stage_args.parse_arguments(__doc__)
     write_resolved()
     move_leftovers(load_settings())

@@ -14,7 +14,7 @@ from bleuprint.scoring.score import score_run
 
 def main() -> None:
     """Score the run that the command line names."""
-    run = stage_args.parse_scored_run(__doc__)
+    run = stage_args.parse_scored_run(description=__doc__)
     with show_elapsed_time(f"score {run}"):
         score_run(load_resolved_settings(), run.system, run.corpus, run.seed)
 

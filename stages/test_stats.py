@@ -13,6 +13,7 @@ from bleuprint.runtime.progress import show_elapsed_time
 
 def main() -> None:
     """Describe the test sets of the corpus that the command line names."""
+    # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     with show_elapsed_time(f"test_stats {corpus_name}"):

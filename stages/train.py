@@ -20,7 +20,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Train the run that the command line names."""
     # This ends the process if params.yaml excludes the run.
-    run = stage_args.parse_trained_run(__doc__)
+    run = stage_args.parse_trained_run(description=__doc__)
     # Imported late: loading torch takes seconds.
     from bleuprint.pipeline.train_stage import train_run
 

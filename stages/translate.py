@@ -24,7 +24,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Translate the test sets for the run that the command line names."""
     # This ends the process if params.yaml excludes the run.
-    run = stage_args.parse_scored_run(__doc__)
+    run = stage_args.parse_scored_run(description=__doc__)
     settings = load_resolved_settings()
     if not settings.is_trained(run.system):
         copy_translations(settings, run)

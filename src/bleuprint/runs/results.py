@@ -44,7 +44,7 @@ class Results:
 
     @classmethod
     def open(cls, settings: Settings, run: Run, root: Path = Path()) -> Self:
-        """Return the results of a system that was trained with the current settings.
+        """Return the results of a run; raise an error if it was not trained with these settings.
 
         Args:
             settings: The settings of the experiment.
@@ -52,7 +52,7 @@ class Results:
             root: The project's folder.
 
         Raises:
-            UserError: It was not trained, or it was trained with other settings.
+            UserError: The run was not trained, or it was trained with other settings.
         """
         results = cls.find(settings, run, root)
         if results is not None:
@@ -60,7 +60,7 @@ class Results:
         path = root / run.results_folder / "training.json"
         if not path.exists():
             raise _missing_result(path, run)
-        # It was trained, but with other settings.
+        # The run was trained, but with other settings.
         stage = settings.stage("train", *run)
         raise UserError(
             f"{path}: out of date: params.yaml has changed since. Run: make reproduce. If that "
@@ -69,26 +69,24 @@ class Results:
 
     @classmethod
     def find(cls, settings: Settings, run: Run, root: Path = Path()) -> Self | None:
-        """Return the results of a system if it was trained with the current settings.
+        """Return the results of a run if it was trained with these settings, otherwise None.
+
+        An external system is not trained here; its results are returned in any case.
 
         Args:
             settings: The settings of the experiment.
             run: The system, the corpus and the seed.
             root: The project's folder.
-
-        Returns:
-            The results; None if it was not trained, or if it was trained with other settings. An
-            external system, which is not trained here, always has results.
         """
         results = cls(settings, run, root)
         if not results.is_trained:
             return results  # An external system.
         if not (results.path / "training.json").exists():
-            return None
+            return None  # The run was not trained yet.
+        # training.json contains a hash of the settings with which the run was trained.
         system = settings.system_on(run.system, run.corpus)
-        # The record has a hash of the settings of the training.
-        expected_hash = training_settings_sha256(system, run.seed)
-        if results.training.settings != expected_hash:
+        current_hash = training_settings_sha256(system, run.seed)
+        if results.training.settings != current_hash:
             return None
         return results
 
@@ -131,7 +129,7 @@ class Results:
 
     @cached_property
     def scores(self) -> dict[str, SetScores]:
-        """The scores by test set, with those of metrics that are models, such as COMET.
+        """The scores by test set, including the scores of learned metrics, such as COMET.
 
         Raises:
             UserError: A file is missing or damaged, or it scores other translations than the other
@@ -163,7 +161,8 @@ class Results:
             test: The name of the test set, such as `flickr2016`.
 
         Returns:
-            For each metric and group of lines, such as all lines or long lines, the value.
+            The values by metric and group. Groups are parts of the test set, such as all lines or
+            long lines.
         """
         values = {}
         for value in self.scores_of(test)["metrics"]:
@@ -173,9 +172,9 @@ class Results:
     def check(self) -> Self:
         """Check that training, translations and scores belong together, and return these results.
 
-        Files that were copied by hand may belong to another training. The records contain hashes of
-        the files from which they were computed, which are compared. The texts of the corpus are
-        compared only if they exist, since `dvc pull` may have downloaded the results alone.
+        Files that were copied by hand may belong to another training. So each file records hashes
+        of the files from which it was computed, and this method compares the hashes. The texts of
+        the corpus are compared only if they exist: `dvc pull` may have downloaded only the results.
 
         Raises:
             UserError: A file belongs to another training, translation or text.
@@ -221,13 +220,13 @@ class Results:
                 )
 
     def checked_scores(self) -> tuple[dict[str, SetScores], str]:
-        """Return the scores after `check`, or the reason why they cannot be used.
+        """Return the scores, or the reason why they cannot be used.
 
-        A report shows the reason instead of the scores.
+        A report shows the reason instead of the scores. `check` finds it.
 
         Returns:
-            The scores by test set, and an error message; one of the two is empty. Both are empty if
-            the test sets are not translated and scored yet.
+            The scores by test set, and an error message. One of the two is empty. Both are empty if
+            the test sets are not translated or not scored yet.
         """
         is_translated = (self.path / TRANSLATION).exists()
         is_scored = (self.path / SCORES_FILE).exists()

@@ -20,10 +20,10 @@ _WHOLE_NUMBERS = re.compile(r"-?[0-9]{1,18}( -?[0-9]{1,18})*")
 
 
 def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScores]:
-    """Read the scores of a run, and join those that different stages have computed.
+    """Read the scores of a run from the files of all stages that compute scores.
 
-    The stage `score` computes BLEU and the like and writes scores.json. Each metric that is a
-    model, such as COMET, has its own stage and file.
+    The stage `score` writes the scores of metrics such as BLEU and chrF to scores.json. A learned
+    metric, such as COMET, is a model; it has its own stage and file.
 
     Args:
         settings: The settings of the experiment.
@@ -31,16 +31,17 @@ def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScor
         folder: The folder of its results.
 
     Returns:
-        The scores by test set, those of models last.
+        The scores by test set. The scores of learned metrics come last.
 
     Raises:
-        UserError: A file is missing or damaged, a model scored other translations than the stage
-            `score`, or it is another model than that of params.yaml.
+        UserError: A file is missing or damaged, a learned metric scored other translations than the
+            stage `score` did, or params.yaml now names another model for it.
     """
     scores = _read_file(folder / SCORES_FILE)
     for metric in METRICS.values():
         for name, model in settings.metric_models(metric.key).items():
-            # In dvc.yaml, this stage has the name STAGE@MODEL-SYSTEM-CORPUS-SEED.
+            # `stage` returns STAGE@SYSTEM-CORPUS-SEED. In dvc.yaml, the stage of a learned metric
+            # is called STAGE@MODEL-SYSTEM-CORPUS-SEED.
             stage = settings.stage(metric.stage, *run).replace("@", f"@{name}-")
             path = folder / f"{metric.stage}.json"
             _add_model_scores(scores, path, model.sha256, stage)
@@ -50,20 +51,20 @@ def read_scores(settings: Settings, run: Run, folder: Path) -> dict[str, SetScor
 def _add_model_scores(
     scores: dict[str, SetScores], path: Path, model_sha256: str, stage: str
 ) -> None:
-    """Add the scores of a metric that is a model, such as COMET, to the scores of scores.json.
+    """Add the scores of a learned metric, such as COMET, to the scores of scores.json.
 
     Args:
-        scores: The scores by test set, from scores.json; they are changed.
-        path: The file with the scores of the model.
+        scores: The scores by test set, from scores.json; changed in place.
+        path: The file with the scores of the learned metric, which is a model.
         model_sha256: The SHA-256 of the model that params.yaml names.
         stage: The stage that wrote the file, for messages.
 
     Raises:
         UserError: The file has scores of other translations, or another model computed them.
     """
-    scores_of_model = _read_file(path)
+    all_model_scores = _read_file(path)
     for test, set_scores in scores.items():
-        model_scores = scores_of_model.get(test)
+        model_scores = all_model_scores.get(test)
         differing_hash = _first_differing_hash(model_scores, set_scores, model_sha256)
         if model_scores is None or differing_hash:
             raise UserError(
@@ -76,19 +77,19 @@ def _add_model_scores(
 def _first_differing_hash(
     model_scores: SetScores | None, scores: SetScores, model_sha256: str
 ) -> str:
-    """Find out whether a model has scored the same translations as the other metrics.
+    """Compare what a learned metric has scored with what the other metrics have scored.
 
-    Both records have hashes of the sources, references and translations (hypotheses). The model's
-    record also has the hash of the model.
+    Both scores come with hashes of the sources, the references and the translations (hypotheses).
+    The scores of a learned metric also come with the hash of its model.
 
     Args:
-        model_scores: The scores of the model on a test set; None if there are none.
+        model_scores: The scores of the learned metric on a test set; None if there are none.
         scores: The scores of the other metrics on the same test set.
         model_sha256: The SHA-256 of the model that params.yaml names.
 
     Returns:
-        The name of the first hash that differs, such as `references`; an empty text if all are the
-        same.
+        The name of the first hash that differs, such as `references`; an empty text if all hashes
+        are equal.
     """
     expected_hashes: dict[str, Any] = {**scores, "scored_with": model_sha256}
     model_hashes: dict[str, Any] = {}
@@ -121,14 +122,14 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
     """Check the statistics from which the value of a metric was computed.
 
     For each line of the test set, there is a row of whole numbers; for BLEU these are counts of
-    n-grams. The value of the metric is computed from the sums over all rows. The rows are kept,
-    because a test whether two systems differ needs them.
+    n-grams. The value of the metric is computed from the sums over all rows. The rows are stored,
+    because significance tests between two systems need them.
 
     Returns:
         What is wrong with the statistics; an empty text if nothing is wrong.
     """
     rows = value["statistics"]
-    if not rows:
+    if not rows:  # Some metrics have no statistics.
         return ""
     if value["metric"] not in METRICS:
         return f"{value['metric']!r} is a metric without statistics"
@@ -140,7 +141,8 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
         if row.count(" ") + 1 != row_length:
             return f"row {number} has another length than row 0"
     metric = METRICS[value["metric"]]
-    # Try to compute a value from the first row, which fails if this metric has other numbers.
+    # Try to compute the metric from the first row. This fails if the row has too few or too many
+    # numbers for the metric.
     first_row: MetricValue = {**value, "statistics": rows[:1]}
     try:
         # A single line may have a count of 0, by which the metric divides.
