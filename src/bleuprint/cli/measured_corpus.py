@@ -248,7 +248,7 @@ def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> RemainingPai
 
 
 def _fit_subwords(new: "NewCorpus", scratch: Path) -> "FittedPieces":
-    """Return a subword vocabulary whose size fits the training text.
+    """Learn a subword vocabulary whose size fits the training text, and measure the text with it.
 
     Args:
         new: The new corpus.

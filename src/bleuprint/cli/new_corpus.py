@@ -248,7 +248,7 @@ def _seconds_of_training(
 
     threads = environment.worker_count()
     if system.arithmetic == "portable":
-        threads = 1
+        threads = 1  # Portable arithmetic trains with a single thread.
     return training_seconds(system, text, valid_pairs, max_updates, threads)
 
 

@@ -151,12 +151,12 @@ def _kind_of_stage(planned_stage: "PlannedStage") -> str:
 def _plan_line(kind: str, stages: Sequence["PlannedStage"]) -> str:
     """Describe stages of one kind in a line of the plan.
 
+    Examples are `train, 3 stages    system has changed; took 0:05:10` and, for a single stage,
+    `train@small-news-1    system has changed`.
+
     Args:
         kind: What the stages do, such as `train`.
-        stages: The stages. A single one is shown by its name, several are counted.
-
-    Returns:
-        The line, such as `train, 3 stages    system has changed; took 0:05:10`.
+        stages: The stages.
     """
     stages_text = f"{kind}, {len(stages)} stages"
     if len(stages) == 1:

@@ -27,7 +27,10 @@ LanguageTag = Annotated[str, StringConstraints(pattern=LANGUAGE_TAG)]
 
 
 def _embedded_texts() -> list[str]:
-    """Return the URLs of all texts that this package contains, such as `phrasebook:train.en`."""
+    """Return the URLs of all texts that this package contains, such as `phrasebook:train.en`.
+
+    They belong to three small corpora: `phrasebook`, `copy` and `toy`.
+    """
     urls = []
     for text in ("train", "valid", "test", "noisy"):
         for language in ("en", "de", "fr"):
@@ -161,9 +164,9 @@ class Text:
     def __post_init__(self) -> None:
         """Raise ValueError if the files or settings of the text do not fit its format.
 
-        For example, the format tsv has both sides in one file, and needs the numbers of its
-        columns.
+        For example, the format tsv has both sides in one file, and needs the setting `columns`.
         """
+        # The seed samples a number of pairs, which only `pairs` can say.
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
         if self.format in TWO_SIDED:
@@ -227,7 +230,10 @@ class Text:
 
     @property
     def selection(self) -> dict[str, int | str | None]:
-        """The settings that say which pairs of the text are used, how often, and with which tag."""
+        """The settings that decide which pairs of the text are used, how often, and with which tag.
+
+        MLflow shows them for each training text.
+        """
         return {
             "pairs": self.pairs,
             "pairs_seed": self.pairs_seed,
@@ -355,7 +361,7 @@ class Files:
 
 
 def _texts_by_name(sets: Mapping[str, Parts]) -> dict[str, Text]:
-    """Return the texts of all sets in one mapping.
+    """Collect the texts of all sets in one mapping, by names such as `train.news`.
 
     Args:
         sets: The texts by set, such as `train`, then by their name in the set, such as `news`.

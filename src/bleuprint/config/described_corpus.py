@@ -68,7 +68,9 @@ def _load_description(name: Any, location: Location, root: Path) -> LocatedMappi
     """
     folder = root / "corpora"
     path = folder / f"{name}.yaml"
-    if not isinstance(name, str) or "/" in name or not path.is_file():
+    # A slash would lead to another folder.
+    is_file_name = isinstance(name, str) and "/" not in name
+    if not (is_file_name and path.is_file()):
         known_names = sorted(file.stem for file in folder.glob("*.yaml"))
         raise location.error(f"no file {path}; {list_known_names(name, known_names)}")
     description = load_located_yaml(path)

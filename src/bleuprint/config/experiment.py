@@ -126,7 +126,8 @@ class Settings:
         """The names of the trained systems, in order; the first is the baseline."""
         names = []
         for name, settings_by_corpus in self.runs.items():
-            if any(settings_by_corpus.values()):
+            is_trained = any(settings is not None for settings in settings_by_corpus.values())
+            if is_trained:
                 names.append(name)
         return names
 
@@ -473,8 +474,8 @@ def load_resolved_settings(root: Path = Path()) -> Settings:
     runs_by_kind = runs_from_json(runs)
     document["runs"] = runs_by_kind.trained
     document["external"] = runs_by_kind.untrained
-    # The file also has hashes of the stages' code and of the user's files. They are not settings:
-    # DVC compares them.
+    # The file also contains hashes of the stages' code and of the user's files, which DVC compares.
+    # They are removed, since they are not settings.
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)

@@ -123,6 +123,8 @@ def _vocabulary_references(corpora: Mapping[str, Corpus]) -> Iterator[Reference]
 def _synthetic_references(synthetic: Mapping[str, SyntheticText]) -> Iterator[Reference]:
     """Yield, for each synthetic text, a reference from its corpus to the system that translates it.
 
+    So this system is trained before the corpus is prepared.
+
     Args:
         synthetic: The settings of the texts that systems translate, by name.
     """
@@ -138,7 +140,7 @@ def _synthetic_references(synthetic: Mapping[str, SyntheticText]) -> Iterator[Re
 def _training_references(runs: _Runs, seeds: Collection[int]) -> Iterator[Reference]:
     """Yield the references of each training: to its corpus, and to the model that it starts from.
 
-    Most trainings start from random weights, and have only the first of the two.
+    Most trainings start from random weights. They have only the reference to the corpus.
 
     Args:
         runs: The settings of trained systems by system and corpus.

@@ -229,11 +229,13 @@ class Train:
             )
         if self.max_updates is None and self.max_epochs is None and self.patience is None:
             raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
+        # Only a checkpoint that is saved can be kept.
         if self.keep_interval and self.keep_interval % self.save_interval:
             raise ValueError(
                 f"keep_interval {self.keep_interval} is not a multiple of save_interval "
                 f"{self.save_interval}"
             )
+        # The best checkpoint is found by validation, so it must be saved at each validation.
         if self.keep_best and self.validate_interval % self.save_interval:
             raise ValueError(
                 f"validate_interval {self.validate_interval} is not a multiple of save_interval "
@@ -401,6 +403,7 @@ class System:
             self._check_portable()
         min_len = self.decode.min_len
         max_positions = self.model.max_positions
+        # The last position is for EOS, the token that ends a sentence.
         if min_len >= max_positions:
             raise ValueError(
                 f"decode.min_len {min_len} leaves no place for EOS in model.max_positions "

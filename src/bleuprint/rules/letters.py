@@ -168,5 +168,6 @@ def _letters_of_language(language: str) -> CharacterTable:
     # Unicode's script extensions (scx) list all scripts of a character: the Japanese long-vowel
     # mark belongs to Katakana and Hiragana.
     scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
-    # The look-ahead requires a letter, or a mark such as an accent.
+    # A character must meet two conditions: (?=...) requires a letter, or a mark such as an accent;
+    # [...] requires one of the scripts.
     return _table_of_matching(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")
