@@ -77,12 +77,13 @@ def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
     from bleuprint.training.fitted_systems import TextSize
 
     with _scratch_folder() as scratch:
-        applied = _apply_fitting_rules(new, scratch)
-        if applied.new.language_note:
-            print_message(applied.new.language_note, "note")
-        remaining = _remaining_pairs(applied.new, applied.inspection)
-        subwords = _fit_subwords(applied.new, applied.folder)
-        bleu_ceiling = _bleu_ceiling(applied.new, applied.folder)
+        # If a rule does not fit the text, `tried.new` is the corpus without it.
+        tried = _try_rules(new, scratch)
+        if tried.new.language_note:
+            print_message(tried.new.language_note, "note")
+        remaining = _remaining_pairs(tried.new, tried.inspection)
+        subwords = _fit_subwords(tried.new, tried.folder)
+        bleu_ceiling = _bleu_ceiling(tried.new, tried.folder)
     text = TextSize(
         pairs=remaining.train,
         source_length=subwords.source_length,
@@ -90,8 +91,8 @@ def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
         vocabulary_size=subwords.size,
     )
     return MeasuredCorpus(
-        new=replace(applied.new, vocab_size=subwords.size),
-        inspection=applied.inspection,
+        new=replace(tried.new, vocab_size=subwords.size),
+        inspection=tried.inspection,
         remaining=remaining,
         text=text,
         bleu_ceiling=bleu_ceiling,
@@ -99,7 +100,7 @@ def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
 
 
 @dataclass(frozen=True)
-class _AppliedRules:
+class _TriedRules:
     """A new corpus after its cleaning and filtering rules were tried on a sample of its text.
 
     Attributes:
@@ -125,7 +126,7 @@ def _scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
+def _try_rules(new: "NewCorpus", scratch: Path) -> _TriedRules:
     """Try the cleaning and filtering rules, and omit language identification if it does not fit.
 
     The filter language_id drops pairs that are not in the expected languages. It cannot identify
@@ -136,11 +137,11 @@ def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
         new: The new corpus, with all rules.
         scratch: The folder for the outputs of the stages.
     """
-    inspection = _apply_rules(new, scratch)
-    applied = _AppliedRules(new, inspection, scratch)
+    inspection = _prepare_sample(new, scratch)
+    tried = _TriedRules(new, inspection, scratch)
     is_filter_to_blame = _leaves_too_few(inspection) and _language_id_drops(inspection) > 0
     if not is_filter_to_blame:
-        return applied
+        return tried
     # Try again without the filter.
     new_without_filter = replace(
         new,
@@ -148,13 +149,13 @@ def _apply_fitting_rules(new: "NewCorpus", scratch: Path) -> _AppliedRules:
         language_note=_note_on_omitted_language_id(new, inspection),
     )
     other_folder = scratch / "without-language-id"
-    inspection_without_filter = _apply_rules(new_without_filter, other_folder)
+    inspection_without_filter = _prepare_sample(new_without_filter, other_folder)
     if inspection_without_filter.failure:
-        return applied  # Even without the filter, too few pairs remain.
-    return _AppliedRules(new_without_filter, inspection_without_filter, other_folder)
+        return tried  # Even without the filter, too few pairs remain.
+    return _TriedRules(new_without_filter, inspection_without_filter, other_folder)
 
 
-def _apply_rules(new: "NewCorpus", scratch: Path) -> "Inspection":
+def _prepare_sample(new: "NewCorpus", scratch: Path) -> "Inspection":
     """Run the stages that prepare a text on a sample of the new corpus.
 
     Args:

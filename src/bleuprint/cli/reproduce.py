@@ -196,6 +196,7 @@ def _comparison_with_commit(settings: Settings) -> str:
     try:
         own_records = open_own_report().records
         committed_records = open_report(committed_place).records
+        # Each pair is a result of the last run and the committed result of the same run.
         pairs_of_results, _ = compare_records(own_records, committed_records)
     except UserError:  # No results are committed, or another version of bleuprint wrote them.
         pairs_of_results = []

@@ -51,7 +51,7 @@ def _translate(arguments: argparse.Namespace) -> None:
     Translations are written to standard output, word alignments to the file of --alignment, and
     notes on unusual lines to standard error.
     """
-    # This checks the arguments. Importing torch, below, takes seconds, and comes after it.
+    # Mistakes in the arguments are reported first: importing torch, below, takes seconds.
     job = _translation_job(arguments)
     from bleuprint.serving.translator import load_translator, translate_lines
 

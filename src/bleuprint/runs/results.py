@@ -132,8 +132,7 @@ class Results:
         """The scores by test set, including the scores of learned metrics, such as COMET.
 
         Raises:
-            UserError: A file is missing or damaged, or it scores other translations than the other
-                files.
+            UserError: A file is missing or damaged, or two files score different translations.
         """
         path = self.path / SCORES_FILE
         if not path.exists():
