@@ -185,7 +185,8 @@ def _changed_files() -> list[str]:
 def _comparison_with_commit(settings: Settings) -> str:
     """Compare the results of the last run with the committed results of the same experiment.
 
-    One result is the translations and scores of one system on one corpus with one seed.
+    One result is the translations and scores of one run (a system, a corpus and a seed) on one test
+    set.
 
     Returns:
         A line that says how many results are the same, different, new or gone.
@@ -196,7 +197,7 @@ def _comparison_with_commit(settings: Settings) -> str:
     try:
         own_records = open_own_report().records
         committed_records = open_report(committed_place).records
-        # Each pair is a result of the last run and the committed result of the same run.
+        # Each pair is a result of the last run and the committed result for the same test set.
         pairs_of_results, _ = compare_records(own_records, committed_records)
     except UserError:  # No results are committed, or another version of bleuprint wrote them.
         pairs_of_results = []
