@@ -7,9 +7,9 @@ import pytest
 from bleuprint.cli import new_corpus
 from bleuprint.cli.measured_corpus import RemainingPairs, _leaves_too_few
 from bleuprint.cli.new_corpus import (
-    _quality_forecast,
     _minutes,
     _print_remaining_pairs,
+    _quality_forecast,
     _rule_warnings,
     _training_forecast,
 )

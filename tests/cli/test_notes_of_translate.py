@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bleuprint.cli import translate
-from bleuprint.cli.translate import _translation_job, _LineNotes
+from bleuprint.cli.translate import _LineNotes, _translation_job
 from bleuprint.runtime.errors import UserError
 
 
