@@ -9,8 +9,8 @@ _EMPTY_PROBLEM = "is empty: is a variable not set?"
 def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
     """Return a message about the first argument that is empty or consists of spaces.
 
-    A shell passes an empty argument for `"$NAME"` if the variable is not set. It is a mistake, but
-    a program would take it for the working folder, or for an option that was not given.
+    A shell passes an empty argument for `"$NAME"` if the variable is not set. Without this check,
+    the program would read it as the working folder, or as an option that was not given.
 
     Args:
         arguments: The words after the command. `--name=` counts as empty, too.
@@ -22,14 +22,15 @@ def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:
     """
     for position, argument in enumerate(arguments):
         option, equals_sign, value = argument.partition("=")
-        if argument.startswith("--") and equals_sign:  # In the form `--name=value`.
-            if not value.strip():
-                return f"{option} {_EMPTY_PROBLEM}"
-        elif not argument.strip():
+        has_form_with_equals_sign = argument.startswith("--") and equals_sign  # `--name=value`
+        if has_form_with_equals_sign and not value.strip():
+            return f"{option} {_EMPTY_PROBLEM}"
+        if not argument.strip():
             previous_argument = arguments[position - 1] if position > 0 else ""
-            if previous_argument.startswith("--"):  # In the form `--name value`.
+            is_value_of_option = previous_argument.startswith("--")  # `--name value`
+            if is_value_of_option:
                 return f"{previous_argument} {_EMPTY_PROBLEM}"
-            message = f"argument {position + 1}"
+            message = f"argument {position + 1}"  # Users count from 1.
             if command:
                 message += f" of {command} {shlex.join(arguments)}"
             return f"{message} {_EMPTY_PROBLEM}"

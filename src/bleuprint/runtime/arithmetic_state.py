@@ -44,7 +44,7 @@ _PROBE_SENTENCE_LENGTH = 40
 
 
 def library_variables(environment: Mapping[str, str]) -> set[str]:
-    """Return the names of environment variables that control libraries of arithmetic, such as MKL.
+    """Return the names of environment variables that control arithmetic libraries, such as MKL.
 
     Args:
         environment: Environment variables and their values, such as `os.environ`.
@@ -55,8 +55,8 @@ def library_variables(environment: Mapping[str, str]) -> set[str]:
 def describe_deviation() -> str | None:
     """Check that torch computes as `arithmetic: portable` promises: the same bits everywhere.
 
-    The settings of the libraries are read first, since a message can then say what is wrong. At
-    last the result of a fixed test computation is compared.
+    The settings of the libraries are checked first, since a wrong setting explains itself. The last
+    check compares the result of a test computation with the result on other machines.
 
     Returns:
         The first deviation, such as "oneDNN is switched off", for a message; None if there is none.
@@ -87,7 +87,7 @@ def describe_deviation() -> str | None:
 
 
 def _mkl_threads(parallel_info: str) -> int | None:
-    """Find the number of threads of MKL, Intel's library of arithmetic.
+    """Find the number of threads that MKL uses, Intel's arithmetic library.
 
     Args:
         parallel_info: How torch describes its libraries and threads.
@@ -116,25 +116,27 @@ def list_suspect_variables(known: Mapping[str, str]) -> str:
     """List the environment variables that may have changed the arithmetic, for a message.
 
     Args:
-        known: The variables that portable arithmetic sets itself, with their values.
+        known: The variables that this program has set itself, with their values. They are listed
+            only if another value was set since.
 
     Returns:
-        The other variables, in the form `NAME=VALUE, NAME=VALUE`.
+        The variables, in the form `NAME=VALUE, NAME=VALUE`.
     """
     suspects = []
-    for name, text in sorted(os.environ.items()):
-        if name.startswith(_SUSPECT_PREFIXES) and known.get(name) != text:
-            suspects.append(f"{name}={text}")
+    for name, value in sorted(os.environ.items()):
+        controls_arithmetic = name.startswith(_SUSPECT_PREFIXES)
+        if controls_arithmetic and known.get(name) != value:
+            suspects.append(f"{name}={value}")
     return ", ".join(suspects)
 
 
 def probe_digest() -> str:
-    """Return the SHA-256 of the results of a test computation.
+    """Return the SHA-256 of the results of a test computation, to compare machines bit by bit.
 
     It uses the operations of training and search: products of matrices, sums, elementary functions,
-    random numbers and gradients. The matrices are so large that the numbers would be summed in
-    another order by two threads or by wider registers, which changes the last bits. It takes about
-    0.1 s and leaves torch's random numbers as they were.
+    random numbers and gradients. The matrices are large, so that two threads or wider registers
+    would sum their numbers in another order, which changes the last bits. The computation takes
+    about 0.1 s and leaves torch's random numbers as they were.
     """
     import torch
 
@@ -143,7 +145,7 @@ def probe_digest() -> str:
         torch.manual_seed(1)
         for result in _probe_results():
             digest.update(result.detach().contiguous().numpy().tobytes())
-    # Learning rates are computed by Python, with powers.
+    # Learning rates are computed by Python itself, as powers of the step.
     digest.update(repr([step**-0.5 for step in range(1, 400)]).encode())
     return digest.hexdigest()
 
@@ -151,8 +153,8 @@ def probe_digest() -> str:
 def _probe_results() -> Iterator["Tensor"]:
     """Yield the results of a test computation, whose bytes show how this machine computes.
 
-    The known hash of the results depends on every operation here, and on their order, since it
-    decides which random numbers each of them draws.
+    Their hash is compared with a known one. It depends on every operation here, and on their order,
+    since this determines which random numbers each of them gets.
     """
     import torch
     from torch.nn import functional
@@ -169,7 +171,7 @@ def _probe_results() -> Iterator["Tensor"]:
     for function in (torch.relu, functional.gelu, functional.silu, torch.sigmoid):
         yield function(hidden)
     yield torch.exp(hidden_values.clamp(-80, 80))
-    # torch.sqrt is left out: its result may differ between processors, and no model uses it.
+    # torch.sqrt is not tested: its result may differ between processors, and no model uses it.
     yield torch.rsqrt(hidden_values.abs() + 0.5)
     yield torch.sin(hidden_values)
     yield torch.cos(hidden_values)
@@ -212,11 +214,11 @@ def _probe_attention(x: "Tensor") -> tuple["Tensor", "Tensor", "Tensor"]:
     """Compute attention twice: by torch's own function, and by products of batches of matrices.
 
     Args:
-        x: Random numbers, (rows, width), of which queries, keys and values are made.
+        x: Random numbers, (rows, width), from which queries, keys and values are taken.
 
     Returns:
-        The output of torch's function; the scores before the softmax, and the output, of the
-        attention by products.
+        The output of torch's function; of the attention by products, the scores before the softmax,
+        and the output.
     """
     import torch
     from torch.nn import functional
@@ -225,10 +227,11 @@ def _probe_attention(x: "Tensor") -> tuple["Tensor", "Tensor", "Tensor"]:
     sentences = x.view(
         rows // _PROBE_SENTENCE_LENGTH, _PROBE_SENTENCE_LENGTH, _PROBE_HEADS, -1
     ).transpose(1, 2)
+    # Three sentences, (heads, length, head width). `[None]` makes a batch of one sentence.
     query, key, value = sentences.unbind(0)[:3]
     attended = functional.scaled_dot_product_attention(query[None], key[None], value[None])
-    # The same view of x is written three times. If one view were shared, torch would sum the parts
-    # of the gradient of x in another order, and the known hash would change.
+    # The same view of x is created three times on purpose. With one shared view, torch would sum
+    # the parts of the gradient of x in another order, and the known hash would change.
     logits = torch.bmm(
         x.view(_PROBE_HEADS, -1, width), x.view(_PROBE_HEADS, -1, width).transpose(1, 2)
     )

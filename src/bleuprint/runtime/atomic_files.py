@@ -24,7 +24,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """Write a file so that it appears only when it is complete.
 
     The `with` block writes to a temporary path. If it succeeds, the temporary file is renamed to
-    `path`; if it raises an exception, the temporary file is removed, and `path` stays as it was.
+    `path`. If it raises an exception, the temporary file is removed, and `path` is left unchanged.
 
     Yields:
         The temporary path.
@@ -35,10 +35,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
             yield partial_path
             _flush_to_disk(partial_path)
             partial_path.replace(path)
-            # The name of a file is stored in its folder.
+            # The name of a file is stored in its folder, so the folder must be flushed, too.
             _flush_to_disk(path.parent)
         finally:
-            _remove(partial_path)
+            _remove(partial_path)  # After a success, there is nothing left to remove.
 
 
 @contextmanager
@@ -46,11 +46,12 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Write a folder so that it appears only when it is complete.
 
     The `with` block fills a temporary folder. If it succeeds, the temporary folder replaces what is
-    at `path`; if it raises an exception, `path` stays as it was. If `path` is a symbolic link, the
-    link is replaced, and the folder to which it points is kept.
+    at `path`. If it raises an exception, `path` is left unchanged. If `path` is a symbolic link,
+    the link is replaced, and the folder to which it points is kept.
 
-    A folder with files cannot be replaced by one rename, so the old folder is renamed first. If the
-    process is killed between the two renames, the next call puts the old folder back.
+    Operating systems cannot replace a folder that has files by a single rename. So the old folder
+    is renamed first. If the process is killed between the two renames, the next call for this path
+    puts the old folder back.
 
     Yields:
         The temporary folder, which is empty.
@@ -64,6 +65,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             _flush_to_disk(partial_folder)
             for inner_path in partial_folder.rglob("*"):
                 _flush_to_disk(inner_path)
+            # `lexists` is also true for a symbolic link that leads nowhere.
             if os.path.lexists(path):
                 path.rename(replaced_folder)
             partial_folder.rename(path)
@@ -77,20 +79,20 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a temporary path next to a file or folder, after removing what others have left.
+    """Return a temporary path beside a file or folder; remove what killed processes have left.
 
-    The name has the form `.NAME.partial-PROCESS`. A process that was killed may have left files
-    under such names, which are removed. If it was killed after it had renamed an old folder, and
-    before the new folder took its place, the old folder gets its name back.
+    The path has the name `.NAME.partial-PROCESS`, with the id of this process. A process that was
+    killed may have left files under such names, which are removed. But if it was killed while it
+    replaced a folder by a new one (see `atomic_folder`), the old folder is renamed back.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name_pattern = re.compile(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_REPLACED_SUFFIX)})?")
     for leftover_path in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
         match = name_pattern.fullmatch(leftover_path.name)
         if match is None:
-            continue  # Another program, such as an editor, made this file.
+            continue  # Another program, such as an editor, has written this file.
         if _is_other_running_process(int(match[1])):
-            continue
+            continue  # The process is writing to it just now.
         if leftover_path.name.endswith(_REPLACED_SUFFIX) and not path.exists():
             leftover_path.rename(path)
         else:
@@ -101,7 +103,8 @@ def _temporary_path(path: Path) -> Path:
 def _is_other_running_process(process_id: int) -> bool:
     """Return whether another process with this id is running.
 
-    An earlier process may have had the id of this one, so this process itself does not count.
+    The operating system uses ids again. So an earlier process may have had the id of this one, and
+    this process itself does not count.
     """
     if process_id == os.getpid():
         return False
@@ -114,7 +117,7 @@ def _is_other_running_process(process_id: int) -> bool:
 def _remove(path: Path) -> None:
     """Remove a file, link or folder if it exists, and ignore errors.
 
-    What cannot be removed now is removed when the same output is written the next time.
+    A leftover that cannot be removed now is removed when the same path is written the next time.
     """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

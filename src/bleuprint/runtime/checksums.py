@@ -35,15 +35,16 @@ def read_checksums(path: Path) -> dict[str, str]:
     """Read a list of checksums, as the command `sha256sum --check` does.
 
     Empty lines and lines with `#` at the start are skipped, and a hash may have capital letters.
-    Names of files may contain bytes that are not UTF-8, which are read as by `os.fsdecode`.
+    File names may contain bytes that are not UTF-8; they are decoded as `os.fsdecode` does.
 
     Returns:
-        The SHA-256 of each file in small hexadecimal digits, by its path relative to the folder.
+        The SHA-256 of each file in lower-case hexadecimal digits, by its path relative to the
+        folder of the list.
 
     Raises:
         FileNotFoundError: There is no such file.
         UserError: The path is not a regular file, or a line is not a checksum, names a file outside
-            the folder, or gives a file another checksum than a line before.
+            the folder, or contradicts an earlier line about the same file.
     """
     sums: dict[str, str] = {}
     for number, line in enumerate(os.fsdecode(read_bytes(path)).split("\n"), 1):
@@ -56,7 +57,7 @@ def read_checksums(path: Path) -> dict[str, str]:
         if not _is_inside_folder(entry.name):
             problem = f"line {number} names {entry.name!r}, which is not inside the folder"
             raise DamagedFile(path, problem, REMEDY)
-        # The path without parts such as "./", so that it names the same file as another entry.
+        # "./model" and "model" are the same file.
         file = str(PurePosixPath(entry.name))
         known_sha256 = sums.setdefault(file, entry.sha256)
         if known_sha256 != entry.sha256:
@@ -66,9 +67,9 @@ def read_checksums(path: Path) -> dict[str, str]:
 
 
 def _is_inside_folder(name: str) -> bool:
-    """Return whether a name in the list is a path inside the folder of the list.
+    """Return whether a file name in a list of checksums is inside the folder of the list.
 
-    A list from elsewhere could name `/etc/passwd` or `../other`.
+    A list from an untrusted source could name `/etc/passwd` or `../other`.
     """
     file = PurePosixPath(name)
     return not file.is_absolute() and ".." not in file.parts and "\0" not in name
@@ -95,6 +96,9 @@ def _parse_line(text: str) -> FileChecksum | None:
 def format_checksums(folder: Path, excluded_names: tuple[str, ...] = ()) -> str:
     """Return a list of all files in a folder with their SHA-256, as `sha256sum` writes it.
 
+    Each line has the form `HASH  NAME`. Line breaks and backslashes in a name are escaped, and the
+    line then begins with a backslash.
+
     Args:
         folder: The folder; files in its subfolders are listed, too.
         excluded_names: Files that are not listed, by their path relative to the folder.
@@ -108,7 +112,7 @@ def format_checksums(folder: Path, excluded_names: tuple[str, ...] = ()) -> str:
         escaped_name = name
         for character, escape in _ESCAPES.items():
             escaped_name = escaped_name.replace(character, escape)
-        # The backslash tells that the name contains escapes.
+        # A backslash before the hash tells that the name contains escapes.
         backslash = "\\" if escaped_name != name else ""
         lines.append(f"{backslash}{sha256_of(path)}  {escaped_name}\n")
     return "".join(lines)

@@ -109,32 +109,32 @@ class SourceTree:
             relative_path = path.relative_to(package_folder)
             if path.is_file() and not _is_leftover_file(relative_path):
                 self._files.add(relative_path.as_posix())
-        # Parsing all files takes a second, so that the results are kept on the disk. The key of a
-        # file changes with its content.
+        # Parsing all files takes a second, so the results are kept on the disk. A key of the cache
+        # is a hash of a file's content.
         self._cache: dict[str, ParsedFile] = {}
         self._cache_keys: dict[str, str] = {}  # The key of each file that was needed, by its path.
-        # A cache that is missing or damaged is written again.
+        # Without a readable cache, all files are parsed again.
         with suppress(OSError, UserError):
             self._cache = read_record(dict[str, ParsedFile], root / _CACHE)
 
     def write_cache(self) -> None:
         """Write the parsed files to the cache on the disk, from which the next process reads them.
 
-        Only the files that this process needed are kept. So entries of files that were removed or
-        edited do not pile up.
+        Only the files that this process needed are written, so that entries of files that were
+        removed or edited do not accumulate.
         """
         used_entries = {}
         for key in sorted(self._cache_keys.values()):
             used_entries[key] = asdict(self._cache[key])
-        # If it cannot be written, the next process only takes longer.
+        # If the cache cannot be written, the next process takes a second longer; this is harmless.
         with suppress(OSError):
             (self._root / _CACHE).parent.mkdir(exist_ok=True)
             write_json(self._root / _CACHE, used_entries)
 
     def fingerprint(self, script: str) -> str:
-        """Return one SHA-256 of all code that decides what a stage writes.
+        """Return one SHA-256 of all code that decides what a stage of the pipeline writes.
 
-        That is the code of its script and of the files of the package that `closure` lists.
+        This is the script of the stage, and the files of the package that `closure` returns.
 
         Args:
             script: The name of the stage's script: `train` for stages/train.py.
@@ -150,10 +150,10 @@ class SourceTree:
         return digest.hexdigest()
 
     def closure(self, script: str) -> set[str]:
-        """Return the files of the package that decide what a stage writes.
+        """Return the files of the package that decide what a stage of the pipeline writes.
 
-        These are the modules that its script imports, directly or through other modules, and the
-        data files in the folders of these modules. The report also depends on its templates.
+        These are the modules that the stage's script imports, directly or through other modules,
+        and the data files in the folders of these modules. The report also depends on templates.
 
         Args:
             script: The name of the stage's script: `train` for stages/train.py.
@@ -164,10 +164,10 @@ class SourceTree:
         is_report = script == REPORT_SCRIPT
         modules = self._imported_modules(script)
         if not is_report:
-            # The modules of this package run stages. They decide nothing of what a stage writes,
-            # but the search had to pass through them to find modules that do.
+            # These modules run the stages and decide nothing about their results. They are removed
+            # only now, since they import modules that do.
             modules = {path for path in modules if not path.startswith(f"{PIPELINE_PACKAGE}/")}
-        # The folder of the package itself has data files that no module reads.
+        # The data files in the top folder of the package belong to no module.
         folders = {Path(path).parent for path in modules} - {Path()}
         if is_report:
             folders |= {folder / "templates" for folder in folders}
@@ -180,9 +180,9 @@ class SourceTree:
     def _imported_modules(self, script: str) -> set[str]:
         """Return the modules that a script imports, directly or through other modules.
 
-        Modules that decide no result, such as those of the command line, are left out, with what
-        only they import. One module of the cleaning rules brings all of them, because the package
-        searches its folder for rules.
+        A module that decides no result, such as one of the command line, is skipped, and so are
+        the modules that only such modules import. If one cleaning rule is imported, all cleaning
+        rules are returned, because their package loads every module in its folder.
 
         Args:
             script: The name of the stage's script: `train` for stages/train.py.
@@ -209,10 +209,10 @@ class SourceTree:
         return {self._module_of_import(name) for name in self._parse(path).imports}
 
     def _parse(self, path: str) -> ParsedFile:
-        """Return the hash and the imports of a file, from the cache if its content is the same.
+        """Return the hash and the imports of a file, from the cache if the file was parsed before.
 
-        The key in the cache is a hash of the file's content and of this module, so that an edit of
-        either is noticed.
+        A key of the cache is a hash of the file's content and of the code of this module. After an
+        edit of either, the key is another one, and the file is parsed again.
 
         Args:
             path: The file, relative to the package.
@@ -241,6 +241,7 @@ class SourceTree:
         for path in (f"{name}.py", f"{name}/__init__.py", f"{parent}.py"):
             if path in self._files:
                 return path
+        # The name is defined in a package. The parent of the top package is empty: no slash then.
         return f"{parent}/__init__.py".lstrip("/")
 
 
@@ -250,9 +251,9 @@ def _script_path(script: str) -> str:
 
 
 def _is_leftover_file(path: Path) -> bool:
-    """Return whether a file in a folder of code was left by Python, an editor or Git.
+    """Return whether Python, an editor or Git has left a file in a folder of code.
 
-    Such a file is not part of the code, so it does not change the fingerprint of the code.
+    Such a file is not part of the code, so it must not change the fingerprint of the code.
 
     Args:
         path: The file, such as `__pycache__/words.cpython-311.pyc` or `words.py.orig`.
@@ -263,10 +264,11 @@ def _is_leftover_file(path: Path) -> bool:
 
 
 def _decides_result(path: str, is_report: bool) -> bool:
-    """Return whether a module may change what a stage writes.
+    """Return whether an edit of a module may change what a stage of the pipeline writes.
 
-    Modules of the command line do not, for example. The report shows what nearly all modules do, so
-    that fewer modules are excepted for it.
+    If so, the stage must run again after an edit. Modules of the command line, for example, only
+    decide how a stage is started. The report describes nearly everything, so for it fewer modules
+    are excluded.
 
     Args:
         path: The module, relative to the package.
@@ -274,18 +276,19 @@ def _decides_result(path: str, is_report: bool) -> bool:
     """
     if path in MODULES_WITH_RESULTS:
         return True
-    excepted_paths = PACKAGES_WITHOUT_REPORT if is_report else PACKAGES_WITHOUT_RESULTS
-    for file_or_folder in excepted_paths:
+    excluded_paths = PACKAGES_WITHOUT_REPORT if is_report else PACKAGES_WITHOUT_RESULTS
+    for file_or_folder in excluded_paths:
         if path == file_or_folder or path.startswith(f"{file_or_folder}/"):
             return False
     return True
 
 
 def _parse_file(suffix: str, content: bytes) -> ParsedFile:
-    """Return a hash of a file that ignores comments, and what the file imports.
+    """Return a hash of a file of code that ignores comments, and what the file imports.
 
-    So a stage does not run again after an edit of a comment. Of Python, the syntax tree is hashed;
-    of C++, the text without comments; of other files, all bytes.
+    If only a comment is edited, the hash stays the same, and no stage needs to run again. For
+    Python, the syntax tree is hashed; for C++, the text without comments; for other files, all
+    bytes.
 
     Args:
         suffix: The end of the file's name, such as `.py`.
@@ -302,10 +305,10 @@ def _parse_file(suffix: str, content: bytes) -> ParsedFile:
 
 
 def _package_imports(tree: ast.Module) -> list[str]:
-    """Return what a module imports from the package.
+    """Return what a module imports from the package `bleuprint`.
 
-    `from bleuprint.text.words import find_words` becomes `text/words/find_words`. The package is
-    imported only in this form.
+    `from bleuprint.text.words import find_words` becomes `text/words/find_words`. Our code imports
+    the package only in this form, so the form `import bleuprint` is not looked for.
     """
     imports = []
     for node in ast.walk(tree):
@@ -319,10 +322,11 @@ def _package_imports(tree: ast.Module) -> list[str]:
 
 
 def _as_tuples(node: Any) -> Any:
-    """Return a syntax tree as nested tuples, in a form that all versions of Python agree on.
+    """Return a syntax tree as nested tuples that are the same in all versions of Python.
 
-    Docstrings, line numbers and empty fields are left out. Newer versions of Python add fields to
-    the nodes, which are empty for old syntax; `ast.dump` would show some of them.
+    The tuples are hashed, to notice when code changes. Docstrings and line numbers are omitted.
+    Empty fields are omitted, too: newer versions of Python add fields to the nodes, which are empty
+    for old syntax, and `ast.dump` would show some of them.
 
     Args:
         node: A node of the tree, a list of nodes, or a value such as a name or a number.

@@ -31,7 +31,7 @@ def code_commit() -> str | None:
     commit = git_output(root, "rev-parse", "HEAD").decode().strip()
     if not commit:
         return None
-    # Only folders of code are compared, since results are in Git, too.
+    # Only the code is compared. Results are in Git, too, and running the pipeline changes them.
     changed_files = git_output(
         root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml"
     )

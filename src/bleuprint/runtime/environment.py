@@ -112,7 +112,7 @@ def launcher_number(
     text = os.environ.get(name)
     if text is None and default is not None:
         return default
-    # int() itself would also accept spaces, underscores and digits of other scripts.
+    # int() would also accept spaces, underscores and digits of other scripts, such as ٣.
     if text is not None and text.isascii() and text.isdecimal():
         number = int(text)
         if number >= lowest and (highest is None or number <= highest):
@@ -124,12 +124,12 @@ def launcher_number(
 def has_gpu() -> bool:
     """Return whether this machine has a GPU of NVIDIA or AMD.
 
-    Asking torch would take seconds, so that GPUs are recognized by the device files of their
-    drivers.
+    Importing torch to ask it would take seconds, so GPUs are recognized by the device files of
+    their drivers.
     """
     devices = Path("/dev")
     has_nvidia_gpu = any(devices.glob("nvidia[0-9]*"))
-    has_amd_gpu = any(devices.glob("kfd"))
+    has_amd_gpu = any(devices.glob("kfd"))  # The Kernel Fusion Driver of AMD's ROCm.
     return has_nvidia_gpu or has_amd_gpu
 
 
@@ -137,8 +137,8 @@ def set_missing_user_variables() -> None:
     """Set the environment variables USER, HOME and XDG_CACHE_HOME if the user lacks them.
 
     In a container, the process may run as a user without a name and a home folder, as with
-    `docker run -u 1234`. DVC, Snakemake and MLflow would then end in a traceback. The folders are
-    made in the project's folder `work`.
+    `docker run -u 1234`. DVC, Snakemake and MLflow would then fail with a traceback. The variables
+    are set to folders in the project's folder `work`.
     """
     user_id = os.getuid()
     try:
@@ -155,8 +155,8 @@ def set_missing_user_variables() -> None:
 def stage_path() -> str:
     """Return the value of PATH for the stages, with the folder of this Python first.
 
-    Stages are run by the command `python`. So they run with the Python that runs this program, even
-    if the user has not activated its .venv.
+    Stages are started by the command `python`. With this PATH, it is the Python that runs this
+    program, even if the user has not activated the virtual environment.
     """
     python_folder = str(Path(sys.executable).parent)
     return os.pathsep.join((python_folder, os.environ.get("PATH", os.defpath)))

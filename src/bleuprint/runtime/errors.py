@@ -92,9 +92,10 @@ class Interrupted(Exception):
 def run_main(main: Callable[[], None]) -> NoReturn:
     """Run the main function of a program, and end the process with a message and an exit status.
 
-    An error that the user can fix, or an error of the machine such as a full disk, is printed in
-    one line with status 1. Ctrl-C prints "interrupted". Any other exception is a bug, and prints
-    its traceback. `main` may also end the process itself by `sys.exit`, as argparse does.
+    If `main` raises an error that the user can fix, or an error of the machine such as a full disk,
+    one line is printed, and the status is 1. Ctrl-C prints "interrupted". Any other exception is a
+    bug, and its traceback is printed. `main` may also end the process itself by `sys.exit`, as
+    argparse does.
 
     Args:
         main: The work of the program. If it returns, the functions in `AT_SUCCESS` are called.
@@ -103,10 +104,10 @@ def run_main(main: Callable[[], None]) -> NoReturn:
     interrupts.enable_keyboard_interrupt()
     try:
         system_exit = _run_and_complete(main)
-        # Flushed inside `try`, so that an error of standard output is reported like other errors.
+        # Flush inside `try`, so that an error, such as a full disk, is reported like any other.
         sys.stdout.flush()
         if system_exit is not None:
-            # While the process exits, Ctrl-C must not print a traceback.
+            # From here on, Ctrl-C ends the process without a traceback.
             interrupts.terminate_on_interrupt()
             raise system_exit
     except KeyboardInterrupt:
@@ -119,8 +120,8 @@ def run_main(main: Callable[[], None]) -> NoReturn:
 def _run_and_complete(main: Callable[[], None]) -> SystemExit | None:
     """Run the main function of a program, then the functions that other modules have registered.
 
-    They are registered in AT_SUCCESS, for example to record how long a stage took, and are called
-    only if `main` returns.
+    These functions, such as one that records how long a stage took, are in the list AT_SUCCESS.
+    They are called only if `main` returns.
 
     Returns:
         The exception with which `main` ended the process itself (`sys.exit`); None if it returned.
@@ -135,13 +136,12 @@ def _run_and_complete(main: Callable[[], None]) -> SystemExit | None:
 
 
 def _exit_for_error(error: Exception) -> NoReturn:
-    """Print what an exception means to the user, and end the process.
+    """Print a message about an exception, or its traceback if it is a bug, and end the process.
 
-    An exception that neither the user nor the machine has caused is a bug, and its traceback is
-    printed.
+    An exception that neither the user nor the machine has caused is a bug.
     """
     if isinstance(error, BrokenPipeError) and error.filename == STDOUT:
-        # Nobody reads the output any more, as in `bleuprint plan | head`: this is not an error.
+        # The program that read the output has ended, as `head` does in `bleuprint plan | head`.
         discard_output()
         sys.exit(_BROKEN_PIPE_STATUS)
     messages = _messages_for_user(error)
@@ -156,9 +156,9 @@ def _exit_for_error(error: Exception) -> NoReturn:
 
 
 def _messages_for_user(error: Exception) -> list[str]:
-    """Return the messages that tell the user about an error, one line each.
+    """Return the messages that explain an error to the user, one line each.
 
-    An exception that neither the user nor the machine has caused is a bug: the list is empty.
+    The list is empty if neither the user nor the machine has caused the error: it is a bug.
     """
     if isinstance(error, UserErrors):
         return error.lines
@@ -187,16 +187,15 @@ def _report_and_exit(status: int, messages: list[str]) -> NoReturn:
 def _record_for_launcher(status: int, message: str) -> bool:
     """Write the message and the exit status to a file, if a launcher has started this process.
 
-    A launcher of torch, which starts several training processes, names the file in an environment
-    variable.
+    torch's launcher of training processes sets an environment variable to the path of this file.
 
     Args:
         status: The exit status.
         message: The message, or the traceback of a bug.
 
     Returns:
-        Whether the launcher prints the message. Our own launcher does. torchrun does not: it may
-        restart the processes before it reads the file.
+        Whether the launcher will print the message, so that this process need not. Our own launcher
+        prints it. torchrun may restart the processes before it reads the file.
     """
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
@@ -212,17 +211,18 @@ def _record_for_launcher(status: int, message: str) -> bool:
 def _exit(status: int) -> NoReturn:
     """End the process with an exit status.
 
-    If it is one of several training processes and has failed, it ends without waiting for the
-    others, which may be lost.
+    If it is one of several training processes and has failed, it ends at once. It does not wait for
+    the other processes, which may never answer.
     """
     try:
         sys.stdout.flush()
     except OSError:
-        # The error that ends the process has been printed; Python would print another one at exit.
+        # A message about the failure has been printed already. Without this call, Python would
+        # print this error, too, when it exits.
         discard_output()
     interrupts.terminate_on_interrupt()
     if status == PEER_LOST or (status != 0 and _is_in_process_group()):
-        # sys.exit would let torch leave its process group, and for that wait for the others.
+        # sys.exit would call torch's clean-up, which waits for the other processes.
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
@@ -237,10 +237,10 @@ def _is_in_process_group() -> bool:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print an error in one line and end the process, if the `with` block raises it.
+    """End the process with a message in one line if the `with` block raises an error.
 
-    Only errors that the user or the machine has caused are printed so; others are raised. It is for
-    programs that run our code, but not by `run_main`, such as Snakemake.
+    This is so for errors that the user or the machine has caused; other exceptions are not caught.
+    Use it where our code is run by another program, such as Snakemake, and not by `run_main`.
     """
     try:
         yield
@@ -256,10 +256,10 @@ def exit_on_error() -> Iterator[None]:
 def _print_uncaught(
     error_type: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print an exception that nothing has caught, such as one that an import raises.
+    """Print an exception that no code has caught, such as one that an import raises.
 
     Python calls this function as `sys.excepthook`. An error of the machine, such as a full disk, is
-    printed in one line, other exceptions with their traceback.
+    printed in one line; other exceptions are printed with their traceback.
     """
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
@@ -281,8 +281,8 @@ def print_message(message: str, kind: str = "error") -> None:
         message: The text; secrets in it are masked, and control characters are escaped.
         kind: "error", "warning" or "note".
     """
-    # On a terminal, this line may show the progress bar of another process: return to its start
-    # (\r) and erase it (ESC [ K).
+    # On a terminal, the cursor may be behind the progress bar of another process. These codes move
+    # the cursor to the start of the line (\r) and erase the line (ESC [ K).
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     erase_line = "\r\x1b[K" if is_terminal else ""
     line = printable(f"bleuprint: {kind}: {masked_line(message)}\n")

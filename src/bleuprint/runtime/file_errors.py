@@ -37,47 +37,51 @@ class DamagedFile(UserError):
 
 @contextmanager
 def name_in_errors(path: Path) -> Iterator[None]:
-    """Make errors that reading or writing a file raises in the block name the file.
+    """Add the name of a file to errors about reading or writing it that occur in the block.
 
-    The errors of read() and write() name no file. Libraries such as safetensors and torch raise
-    errors of their own types, which only have the system's error number in their message.
+    "No space left on device" does not help the user without the file. Python's errors of read() and
+    write() do not name it. Libraries such as safetensors and torch raise errors of their own types,
+    whose message contains the error number of the operating system.
 
     Args:
         path: The file.
 
     Raises:
         OSError: The operating system reports an error, such as a full disk. Its `filename` is
-            `path`, or a path that it named before.
+            `path`, unless the original error has already named a path.
         DamagedFile: safetensors cannot read the file's content.
     """
     try:
         yield
     except UserError:
-        raise
+        raise  # Its message is complete.
     except Exception as error:
         match = _ERROR_NUMBER.search(str(error))
-        if match is None:
-            # Errors of safetensors about damaged content contain this word. Blocks that read
-            # weights read no other file.
-            if "deserializing" in str(error):
-                remedy = "get an intact copy, or run: make reproduce"
-                raise DamagedFile(path, str(error), remedy) from None
-            raise
-        # Errors of open() and rename() name the path that they are about. It stays in the message,
-        # since it may be another file than `path`, such as an input.
-        names_a_path = os.sep in str(getattr(error, "filename", ""))
-        if names_a_path:
-            raise
-        # The pattern has a group for each form of message; the last group is the one that matched.
-        error_number = int(match[match.lastindex or 0])
-        raise OSError(error_number, os.strerror(error_number), str(path)) from None
+        if match is not None:
+            # Errors of open() and rename() name their path. It is kept, since it may be another
+            # file than `path`, such as an input that the block reads.
+            names_a_path = os.sep in str(getattr(error, "filename", ""))
+            if names_a_path:
+                raise
+            # The pattern has one group for each form of message, of which only one has matched:
+            # the last one.
+            error_number = int(match[match.lastindex or 0])
+            raise OSError(error_number, os.strerror(error_number), str(path)) from None
+        # Messages of safetensors about damaged content contain this word.
+        is_safetensors_error = "deserializing" in str(error)
+        if is_safetensors_error:
+            remedy = "get an intact copy, or run: make reproduce"
+            raise DamagedFile(path, str(error), remedy) from None
+        raise
 
 
 @contextmanager
 def report_as_damage(path: Path, remedy: str = RERUN) -> Iterator[None]:
-    """Raise DamagedFile if the block finds a missing or wrong value in the content of a file.
+    """Raise DamagedFile if the block fails because of a missing or wrong value in a file.
 
-    Any KeyError, TypeError, ValueError or similar error in the block counts as such.
+    The block uses the content of a file that this program has written, such as
+    `record["seeds"][0]`. A KeyError, TypeError, ValueError or similar error is taken as a sign that
+    the content is damaged.
 
     Args:
         path: The file whose content the block uses.

@@ -11,10 +11,10 @@ from typing import Any
 
 
 def of_settings(*settings: Any) -> str:
-    """Return a hash of settings, which is the same if the settings are the same.
+    """Return a hash of settings, which tells whether results were computed with these settings.
 
-    The order of keys does not count. A field of a dataclass that is None does not count either, so
-    that a new optional setting leaves the hashes of old settings as they are.
+    The order of keys does not count. A dataclass field that is None does not count either, so that
+    a new optional setting does not change the hashes of old settings.
 
     Args:
         *settings: Dataclasses, mappings, lists, numbers and texts.
@@ -28,7 +28,7 @@ def _to_json_value(value: Any) -> Any:
     """Convert settings into values that JSON can write.
 
     A dataclass becomes `{CLASS: {FIELD: VALUE}}`, without fields that are None. The name of the
-    class is kept, since two cleaning rules may have equal fields.
+    class tells two cleaning rules with equal fields apart.
     """
     if dataclasses.is_dataclass(value):
         fields = {}

@@ -8,13 +8,13 @@ from typing import Any
 def flatten_settings(settings: Any) -> dict[str, str]:
     """Turn nested settings into one dictionary with keys such as `train.lr_schedule.noam.factor`.
 
-    So two systems can be compared setting by setting.
+    This makes it easy to compare two systems setting by setting.
 
     Args:
         settings: A dataclass or the values of a YAML file.
 
     Returns:
-        Each value as text, as in YAML. Settings that are None are left out.
+        Each value as text, as in YAML. Settings that are None are omitted.
     """
     return dict(_flat_entries("", settings))
 
@@ -33,7 +33,7 @@ def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
         # A field whose name is a keyword of Python, such as `from`, ends with an underscore.
         names = [field.name for field in dataclasses.fields(value)]
         value = {name.rstrip("_"): getattr(value, name) for name in names}
-    # An empty mapping inside the settings is a value itself: {}.
+    # An empty mapping inside the settings, as in `clean: {}`, is a value itself.
     is_empty_entry = value == {} and key != ""
     if isinstance(value, Mapping) and not is_empty_entry:
         for name, entry in value.items():

@@ -26,11 +26,12 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def remove_controls(text: str) -> str:
-    """Return a text that is safe in a document.
+    """Return a text without characters that could damage the document in which it is shown.
 
-    Control characters become spaces. Marks that change the direction of writing are removed.
+    Control characters become spaces. Marks that change the writing direction, which would also
+    affect the text around, are removed.
     """
-    # Nearly all texts have none of these, and the search is faster than the translation.
+    # Nearly all texts have no such characters, and the search is faster than the translation.
     if _REPLACED.search(text) is None:
         return text
     return text.translate(_REPLACEMENTS)
@@ -39,10 +40,10 @@ def remove_controls(text: str) -> str:
 def clean_value(value: T) -> T:
     """Return a value that is safe in a table or a template.
 
-    A text is returned without control characters, any other value unchanged.
+    Control characters are removed from a text. Any other value is returned unchanged.
     """
     if isinstance(value, str) and _REPLACED.search(value):
-        # A text may belong to a subclass, such as markupsafe.Markup for text that is HTML already.
+        # Keep the class of the text: markupsafe.Markup, for example, marks text that is HTML.
         return type(value)(remove_controls(value))
     return value
 
@@ -50,16 +51,16 @@ def clean_value(value: T) -> T:
 def spreadsheet_cell(value: T) -> T | str:
     """Return a value that is safe in a CSV file, which users open in a spreadsheet.
 
-    A spreadsheet computes a text that begins like a formula, such as `=1+1`. Such a text gets an
-    apostrophe, so that it is shown as it is. A number, such as -1.3, is left alone.
+    A spreadsheet executes a text that begins like a formula, such as `=1+1`. An apostrophe before
+    such a text makes the spreadsheet show it unchanged. A number, such as -1.3, gets none.
     """
     if not isinstance(value, str):
         return value
     text = remove_controls(value)
     may_be_formula = text.lstrip().startswith(_FORMULA_STARTS) or text.startswith("\t")
-    if not may_be_formula or _is_number(text):
-        return text
-    return f"'{text}"
+    if may_be_formula and not _is_number(text):
+        return f"'{text}"
+    return text
 
 
 def _is_number(text: str) -> bool:

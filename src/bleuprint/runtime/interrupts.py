@@ -24,8 +24,8 @@ _REPEAT_SECONDS = 0.05
 def terminate_on_interrupt() -> None:
     """Let Ctrl-C end this process at once, without a traceback.
 
-    A Ctrl-C that `block_interrupts` has held back ends the process now. Programs of others that
-    import our package keep their own handling of Ctrl-C.
+    If Ctrl-C was pressed while `block_interrupts` was holding it back, the process ends now. A
+    program of a user that only imports our package keeps its own handling of Ctrl-C.
     """
     if not _is_our_program():
         return
@@ -37,21 +37,21 @@ def terminate_on_interrupt() -> None:
 
 
 def block_interrupts() -> None:
-    """Hold Ctrl-C back, before this process starts the same program anew in its place.
+    """Hold Ctrl-C back, before this process restarts itself.
 
-    While Python starts, Ctrl-C would print a traceback. The new program calls
-    `terminate_on_interrupt` as soon as it can, which lets a held-back Ctrl-C end it. Programs of
-    others that import our package are left alone.
+    While Python starts, Ctrl-C would print a traceback. The restarted program calls
+    `terminate_on_interrupt` as soon as possible; if Ctrl-C was pressed in between, it ends there. A
+    program of a user that only imports our package keeps its own handling of Ctrl-C.
     """
     if _is_our_program():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def enable_keyboard_interrupt() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, which `run_main` catches, as is Python's default.
+    """Let Ctrl-C raise KeyboardInterrupt, as is Python's default, so that `run_main` can catch it.
 
-    It undoes what `terminate_on_interrupt` has changed. If another program handles Ctrl-C in its
-    own way, nothing is changed.
+    This reverses `terminate_on_interrupt`. If a program has its own handler of Ctrl-C, nothing is
+    changed.
     """
     # Python allows only its main thread to change the handling of signals.
     with suppress(ValueError):
@@ -63,8 +63,9 @@ def enable_keyboard_interrupt() -> None:
 def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
     """Send Ctrl-C again if Python has dropped a KeyboardInterrupt.
 
-    Python prints and drops an exception that is raised where no caller can catch it, such as in
-    `__del__`. It calls this function as `sys.unraisablehook`.
+    An exception in a method such as `__del__` has no caller that could catch it. Python drops it,
+    and calls this function as `sys.unraisablehook`. Without it, Ctrl-C at such a moment would have
+    no effect.
     """
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
@@ -81,20 +82,21 @@ def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
 def postpone_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back during a `with` block, and let it act after the block.
 
-    The block calls a library that would not pass KeyboardInterrupt on. The core of pydantic, which
-    is written in Rust, would report it as an error of a schema, or forget it.
+    It is for libraries that do not pass a KeyboardInterrupt on to their caller. The core of
+    pydantic, which is written in Rust, would report it as a schema error, or ignore it.
     """
     has_arrived = False
 
     def remember(*_: object) -> None:
-        """Remember that Ctrl-C was pressed; Python calls this function at that moment."""
+        """Record that Ctrl-C was pressed; Python calls this function at that moment."""
         nonlocal has_arrived
         has_arrived = True
 
     try:
         handler = signal.signal(signal.SIGINT, remember)
     except ValueError:
-        # This is not the main thread, and Python handles signals in the main thread only.
+        # This is not the main thread. Python handles signals in the main thread only, so Ctrl-C
+        # cannot interrupt the block.
         yield
         return
     try:
@@ -111,7 +113,7 @@ def _is_our_program() -> bool:
     It may also be another program that imports the package `bleuprint`, such as a notebook.
     """
     if sys.argv[:1] == ["-m"]:
-        # While Python looks for the module of `python -m`, "-m" stands in the place of its path.
+        # Python has not yet found the module of `python -m MODULE`: argv[0] is "-m" until then.
         return "bleuprint" in sys.orig_argv
     script = PurePath(sys.argv[0] if sys.argv else "")
     # `python -m bleuprint` runs the file bleuprint/__main__.py.

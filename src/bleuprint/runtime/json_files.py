@@ -26,9 +26,9 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as readable JSON; the same value gives the same bytes.
+    """Write a value to a file as indented JSON.
 
-    Objects keep the order of their keys.
+    Equal values give equal bytes, if their keys have the same order: the order is kept.
     """
     with atomic_file(path) as partial_path:
         partial_path.write_text(format_json(value), encoding="utf-8", newline="\n")
@@ -95,11 +95,11 @@ def read_json_object(
 
 
 def _parse_json(text: str) -> Any:
-    """Parse JSON, and refuse what Python's parser accepts but no other program may read.
+    """Parse JSON, and refuse what Python's parser accepts but other programs may not read.
 
     Raises:
         ValueError: The text is not JSON, repeats a key, is nested too deeply, or contains NaN, an
-            infinite number, or half of a character; the message says which.
+            infinite number, or half of a surrogate pair; the message says which.
     """
     content = json.loads(
         text,
@@ -108,8 +108,8 @@ def _parse_json(text: str) -> Any:
         parse_float=_parse_finite_number,
     )
     if _SURROGATE.search(text):
-        # JSON may write a rare character as two codes (surrogates). Only one of the two is not a
-        # character, and cannot be encoded as UTF-8.
+        # JSON may write a character as a pair of codes, called surrogates. One of them without the
+        # other is not a character. Python accepts it, but cannot encode it as UTF-8.
         try:
             json.dumps(content, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -135,7 +135,7 @@ def _object_without_repeats(entries: list[tuple[str, Any]]) -> dict[str, Any]:
 def _parse_finite_number(digits: str) -> float:
     """Convert a number in JSON to a float; raise ValueError if it is too large, such as 1e999.
 
-    Python itself would read it as infinity.
+    Without this check, Python would read 1e999 as infinity.
     """
     number = float(digits)
     if math.isinf(number):
@@ -151,8 +151,8 @@ def _refuse_constant(name: str) -> Any:
 def _check_depth(content: Any) -> None:
     """Raise ValueError if the lists and objects of a JSON value are nested too deeply.
 
-    Recursive functions would fail at them. The levels of nesting are therefore visited one after
-    another, without recursion.
+    Recursive functions would fail at such a value. This function itself uses no recursion: it
+    visits one level of nesting after another.
     """
     level = [content]
     for _ in range(_MAX_JSON_DEPTH):
@@ -166,9 +166,9 @@ def _check_depth(content: Any) -> None:
 
 
 def _containers_in(value: Any) -> list[Any]:
-    """Return the lists and objects that are directly inside a JSON value.
+    """Return the lists and objects that are directly inside a JSON value: its next nesting level.
 
-    They are at the next level of nesting. A number or a text contains none.
+    A number or a text contains none.
     """
     if isinstance(value, dict):
         inner_values = list(value.values())

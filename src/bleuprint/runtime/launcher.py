@@ -18,10 +18,10 @@ _ENDED_STATES = ("Z", "X")
 
 
 def end_with_launcher() -> None:
-    """Let Linux end this training process when the launcher that started it is killed.
+    """Let Linux kill this training process when the launcher that started it is killed.
 
-    A launcher ends its processes itself, but if it is killed (SIGKILL) it has no time to. The
-    launcher is ours or torchrun; a process that none of them has started is left alone.
+    A launcher normally ends its processes itself, but it cannot if it is killed by SIGKILL. The
+    launcher is ours or torchrun. In a process without a launcher, this function does nothing.
     """
     if LAUNCHER_VARIABLE not in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ:
         return
@@ -30,7 +30,7 @@ def end_with_launcher() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     launcher_id = os.environ.get(LAUNCHER_VARIABLE, "")
     if launcher_id.isdecimal() and not _is_alive(int(launcher_id)):
-        # The launcher was killed before the call above, which came too late.
+        # The launcher was killed before the call of prctl, which then has no effect.
         os.kill(os.getpid(), signal.SIGKILL)
 
 

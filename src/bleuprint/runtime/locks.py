@@ -14,10 +14,10 @@ _NO_LOCKS_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def flock_holder(path: Path) -> int | None:
-    """Return the id of the process on this machine that has locked a file.
+    """Return the id of the process that has locked a file, from Linux's list /proc/locks.
 
-    Linux lists all locks in /proc/locks. None is returned if no process of this machine has locked
-    the file.
+    Returns:
+        The process id; None if no process on this machine has locked the file.
     """
     with suppress(OSError):
         inode = path.stat().st_ino
@@ -49,7 +49,7 @@ class FileLock(filelock.FileLock):
     def acquire_or_notify(
         self, holder_message: str, wait: bool = True
     ) -> AbstractContextManager[object]:
-        """Acquire the lock; if another process has it, print a note and wait for that process.
+        """Acquire the lock; if another process holds it, print a note and wait for that process.
 
         Args:
             holder_message: What the other process is, such as "another run of this project".
@@ -71,9 +71,9 @@ class FileLock(filelock.FileLock):
         return self.acquire()
 
     def _advice_to_end_holder(self) -> str:
-        """Return how to end the process that has the lock, to be added to a message.
+        """Return a remark for a message: how to end the process that holds the lock.
 
-        The text is empty if the process is on another machine, where its id is not known.
+        The text is empty if that process is on another machine, since its id is then unknown.
         """
         process_id = flock_holder(Path(self.lock_file))
         if process_id is None:

@@ -45,13 +45,13 @@ def describe_machine_error(error: BaseException) -> str | None:
     if damaged_module is not None:
         return f"{damaged_module} is damaged, as by a full disk: remove it, then run this again"
     if isinstance(error, FileNotFoundError) and error.errno is None:
-        # The library safetensors raises it without an error number; its message names the file.
+        # The library safetensors raises this error without a number; its message names the file.
         return str(error)
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.errno == errno.EBADF and not error.filename:
-        # EBADF means that a file is closed. If it has no name, the program itself has closed it,
-        # which is a bug. Otherwise, it is a standard stream that the caller has closed.
+        # EBADF means that a file descriptor is closed. Our wrappers of the standard streams add a
+        # name to errors: the caller has closed such a stream. Without a name, it is a bug.
         return None
     parts = [error.strerror or os.strerror(error.errno), error.filename]
     with suppress(OSError):
@@ -75,8 +75,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _damaged_module(error: BaseException) -> str | None:
     """Return the compiled module (.pyc) that Python could not read; None for other errors.
 
-    Python writes these files when it first imports a module. On a full disk, a file may be cut
-    short. From then on each import fails in Python's module `marshal`, which reads the file.
+    When Python first imports a module, it writes such a file. If the disk is full, the file may be
+    incomplete. From then on, each import fails in Python's module `marshal`, which reads the file.
     """
     if not isinstance(error, EOFError | TypeError | ValueError) or "marshal" not in str(error):
         return None
@@ -109,11 +109,11 @@ def _advice_for_system_error(error_number: int, file_name: str | bytes | int | N
 
 
 def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
-    """Return how much space is free on the disk of a file, and that the user should make room.
+    """Return advice about a full disk: how much space is free, and in which folder to make room.
 
     Args:
-        file_name: The `filename` of an OSError. If it is not a path, it is the disk of the working
-            folder.
+        file_name: The `filename` of an OSError. If it is not a path, the advice is about the disk
+            of the working folder.
 
     Returns:
         The advice; an empty text for a pipe or a device, which is on no disk.
@@ -135,9 +135,9 @@ def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
 
 
 def _file_of_standard_output() -> str:
-    """Return the path of the file that standard output is written to.
+    """Return the path of the file to which standard output is redirected, from a link in /proc.
 
-    Linux has a link to it in /proc. For a pipe or a device, the path is empty.
+    If standard output is a pipe or a device, the path is empty.
     """
     with suppress(OSError):
         path = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
@@ -148,8 +148,8 @@ def _file_of_standard_output() -> str:
 def describe_memory() -> str:
     """Describe how much memory the running stage needs and how much this process can have.
 
-    Reading the memory of the machine itself needs a little memory. If there is not even so much,
-    the description is "this process can have no more".
+    To find this out also takes a little memory. If there is not even so much, the description is
+    "this process can have no more".
     """
     try:
         description = _memory_of_machine()
@@ -192,8 +192,8 @@ def format_bytes(count: float) -> str:
 def explain_kill() -> str:
     """Explain why a process was killed (SIGKILL), if it may have used too much memory.
 
-    When memory runs out (OOM, out of memory), Linux kills processes, and counts them. If the count
-    has risen since this program started, this is the likely reason.
+    When memory runs out, Linux kills a process and increases a counter (OOM, out of memory). If the
+    counter has risen since this program started, this is the likely reason.
 
     Returns:
         The end of a message, beginning with a comma or a semicolon; empty if the count is the same.
@@ -208,11 +208,11 @@ def explain_kill() -> str:
 
 
 def _oom_counts(membership: Path, groups: Path) -> Path:
-    """Return the file in which Linux counts processes that it has killed for lack of memory.
+    """Return the file in which Linux counts the processes that it has killed for lack of memory.
 
-    Linux puts the processes of a cluster job or container into a control group, which has its own
-    limit of memory, and counts in a file of this group. Without such a group, the counts of the
-    whole machine are used.
+    The processes of a cluster job or container are in a control group, which has its own memory
+    limit and its own file of counts. Without such a group, the file for the whole machine is
+    returned.
 
     Args:
         membership: The file that names the control groups of this process.
@@ -220,7 +220,7 @@ def _oom_counts(membership: Path, groups: Path) -> Path:
     """
     with suppress(OSError, UnicodeError):
         for line in membership.read_text(encoding="utf-8").splitlines():
-            # So begins the line of version 2; groups of version 1 have no such counts.
+            # Control groups of version 2 begin the line with 0::; version 1 has no such counts.
             if line.startswith("0::/"):
                 events = groups / line.removeprefix("0::/") / "memory.events"
                 if events.is_file():

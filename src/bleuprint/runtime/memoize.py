@@ -29,8 +29,9 @@ class BoundedCache(dict[str, R]):
     def __missing__(self, word: str) -> R:
         """Compute the result for a word that is not in the cache, and keep it.
 
-        Python calls this method when a key is missing in a dictionary. A full cache is emptied; the
-        frequent words are soon in it again. Long words are rarely repeated, and are not kept.
+        Python calls this method for `cache[word]` if a dictionary does not contain the key. To
+        limit the memory, a full cache is emptied; the frequent words are soon in it again. Long
+        words are rarely repeated, and are not kept.
         """
         result = self._function(word)
         if len(word) <= MAX_LENGTH:

@@ -34,15 +34,15 @@ def map_parts(
 
     Args:
         prepare: A function that returns the function to apply. It is called once in each process,
-            and can create what takes time or cannot be sent to another process. It is pickled
-            itself, like the parts and the results.
+            so that it can load what is large or cannot be sent to another process, such as a
+            tokenizer. `prepare` itself, the parts and the results are pickled.
         parts: The parts of the work.
         workers: The number of processes; with 1, this process does the work itself.
 
     Raises:
         UserError: A process was killed.
     """
-    # A few parts are read to find out whether there is enough work for several processes.
+    # Read a few parts, to find out whether there is enough work for several processes.
     remaining_parts = iter(parts)
     first_parts = list(islice(remaining_parts, _MIN_PARTS_FOR_POOL))
     all_parts = chain(first_parts, remaining_parts)
@@ -68,10 +68,10 @@ def _map_in_pool(
     """
     # Results that are not yielded yet, oldest first; some are still being computed.
     results: deque[Future[R]] = deque()
-    # Processes that other code has started, and that must not be killed with the workers.
+    # Processes that other code has started. If workers must be killed, these must survive.
     earlier_children = set(active_children())
-    # Fork is the fastest way to start a process. But it copies locks that the threads of torch hold
-    # at that moment, and the copy would wait for them for ever.
+    # Fork is the fastest way to start a process. But it copies the state of locks without the
+    # threads that hold them. With torch, whose threads hold locks, a copy could wait for ever.
     start_method = "forkserver" if "torch" in sys.modules else "fork"
     with ProcessPoolExecutor(
         max_workers=workers,
@@ -105,13 +105,15 @@ _get_function: Callable[[], Callable[[Any], Any]]
 def _initialize_worker(prepare: Callable[[], Callable[[Any], Any]]) -> None:
     """Set up a worker process: how it gets its function, and when it ends.
 
-    It ignores Ctrl-C and SIGTERM. Terminals and clusters send them to all processes, and the parent
-    decides what they mean. Instead, a thread ends the worker when the parent has ended.
+    The worker ignores Ctrl-C and SIGTERM. Terminals and clusters send these signals to all
+    processes, and the parent process decides how to react. A thread ends the worker when the parent
+    has ended.
 
     Args:
         prepare: A function that returns the function to apply to each part.
     """
     global _get_function
+    # The cache calls `prepare` for the first part of the work, and only once.
     _get_function = cache(prepare)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -127,8 +129,8 @@ def _process_part(part: Any) -> Any:
 def _end_with_parent() -> None:
     """Wait until the parent process has ended, and then end this worker process.
 
-    It runs in a thread of the worker. `os._exit` ends the process at once, even if its other
-    threads are working.
+    This function runs in a thread of the worker. `os._exit` ends the process at once; `sys.exit`
+    would end only the thread.
     """
     parent = parent_process()
     if parent is not None:

@@ -41,7 +41,7 @@ class Progress:
     def __init__(
         self, label: str, total: int | None, unit: str, start: int = 0, silent: bool = False
     ) -> None:
-        """Begin to count.
+        """Begin to show progress: as a bar on a terminal, otherwise as a line from time to time.
 
         Args:
             label: What the work is, such as `train tiny`.
@@ -49,7 +49,7 @@ class Progress:
             unit: The items, in the plural, such as `pairs`; `B` for bytes.
             start: How many items were finished before, such as the updates of a training that is
                 continued now.
-            silent: Whether to show nothing, since another process shows the progress.
+            silent: Whether to show nothing, because another process of the same work does.
         """
         self._label = printable(label)
         self._total = total
@@ -68,7 +68,7 @@ class Progress:
         )
 
     def advance(self, count: int = 1, note: str = "") -> None:
-        """Count more items as finished, and show it if it is time for another line.
+        """Count more items as finished, and print a line if enough time has passed since the last.
 
         Args:
             count: The number of items that were finished since the last call.
@@ -78,7 +78,8 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(count)
-        if self._count == self._total:
+        is_complete = self._count == self._total
+        if is_complete:
             self.close()
         elif self._has_lines:
             seconds_since_line = time.monotonic() - self._last_line_time
@@ -87,10 +88,9 @@ class Progress:
                 print(self._line(note), file=sys.stderr, flush=True)
 
     def say(self, message: str) -> None:
-        """Print a message on standard error; if there is a bar, above the bar.
+        """Print a message on standard error; a progress bar stays below it.
 
-        If this object shows nothing, since another process shows the progress, the message is
-        dropped.
+        If this object is silent, because another process shows the progress, nothing is printed.
         """
         if self._bar is not None:
             self._bar.write(printable(message), file=raw_stderr())
@@ -111,7 +111,7 @@ class Progress:
     def _line(self, note: str) -> str:
         """Return a line such as `train tiny: 600 of 1,500 updates, 6 a second, 0:02:30 left`.
 
-        Items that were finished before this process began do not count for the rate.
+        The rate counts only items that this process has finished.
 
         Args:
             note: What to add at the end, such as the loss; empty for nothing.
@@ -148,10 +148,10 @@ def track(items: Iterable[T], label: str, total: int | None, unit: str) -> Itera
 
 @contextmanager
 def show_elapsed_time(label: str, interval_seconds: float = _SECONDS_OF_SILENCE) -> Iterator[None]:
-    """Print the elapsed time now and then, until the `with` block ends.
+    """Print the elapsed time at intervals, until the `with` block ends.
 
-    It is for work whose items cannot be counted, so that the user sees that it goes on. A thread
-    prints the lines.
+    This shows the user that work continues whose items cannot be counted. A thread prints the
+    lines.
 
     Args:
         label: What the work is, such as `score tiny`.

@@ -23,9 +23,9 @@ from bleuprint.runtime.interrupts import postpone_interrupts
 
 @cache
 def type_adapter(document_type: Any) -> TypeAdapter[Any]:
-    """Return what pydantic derives from a type: its core schema, and how to write its values.
+    """Return the adapter by which pydantic checks and writes the values of a type.
 
-    A core schema is a tree of dictionaries that describes the valid values.
+    It contains the core schema of the type: nested dictionaries that describe the valid values.
     """
     with postpone_interrupts():
         return TypeAdapter(document_type)
@@ -35,7 +35,8 @@ def type_adapter(document_type: Any) -> TypeAdapter[Any]:
 def strict_validator(document_type: Any) -> SchemaValidator:
     """Return a validator that refuses values of other types and unknown keys.
 
-    pydantic would take the text "3" for the number 3, and ignore unknown keys.
+    By default, pydantic would accept the text "3" as the number 3, and ignore unknown keys, so that
+    mistakes of a user would remain unnoticed.
     """
     schema = _make_strict(type_adapter(document_type).core_schema)
     with postpone_interrupts():
@@ -47,12 +48,14 @@ def field_validator(dataclass_type: Any) -> SchemaValidator:
     """Return a validator of a dataclass that checks each field alone.
 
     It does not call the `__post_init__` of the dataclass, which checks whether the fields fit
-    together. So it suits a document of which some entries are missing.
+    together. It is for a document from which entries with errors have been removed: its other
+    fields can still be checked, but not whether they fit together.
     """
     schema = _make_strict(type_adapter(dataclass_type).core_schema)
     dataclass_schema = schema
     if schema["type"] == "definitions":
-        # A type that contains itself: its definitions are kept around the schema.
+        # The type refers to itself or to another type several times. pydantic then wraps its schema
+        # in a dictionary that also has the definitions of these types.
         dataclass_schema = schema["schema"]
     dataclass_schema["post_init"] = False
     with postpone_interrupts():
@@ -68,16 +71,16 @@ def json_schema(document_type: Any) -> dict[str, Any]:
         schema = type_adapter(document_type).json_schema()
     definitions = schema.get("$defs", {}).values()
     for object_schema in (schema, *definitions):
-        # Unknown keys are errors, which pydantic does not write into the schema.
+        # `strict_validator` refuses unknown keys, of which pydantic's schema says nothing.
         object_schema.setdefault("additionalProperties", False)
     return schema
 
 
 def _make_strict(schema: Any) -> Any:
-    """Return a copy of pydantic's description of a type that is stricter than the original.
+    """Return a copy of pydantic's description of a type, which refuses more values.
 
     The copy refuses unknown keys, infinity, a text in place of a number, and 1 in place of true. A
-    float without a fraction is accepted as a whole number.
+    float without a fraction, such as 1e5, is accepted as a whole number.
 
     Args:
         schema: A core schema or a part of it: a dictionary, a list, or a value in one of them.
@@ -88,7 +91,7 @@ def _make_strict(schema: Any) -> Any:
         return schema
     strict_schema: dict[str, Any] = {}
     for key, value in schema.items():
-        # The default value of a field may be a dictionary, too, but is not part of the schema.
+        # The default value of a field may be a dictionary, which must not be mistaken for a schema.
         strict_schema[key] = value if key == "default" else _make_strict(value)
     schema_type = schema.get("type")
     if schema_type in ("bool", "str"):

@@ -48,8 +48,8 @@ def reexec(forced: Mapping[str, str] | None = None, removed: Collection[str] = (
     for name, text in VARIABLES.items():
         new_environment.setdefault(name, text)
     new_environment.update(forced or {})
-    # The restarted process has the same id. Something may change the environment at each start of
-    # Python, which must not lead to endless restarts.
+    # Restart only once: a hook may change the environment at each start of Python, which would lead
+    # to endless restarts. A restarted process keeps its id, so it recognizes its own mark.
     process_id = str(os.getpid())
     is_restarted = os.environ.get(_RESTARTED) == process_id
     if new_environment == dict(os.environ) or is_restarted:

@@ -16,7 +16,7 @@ class NotRegular(UserError):
 def open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes.
 
-    Unlike `open`, it refuses a pipe, for which the program would wait, possibly for ever.
+    Unlike `open`, this function refuses a pipe, for which the program might wait for ever.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -29,7 +29,7 @@ def open_regular_file(path: Path) -> BufferedReader:
 def check_regular_file(path: Path) -> None:
     """Raise an error unless a path is a regular file, before the file is read.
 
-    Reading a pipe would wait for another program, possibly for ever, and a device may never end.
+    Reading a pipe waits for another program, possibly for ever, and a device may have no end.
 
     Raises:
         FileNotFoundError: There is no such file.

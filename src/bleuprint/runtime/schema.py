@@ -106,10 +106,10 @@ class NamedEntries:
     classes: Mapping[str, type]
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Tell pydantic how to read and write the field, which has this object as its annotation.
+        """Tell pydantic how to read and write a field that has this object as its annotation.
 
-        pydantic calls this method and compiles its result. The document has a mapping of optional
-        entries, each with its own dataclass; other names are refused. The program has a tuple.
+        In the document, the field is a mapping of optional entries, whose names determine their
+        dataclasses; unknown names are refused. In the program, it is a tuple of the dataclasses.
         """
         entry_schemas = {}
         for name, entry_class in self.classes.items():
@@ -164,9 +164,9 @@ def validate_document(
         settings_class: The dataclass.
         document: The parsed document. If it is a `LocatedMapping`, messages name the lines.
         path: The document's file, for messages.
-        errors: Errors that were found before; they are reported, too. The entries with these errors
-            are missing from `document`, so each field is checked alone, and not whether the fields
-            fit together, which the `__post_init__` of the dataclass checks.
+        errors: Errors that were found before; they are reported, too. Entries with such errors are
+            missing from `document`. Therefore each field is checked alone; the `__post_init__` of
+            the dataclass, which checks whether the fields fit together, is not called.
 
     Raises:
         UserErrors: The document has errors, or `errors` is not empty; there is one line for each.
@@ -183,7 +183,7 @@ def validate_document(
     except ValidationError as error:
         details = error.errors()
         if is_incomplete:
-            # A section whose only entry has an error seems to be empty, which is no second mistake.
+            # A section without its only entry, which has an error, is not a second mistake.
             details = [detail for detail in details if detail["type"] != "too_short"]
         lines.extend(_describe_errors(details, document, path, settings_class))
     if lines:
@@ -217,7 +217,7 @@ def check_record(
 ) -> T:
     """Build a record from the parsed content of a JSON file, or from a part of the content.
 
-    This program has written the file, so that an error is a damaged file, or a file of another
+    An error means that the file, which this program writes itself, is damaged or of another
     version. Only the first wrong field is reported.
 
     Args:
@@ -273,7 +273,8 @@ def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
     known_texts = [str(known_name) for known_name in known_names]
     if not known_texts:
         return "unknown key; write {}"
-    # Other toolkits call an update a step: for max_steps, max_updates is the nearest key.
+    # Other toolkits call an update a step. With this replacement, max_updates is suggested for
+    # max_steps.
     searched_key = str(name).replace("step", "update")
     nearest_keys = difflib.get_close_matches(searched_key, known_texts, n=1)
     if nearest_keys:
@@ -301,10 +302,11 @@ def list_known_names(name: object, known_names: Collection[str]) -> str:
 def _describe_errors(
     details: Sequence[ErrorDetails], document: Any, path: Path, settings_class: type[Any]
 ) -> list[str]:
-    """Return a line for each error of a document, without repeating an error.
+    """Return a line for each error of a document; an error in several places gets only one line.
 
-    A system can take settings from another system (`like: NAME`). One wrong value is then found in
-    both. Only the first place gets a line, which ends with the keys of the others: "(also KEY)".
+    A system can take settings from another system (`like: NAME`), so that pydantic finds one wrong
+    value in both. The line is about the first place, and ends with the keys of the other places:
+    "(also KEY)".
 
     Args:
         details: The errors that pydantic reports.
@@ -312,7 +314,7 @@ def _describe_errors(
         path: The document's file, for messages.
         settings_class: The dataclass of the whole document.
     """
-    # For each error, the lines about its places, in order and without repeats.
+    # For each error, the lines about its places: a dictionary as a set that keeps the order.
     lines_by_error: dict[str, dict[str, None]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
@@ -331,7 +333,7 @@ def _describe_errors(
 def _describe_error(
     detail: ErrorDetails, document: Any, path: Path, settings_class: type[Any]
 ) -> str:
-    """Return the message for one error of a document, in the form "FILE:LINE: KEY: MESSAGE".
+    """Return the message about one error of a document, in the form "FILE:LINE: KEY: MESSAGE".
 
     Args:
         detail: The error that pydantic reports.
@@ -344,7 +346,7 @@ def _describe_error(
     if isinstance(cause, SettingError):
         keys.extend(cause.keys)
     if detail["type"] == "missing":
-        # A missing key has no line: the message shows the line of the mapping that lacks it.
+        # A missing key has no line. The message shows the line of the mapping that lacks the key.
         keys.pop()
     # Follow the keys from the whole document to the wrong value.
     location = Location(path)
@@ -361,20 +363,19 @@ def _describe_error(
 
 
 def _refine_location(location: Location, message: str, value: Any) -> Location:
-    """Return the line of the setting with which a message begins, instead of the line around it.
+    """Find the line of the setting that a message about a section is about.
 
-    A dataclass that checks its own fields raises an error such as `max_tokens: too small`. The
-    user wants to see the line of max_tokens, not the first line of the whole section.
+    A dataclass that checks its own fields raises an error such as `max_tokens: too small`, whose
+    location is the whole section. The user wants to see the line of max_tokens.
 
     Args:
         location: The location of the section, such as `train`.
-        message: The message.
+        message: The message, which may begin with the key of a setting.
         value: The section, in which the setting is looked up.
 
     Returns:
-        The location with the line of the setting, or `location` unchanged in two cases. The message
-        does not begin with a setting of the section. Or the section has taken the setting from
-        another system (`like: NAME`), where it may be right.
+        The location with the line of the setting; `location` itself if the message names none, or
+        if the section has taken the setting from another system (`like: NAME`).
     """
     named_key = message.partition(" ")[0].rstrip(":")
     key_location = location
@@ -383,11 +384,11 @@ def _refine_location(location: Location, message: str, value: Any) -> Location:
             return location
         key_location = key_location.child(value, key)
         value = value[key]
-    # A system is named by its first two keys: `systems.NAME`.
+    # The first two keys name a system: `systems.NAME`.
     is_in_same_system = key_location.key.split(".")[:2] == location.key.split(".")[:2]
     if not is_in_same_system:
         return location
-    # The key is cut off, since the message begins with it.
+    # The message begins with the key of the setting, so the location gets only the section's key.
     section_key = key_location.key.removesuffix(f".{named_key}")
     return Location(key_location.path, section_key, key_location.line)
 
@@ -412,7 +413,7 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: t
             pattern = detail.get("ctx", {}).get("pattern", "")
             return _PATTERN_PROBLEMS.get(pattern, _NAME_PROBLEM).format(value_text)
         case "string_type" if detail["loc"][-1] == "[key]":
-            # Not the value of an entry is wrong, but its name.
+            # pydantic reports a wrong name of an entry, and not a wrong value, as "[key]".
             return f"name {value_text} is not text: quote it"
         case "dataclass_type":
             first_keys = known_keys(settings_class, keys)[:_MAX_EXAMPLE_KEYS]
@@ -427,11 +428,11 @@ def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
 
     Args:
         missing_key: The key.
-        keys: The keys that lead to the mapping that lacks it. The settings of a system are at
-            `runs.SYSTEM.CORPUS.SECTION`; from deeper mappings, such as a schedule, nothing is
-            taken.
+        keys: The keys that lead to the mapping that lacks it, such as
+            `runs.SYSTEM.CORPUS.SECTION` for a section of a system's settings.
     """
     message = f"the key {missing_key!r} is missing"
+    # `like` takes over keys down to the level of sections, and nothing from deeper mappings.
     can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
     if can_be_taken_from_other_system:
         message += "; `like: NAME` takes what is not given from the row NAME"
@@ -439,7 +440,7 @@ def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
 
 
 def _describe_misplaced_key(keys: Keys, settings_class: type[Any]) -> str:
-    """Describe an unknown key: a deeper place where it is known, or the keys that are known here.
+    """Describe an unknown key, and suggest a deeper place for it or the keys that are known here.
 
     Args:
         keys: The keys that lead to the unknown key, which is the last of them.
@@ -476,10 +477,10 @@ def _keys_of(detail: ErrorDetails) -> list[str | int]:
 
 
 def _cause_of(detail: ErrorDetails) -> ValueError | None:
-    """Return the ValueError that the `__post_init__` of a dataclass raised.
+    """Return the ValueError by which a dataclass itself has refused its values, if there is one.
 
-    pydantic reports it among its own errors, and keeps it in the error's context `ctx`. For an
-    error that pydantic itself has found, None is returned.
+    The `__post_init__` of the dataclass has raised it. pydantic adds it to its own errors, and
+    keeps the exception in the context `ctx`. For an error of pydantic itself, None is returned.
     """
     return detail.get("ctx", {}).get("error")
 

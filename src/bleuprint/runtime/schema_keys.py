@@ -28,11 +28,11 @@ def known_keys(settings_class: type[Any], keys: Keys) -> list[str]:
 
 
 def find_deeper_key(settings_class: type[Any], keys: Keys, name: str | int) -> str | None:
-    """Find a setting in the mappings below the one in which the user has written it.
+    """Find the right place of a setting that the user has written one or more levels too high.
 
     A user may have written `d_model: 512` directly into a system, instead of
-    `model: {d_model: 512}`. The mappings are searched level by level, so that of several settings
-    with this name, one with the fewest keys is found.
+    `model: {d_model: 512}`. The search goes through the mappings level by level. If several of them
+    have a setting of this name, it finds one at the highest level.
 
     Args:
         settings_class: The dataclass of the whole document.
@@ -40,12 +40,12 @@ def find_deeper_key(settings_class: type[Any], keys: Keys, name: str | int) -> s
         name: The name of the setting, such as `d_model`.
 
     Returns:
-        The setting's dotted key, such as `model.d_model`; None if there is none.
+        The setting's dotted key, such as `model.d_model`; None if no mapping has such a setting.
     """
     schema = json_schema(settings_class)
     # The JSON Schemas of all mappings at one depth. The keys are prefixes such as "model.".
     level = {"": _schema_at(schema, keys)}
-    # A schema may contain itself, and is searched only once.
+    # Each schema is searched once. Otherwise one that contains itself would never end.
     searched_schemas: list[dict[str, Any]] = []
     while level:
         next_level: dict[str, dict[str, Any]] = {}
@@ -88,10 +88,10 @@ def _schema_of_entry(container_schema: dict[str, Any], key: str | int) -> dict[s
     elif "items" in container_schema:
         entry_schema = container_schema["items"]
     elif "patternProperties" in container_schema:
-        # A mapping whose names match a pattern. Our settings have one pattern for each mapping.
+        # A mapping whose names must match a pattern. Each of our mappings has exactly one pattern.
         (entry_schema,) = container_schema["patternProperties"].values()
     else:
-        # A mapping with any names.
+        # A mapping in which all names are allowed.
         entry_schema = container_schema["additionalProperties"]
     return cast(dict[str, Any], entry_schema)
 

@@ -58,16 +58,18 @@ _AUTHORIZATION = re.compile(r"\b(Bearer|Basic) [\w.~+/=-]{8,}")
 def mask(text: str) -> str:
     """Replace passwords, tokens and keys in a text by `***`, so that it can be printed.
 
-    These are the user name and password before a host, as in `https://user:password@host`, and the
-    values of parameters that are named like secrets (`password`, `token`, `X-Amz-Signature`).
+    Two kinds of secrets are found: the user name and password before a host, which become
+    `https://***@host`, and the values of parameters that are named like secrets (`password`,
+    `token`, `X-Amz-Signature`).
     """
-    # Addresses that the user has set in environment variables are known as a whole, so that even
-    # unusual passwords in them are found.
+    # Some environment variables contain addresses. In a text, it is known where such an address
+    # begins and ends, so that even a password with spaces is found in it.
     for variable in _ADDRESS_VARIABLES:
         address = os.environ.get(variable)
         if address:
             text = text.replace(address, _SECRET_OF_ADDRESS.sub(_masked_part, address))
-    # The order matters: the later patterns would mask a password with spaces only up to a space.
+    # The order matters: the first pattern finds passwords that contain spaces. The later ones would
+    # mask only a part of such a password.
     text = _USER_WITH_SPACES.sub(f"{MASK}@", text)
     text = _USER.sub(f"//{MASK}@", text)
     text = _USER_WITHOUT_SCHEME.sub(f"{MASK}@", text)
@@ -76,11 +78,11 @@ def mask(text: str) -> str:
 
 
 def _masked_part(match: re.Match[str]) -> str:
-    """Return what replaces a secret in an address: `***@` for a user before a host, or `***`.
+    """Return what replaces a secret in an address: `https://***@` before a host, otherwise `***`.
 
     Args:
-        match: The secret. If it ends with @, its first group is the scheme, such as `https://`,
-            which is kept.
+        match: The secret. If it is a user name and password, it ends with @, and its first group is
+            the scheme, such as `https://`, which is kept.
     """
     if match[0].endswith("@"):
         scheme = match[1] or ""

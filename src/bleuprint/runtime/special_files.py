@@ -14,7 +14,8 @@ HASHED = ("corpora", "data", "inputs", "models", "reports", "results", "src", "s
 def check_no_special_files(root: Path, folder_names: Iterable[str] = HASHED) -> None:
     """Raise UserError if a folder that DVC reads contains a pipe, socket or device.
 
-    DVC would wait for it for ever. Links to folders are not followed.
+    DVC reads all files in these folders, and would wait for such a file for ever. Links to folders
+    are not followed.
 
     Args:
         root: The project's root.
@@ -27,7 +28,7 @@ def check_no_special_files(root: Path, folder_names: Iterable[str] = HASHED) -> 
         for folder, _folders, files in os.walk(root / folder_name):
             for file in files:
                 path = Path(folder, file)
-                # A link to a file that does not exist is left to the reader of the link.
+                # `exists` is False for a broken link, which no program waits for.
                 if path.exists() and not stat.S_ISREG(path.stat().st_mode):
                     raise UserError(
                         f"{path}: a pipe or device, which DVC would wait for: remove it"

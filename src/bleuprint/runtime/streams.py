@@ -38,11 +38,11 @@ _prepared_stdout: object | None = None
 
 
 def prepare_streams() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by wrappers, so that all programs write in one way.
+    """Replace `sys.stdout` and `sys.stderr` by wrappers, so that all programs write alike.
 
-    Standard output is UTF-8 in any locale, and its errors name it. Text on standard error is
-    written without secrets and control characters, and errors in writing it are ignored. Streams
-    that the caller has closed drop what is written.
+    - Standard output is UTF-8 in any locale. Errors in writing it name it in their message.
+    - Standard error masks secrets and control characters. Errors in writing it are ignored.
+    - A stream that the caller has closed drops everything that is written.
     """
     global _prepared_stdout
     _open_closed_descriptors()
@@ -63,15 +63,15 @@ def prepare_streams() -> None:
 def _open_closed_descriptors() -> None:
     """Connect each standard stream that the caller has closed to the null device.
 
-    Otherwise the next file that this process opens would get the number of the closed stream, and
-    would receive messages. Programs that this process starts find the stream closed, as this one
-    did, since Python does not pass these descriptors on.
+    Otherwise the next file that this process opens would get the descriptor of the closed stream,
+    and messages would be written into it. Programs that this process starts still find the stream
+    closed, since Python does not pass the new descriptors on.
     """
     for descriptor in range(3):  # Standard input, standard output and standard error.
         try:
             os.fstat(descriptor)
         except OSError:
-            # A new file gets the lowest free descriptor, which is this one.
+            # The operating system assigns the lowest free descriptor, which is this one.
             os.open(os.devnull, os.O_RDWR)
 
 
@@ -81,14 +81,15 @@ def is_stdout_closed() -> bool:
 
 
 def discard_output() -> None:
-    """Drop the output that is buffered for standard output, before the process ends.
+    """Drop the text that is buffered for standard output, before the process ends.
 
-    It is called when writing to standard output has failed. Python would write the rest when it
-    exits, and report the same error again.
+    Call this function when writing to standard output has failed. Otherwise Python would try to
+    write the buffered text when it exits, and report the same error again.
     """
     if isinstance(_prepared_stdout, _NamedStream):
         _prepared_stdout.forget_failure()
-    # In a test, standard output may be an object without a descriptor.
+    # From now on, the descriptor of standard output is the null device. In a test, standard output
+    # may be an object without a descriptor, which raises an error here.
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -99,7 +100,8 @@ def discard_output() -> None:
 def text_output(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 text file for writing in a `with` block.
 
-    Python's own errors of writing do not name the file; errors of this stream do.
+    If writing fails, for example because the disk is full, the error names the file. Python's own
+    error would not.
     """
     file = path.open("w", encoding="utf-8", newline="\n")
     named_file = _NamedStream(file, str(path))
@@ -107,7 +109,8 @@ def text_output(path: Path) -> Iterator[TextIO]:
         yield cast(TextIO, named_file)
         named_file.flush()
     finally:
-        # Closing the file writes the rest. If that fails, the error has been raised above.
+        # Closing the file writes what is still buffered. After an error, this fails again; the
+        # error has been raised already.
         with suppress(OSError):
             file.close()
 
@@ -120,8 +123,8 @@ def printable(text: str) -> str:
 def raw_stderr() -> TextIO:
     """Return standard error as a stream that writes control characters unchanged.
 
-    A progress bar needs them to move the cursor. `sys.stderr` itself escapes control characters, so
-    the caller must do this (`printable`) for every text that others have written.
+    A progress bar needs control characters to move the cursor. `sys.stderr` escapes them. A caller
+    of this function must therefore escape text of unknown origin itself, by `printable`.
     """
     return getattr(sys.stderr, "original", sys.stderr)
 
@@ -162,8 +165,8 @@ class _NamedStream:
     def flush(self) -> None:
         """Write what is buffered; if an earlier write has failed, raise its error again.
 
-        Some callers, such as argparse, ignore errors of writing. `flush` at the end of the program
-        reports them.
+        Some callers of `write`, such as argparse, ignore its errors. They are reported by `flush`,
+        which is called at the end of the program.
         """
         if self._failure is not None:
             raise self._failure

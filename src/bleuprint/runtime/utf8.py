@@ -42,15 +42,15 @@ def decode_line(
         number: The number of the line, from 1.
         next_lines: The lines after this one; they are read only for a message.
         non_ascii_lines: How many lines before this one were UTF-8 with characters beyond ASCII. If
-            there are any, the message does not advise to convert the whole file: that would destroy
-            them.
+            there are any, the message advises against converting the whole file, which would damage
+            these lines.
 
     Raises:
         UserError: The line is not UTF-8, or the file is compressed, is UTF-16, or ends its lines in
             \r; the message names the file, the line and the byte.
     """
-    # This function is called for each line of a corpus, so that only two lines are examined before
-    # they are decoded. The other ones are examined if they cannot be decoded.
+    # For speed, since this function is called for each line of a corpus, only the first two lines
+    # are examined. Any other line is examined if it cannot be decoded.
     if number <= 2:
         _check_first_lines(line, file, number)
     try:
@@ -85,22 +85,25 @@ def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
 
 
 def _utf16_encoding(line: bytes, number: int) -> str | None:
-    """Return which UTF-16 encoding a line seems to have, as `iconv` names it; None if it has none.
+    """Return the UTF-16 encoding that a line seems to have, or None.
 
-    A file in UTF-16 often begins with a mark. Without it, UTF-16 is recognized by its zero bytes:
-    it writes each ASCII character as the character and a zero byte.
+    A file in UTF-16 often begins with a byte order mark. Without it, UTF-16 is recognized by its
+    zero bytes: UTF-16 writes an ASCII character as two bytes, of which one is zero.
 
     Args:
         line: The bytes of the line.
         number: The number of the line, 1 or 2.
+
+    Returns:
+        The name of the encoding for the command `iconv`, such as `UTF-16LE`.
     """
     if line.startswith(_UTF16_MARKS):
         return "UTF-16"
     zero_bytes = line.count(0)
     if zero_bytes <= len(line) // 4:
         return None
-    # In big-endian order, the zero byte comes first, so that the file begins with it. A file that
-    # is recognized only at its second line is therefore little-endian.
+    # In big-endian order, the zero byte comes first, and the file begins with it. If the first line
+    # has not shown this, the file is little-endian.
     is_big_endian = number == 1 and line.startswith(b"\0")
     return "UTF-16BE" if is_big_endian else "UTF-16LE"
 
@@ -119,8 +122,8 @@ def _describe_wrong_byte(
 ) -> UserError:
     """Return the error about a byte that is not UTF-8, with advice on how to convert the file.
 
-    Western text that is not UTF-8 is mostly CP1252, the encoding of Windows. So the message shows
-    how the line reads in CP1252; the user can judge whether that is right.
+    Western text that is not UTF-8 is mostly in CP1252, the encoding of Windows. So the message
+    shows the line as CP1252, and the user can judge whether that is right.
 
     Args:
         error: Python's error, which has the line and the position of the byte.
@@ -140,10 +143,10 @@ def _describe_wrong_byte(
 def _advice_on_conversion(
     error: UnicodeDecodeError, next_lines: Iterable[bytes], non_ascii_lines: int
 ) -> str:
-    """Return how the line reads in CP1252, and whether to convert the whole file or only lines.
+    """Return advice for the user: how the line reads in CP1252, and how to convert the file.
 
-    If other lines are UTF-8 already, converting the whole file would destroy them. Lines of ASCII
-    are the same in both encodings.
+    If other lines are UTF-8 already, converting the whole file would damage them, so only the wrong
+    lines should be converted. Lines of ASCII are the same in both encodings and do not count.
 
     Args:
         error: Python's error, which has the line and the position of the byte.
@@ -176,14 +179,16 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def utf8_error(file: Path | str, lines: Iterable[bytes]) -> UserError:
-    """Return the error about the first line of a file that is not UTF-8; there must be one.
+    """Return the error about the first line of a file that is not UTF-8.
+
+    There must be such a line.
 
     Args:
         file: The file, for messages.
         lines: All lines of the file.
     """
-    # The loop and `decode_line` share one iterator: `decode_line` reads the remaining lines only if
-    # a line is wrong, and the loop then ends.
+    # The loop and `decode_line` share one iterator. This is safe: `decode_line` reads the remaining
+    # lines only for an error, which ends the loop.
     remaining_lines = iter(lines)
     non_ascii_lines = 0
     try:
@@ -201,9 +206,9 @@ def read_line_batches(
 ) -> Iterator[list[tuple[int, str]]]:
     r"""Yield the lines of a stream in batches, each line with its number.
 
-    A batch has the lines that are available now, so that a user who types a line gets a reply to
-    it at once. A byte order mark at the start of the stream and a \r at the end of a line are
-    removed, as in the files of a corpus.
+    A batch contains the lines that are available now. So a user who types lines gets a reply to
+    each line at once. A byte order mark at the start of the stream and a \r at the end of a line
+    are removed, as in the files of a corpus.
 
     Args:
         stream: The bytes.
@@ -223,7 +228,7 @@ def read_line_batches(
             batch: list[tuple[int, str]] = []
             try:
                 for position in range(start, min(start + max_lines, len(lines))):
-                    # Lines that are known already; an error message counts which of them are UTF-8.
+                    # For an error message, which tells how many of the following lines are UTF-8.
                     next_lines = islice(lines, position + 1, None)
                     text = decode_line(lines[position], name, number, next_lines, non_ascii_lines)
                     if not text.isascii():
@@ -239,7 +244,7 @@ def read_line_batches(
 
 
 def _read_available_lines(stream: BufferedReader | BytesIO, name: str) -> Iterator[list[bytes]]:
-    """Yield the lines of a stream in lists: each time the lines that are available by then.
+    """Yield lists of lines: those that have become available on a stream since the last list.
 
     Args:
         stream: The bytes.
@@ -253,15 +258,15 @@ def _read_available_lines(stream: BufferedReader | BytesIO, name: str) -> Iterat
         lines = BytesIO(unfinished_line + block).readlines()
         unfinished_line = b""
         if not is_at_end and lines and not lines[-1].endswith(b"\n"):
-            # The rest of this line comes with the next block.
+            # The rest of this line is in the next block.
             unfinished_line = lines.pop()
         yield lines
 
 
 def _read_available(stream: BufferedReader | BytesIO, name: str) -> bytes:
-    """Read the bytes that are available now; if there are none yet, wait for some.
+    """Read the bytes that are available now; if there are none yet, wait for the first ones.
 
-    At the end of the stream, no bytes are returned.
+    Only at the end of the stream is the result empty.
     """
     try:
         return stream.read1(_BLOCK_BYTES)

@@ -42,8 +42,8 @@ def list_first(items: Sequence[object], limit: int, separator: str = ", ") -> st
     Args:
         items: All items.
         limit: How many of them are listed at most.
-        separator: What stands between two items. After a semicolon, the count of the rest is set
-            off by a semicolon, too: `a; b; and 3 more`.
+        separator: The text between two items. A separator other than a comma also precedes the
+            count of the rest: `a; b; and 3 more`.
     """
     listed = separator.join(map(str, items[:limit]))
     rest = len(items) - limit

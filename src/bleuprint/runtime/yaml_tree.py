@@ -138,10 +138,10 @@ class LocatedList(list[Any]):
 
 
 def as_mapping(value: Any) -> LocatedMapping:
-    """Return a value if it is a mapping, and an empty mapping if it is anything else.
+    """Return a value if it is a mapping; if it is anything else, return an empty mapping.
 
-    Code that looks into a document before it is validated calls this function. A value of a wrong
-    type is then reported later, by the validation.
+    Code that reads a document before its validation can so look up entries without checking types.
+    The validation reports a value of a wrong type later.
     """
     return value if isinstance(value, LocatedMapping) else LocatedMapping({}, {})
 
@@ -201,7 +201,8 @@ def _entry_location(location: Location, parent: Any, name: str | int) -> Locatio
     try:
         line, _column = marks.item(name) if isinstance(parent, list) else marks.key(name)
     except (KeyError, TypeError):
-        # The entry was merged from another mapping (<<), so its line is not known here.
+        # YAML's merge key (<<) has copied the entry from another mapping. ruamel.yaml does not keep
+        # the line of such an entry, so it gets the line of the mapping that contains it now.
         return replace(location.entry(name, location.line), is_merged=True)
     return location.entry(name, line + 1)
 
@@ -247,8 +248,8 @@ def _error_without_mark(error: Exception, text: str, path: str) -> UserError:
     """Return the error for text that is not YAML, with the line if it is known.
 
     Args:
-        error: An error of ruamel.yaml or of Python. Some of them, such as the error about a control
-            character in the file, have the attribute `position`, a number of characters.
+        error: An error of ruamel.yaml or of Python. Some errors, such as the one about a control
+            character in the file, have an attribute `position`: the index of the character.
         text: The content of the file.
         path: The file.
     """

@@ -49,7 +49,8 @@ class Member(NamedTuple):
 def gpu_count() -> int:
     """Return the number of GPUs that this process may use.
 
-    The variable CUDA_VISIBLE_DEVICES names them; without it, these are all GPUs of the machine.
+    The environment variable CUDA_VISIBLE_DEVICES may name them. If it is not set, the process may
+    use all GPUs of the machine.
 
     Raises:
         UserError: PyTorch cannot use the driver, or it does not find a GPU that
@@ -57,7 +58,8 @@ def gpu_count() -> int:
     """
     visible_devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     named_count = _named_gpu_count(visible_devices or "")
-    if visible_devices is not None and named_count == 0:
+    hides_all_gpus = visible_devices is not None and named_count == 0
+    if hides_all_gpus:
         return 0
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
@@ -74,10 +76,11 @@ def gpu_count() -> int:
 
 
 def _unusable_driver(warning: str) -> UserError:
-    """Return the error that PyTorch cannot use the driver of the GPUs.
+    """Return the error that PyTorch cannot use the GPU driver of this machine.
 
     Args:
-        warning: The warning of PyTorch. Its first sentence is the reason, and advice follows.
+        warning: PyTorch's warning. Its first sentence is the reason; the rest is advice, which this
+            error replaces.
     """
     reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
     return UserError(
@@ -103,8 +106,8 @@ def _named_gpu_count(visible_devices: str) -> int:
 def lacks_driver() -> bool:
     """Return whether this machine has an NVIDIA GPU that PyTorch does not find.
 
-    The driver is then missing. If the user has chosen the GPUs, or if PyTorch is built for CPUs
-    only, this is intended, and the function returns False.
+    The driver is then missing. The function returns False if GPUs may be unused on purpose: because
+    the user has set CUDA_VISIBLE_DEVICES, or has installed a PyTorch for CPUs only.
     """
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None or torch.version.cuda is None:
         return False
@@ -115,7 +118,8 @@ def lacks_driver() -> bool:
 def _is_nvidia_gpu(device_folder: Path) -> bool:
     """Return whether a device on the PCI bus is an NVIDIA GPU.
 
-    A GPU often has a second device for sound, with the same vendor and another class.
+    The vendor alone does not tell: a graphics card often has a second device for sound, with the
+    same vendor and another device class.
 
     Args:
         device_folder: The folder in which Linux describes the device.
@@ -161,8 +165,8 @@ def _explain_unusable_gpu(error: RuntimeError, device: torch.device, process: st
     """Return the error that a process cannot use a GPU, with the reason and what the user can do.
 
     Args:
-        error: The error of CUDA. PyTorch has no code for this type of GPU, or another process has
-            the GPU for itself, or its memory is full.
+        error: The error of CUDA. The cause may be a PyTorch without kernels for this type of GPU,
+            another process that has the GPU for itself, or full GPU memory.
         device: The GPU.
         process: The name of the process and its machine, for the message.
     """
@@ -216,9 +220,9 @@ def check_gpus(members: list[Member]) -> None:
 
 
 def find_slowdowns(members: list[Member]) -> Iterator[str]:
-    """Yield a note for each thing that slows a training down.
+    """Yield a note for each reason why a training is slower than it could be.
 
-    This is a missing driver, GPUs of different types, or a GPU that other processes use.
+    The reasons are a missing driver, GPUs of different types, and a GPU that other processes use.
 
     Args:
         members: All processes that train together, by rank.
@@ -230,7 +234,8 @@ def find_slowdowns(members: list[Member]) -> Iterator[str]:
     if len(gpu_names) > 1:
         yield f"different GPUs train together, at the pace of the slowest: {', '.join(gpu_names)}"
     for rank, member in enumerate(members):
-        if member.free_bytes < _FREE_SHARE * member.total_bytes:
+        is_used_by_others = member.free_bytes < _FREE_SHARE * member.total_bytes
+        if is_used_by_others:
             free = machine_errors.format_bytes(member.free_bytes)
             total = machine_errors.format_bytes(member.total_bytes)
             yield (
@@ -247,7 +252,7 @@ def describe_device_memory(device: torch.device) -> str:
     if device.type != "cuda":
         return machine_errors.describe_memory()
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
-    # torch keeps the memory of tensors that no longer exist, and uses it for new ones.
+    # torch keeps (reserves) the memory of deleted tensors, and reuses it for new ones.
     available_bytes = free_bytes + torch.cuda.memory_reserved(device)
     name = torch.cuda.get_device_name(device)
     total = machine_errors.format_bytes(total_bytes)

@@ -80,14 +80,14 @@ class Group:
         return tensor
 
     def start_all_reduce(self, tensor: Tensor) -> "PendingSum":
-        """Begin to sum a tensor over all processes, in place, and return before the sum is there.
+        """Begin to sum a tensor over all processes, in place, and return before the sum is ready.
 
-        So this process can compute other things meanwhile. All processes must begin the same sums
-        in the same order.
+        Meanwhile this process can compute other things. All processes must begin the same sums in
+        the same order.
 
         Args:
-            tensor: The summand of this process. It must neither be read nor changed before the
-                `wait()` of the returned object has ended.
+            tensor: The summand of this process. Do not read or change it before the `wait()` of the
+                returned object has ended.
         """
         if self.size == 1:
             return PendingSum()
@@ -97,9 +97,9 @@ class Group:
         return PendingSum(work, lambda: self._raising_peer_lost(device))
 
     def any(self, flag: bool) -> bool:
-        """Return whether a flag is true on at least one process, with the same answer on all.
+        """Return whether a flag is true on at least one process; all processes get the same answer.
 
-        The processes exchange it through their CPUs, so that no process has to wait for its GPU.
+        The flags are summed on the CPUs, so that no process has to wait for its GPU.
 
         Args:
             flag: The flag of this process.
@@ -113,16 +113,16 @@ class Group:
         """Send the number of process 0 to all processes, and return it on each of them.
 
         Args:
-            number: The number of this process, which counts only on process 0.
+            number: The number to send; the other processes' own numbers are ignored.
         """
         if self.size == 1:
             return float(number)
-        # It is sent as a sum, to which all other processes add 0.
+        # A sum sends it, to which all processes except process 0 add 0.
         summand = torch.tensor(number if self.is_main else 0, dtype=torch.float64)
         return float(self.all_reduce(summand))
 
     def differs(self, text: str) -> bool:
-        """Return whether a text differs between processes, with the same answer on all of them.
+        """Return whether a text differs between processes; all processes get the same answer.
 
         Each process compares a hash of its text with the hash of process 0.
 
@@ -130,8 +130,8 @@ class Group:
             text: The text of this process.
         """
         digest = hashlib.sha256(text.encode()).hexdigest()
-        # 12 hexadecimal digits are 48 bits, which a float64 represents exactly. `broadcast` sends a
-        # float64.
+        # `broadcast` sends a float64, which represents whole numbers up to 53 bits exactly. 12
+        # hexadecimal digits are 48 bits.
         text_hash = int(digest[:_EXACT_HASH_DIGITS], 16)
         return self.any(text_hash != self.broadcast(text_hash))
 
@@ -144,7 +144,7 @@ class Group:
         if self.size == 1:
             return [text]
         # A table of bytes with a row for each process. Each process fills its own row and leaves
-        # zeros in the others, so that the sum over all processes has all rows.
+        # zeros in the other rows, so that the sum over all processes has all texts.
         rows = torch.zeros(self.size, _TEXT_BYTES, dtype=torch.uint8)
         encoded = bytearray(text.encode()[:_TEXT_BYTES])
         if encoded:
@@ -153,6 +153,7 @@ class Group:
         texts = []
         for row in rows:
             row_bytes = row.numpy().tobytes().rstrip(b"\0")
+            # The cut may be inside a character, whose bytes are then ignored.
             texts.append(row_bytes.decode(errors="ignore"))
         return texts
 
@@ -163,10 +164,10 @@ class Group:
 
     @contextmanager
     def raise_together(self) -> Iterator[None]:
-        """Raise an error on all processes if one of them meets it in the `with` block.
+        """Raise an error on all processes if it occurs on one of them in the `with` block.
 
-        Otherwise the other processes would wait in vain for the one that has ended. In the block,
-        no process may communicate with the others.
+        If only one process ended with an error, the others would wait for it in vain. Do not
+        communicate with other processes inside the block.
 
         Raises:
             UserError: The block raised an error of the user or of the machine. The message names
@@ -202,14 +203,17 @@ class Group:
         """Turn errors of communication in the block into PeerLost: another process has ended.
 
         Args:
-            device: The device of the tensor that is sent. The library gloo sends tensors of a CPU
-                and raises plain RuntimeErrors. The library NCCL sends tensors of a GPU and raises
-                its own class of errors.
+            device: The device of the tensor that is sent. Tensors on a CPU are sent by the library
+                gloo, which raises RuntimeError. Tensors on a GPU are sent by NCCL, whose errors
+                are of the class DistError.
         """
         try:
             yield
         except RuntimeError as error:
-            if device.type == "cuda" and not isinstance(error, distributed.DistError):
+            is_other_gpu_error = device.type == "cuda" and not isinstance(
+                error, distributed.DistError
+            )
+            if is_other_gpu_error:
                 raise
             raise _peer_lost(self.rank, self.size, "lost another process", error) from None
 
@@ -280,7 +284,8 @@ def _choose_device(process: ProcessRank) -> torch.device:
     gpus = gpu_count()
     if gpus == 0:
         return torch.device("cpu")
-    # SLURM may show each process only its own GPU, which then has number 0 whatever the rank is.
+    # SLURM may show each process only its own GPU. Then `gpus` is 1, and the number is 0 for every
+    # rank.
     return torch.device("cuda", process.local_rank % gpus)
 
 
@@ -311,8 +316,8 @@ def _join_group(process: ProcessRank, device: torch.device, member: Member) -> l
     except RuntimeError as error:
         raise _peer_lost(process.rank, process.size, "cannot join the others", error) from None
     if has_gpu:
-        # End this process when the communication between GPUs fails. torch has no public function
-        # for the error that it notes then.
+        # End this process when the communication between GPUs fails. torch then stores an error,
+        # which only this private object can return.
         backend = _get_default_group()._get_backend(device)
         nccl.watch(backend.get_error, f"{process} on {member.host}")
     return members
@@ -327,8 +332,8 @@ def _peer_lost(rank: int, size: int, event: str, error: RuntimeError) -> PeerLos
         rank: The rank of this process.
         size: The number of processes.
         event: What happened to this process, such as "lost another process".
-        error: The error of the library. Its message also has positions in source files and general
-            advice, which are left out.
+        error: The error of the library. Positions in source files and general advice are removed
+            from its message.
     """
     message = str(error)
     reason = message.partition("\n")[0]

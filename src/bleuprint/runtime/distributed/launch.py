@@ -63,12 +63,12 @@ class ProcessEnd:
 
 
 def start_processes() -> None:
-    """Start the processes that train one model together, if there are to be several.
+    """Start the processes that train one model together, if several are needed.
 
     The function returns only in a process that trains. There are three cases:
     - torchrun or SLURM's srun has started several processes: this process is one of them.
     - There are several GPUs or nodes, or BLEUPRINT_PROCESSES is above 1: this process starts the
-      same command several times, waits for these processes and exits.
+      same command several times, waits for the new processes and exits.
     - Otherwise this process trains alone.
 
     Raises:
@@ -96,13 +96,15 @@ def start_processes() -> None:
 
 
 def _set_variables_of_processes(count: int, has_gpus: bool) -> None:
-    """Set environment variables for the processes that this one starts, unless the user has.
+    """Set environment variables for the processes that this one starts.
+
+    A value that the user has set is kept.
 
     Args:
         count: The number of processes on this machine, which share its cores. Without a limit, each
-            would compute with as many threads as there are cores.
-        has_gpus: Whether they train on GPUs. Then torch's C++ log is switched off, which is long;
-            the module `nccl` reports the same errors in one line.
+            would start as many threads as there are cores.
+        has_gpus: Whether they train on GPUs. Then torch's long C++ log is switched off; the module
+            `nccl` reports the same errors in one line.
     """
     threads = max(1, processor.THIS.cores // count)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
@@ -111,16 +113,16 @@ def _set_variables_of_processes(count: int, has_gpus: bool) -> None:
 
 
 def _terminate_by_other_signals() -> None:
-    """Let Ctrl-C and a closed terminal stop a training as SIGTERM does: it saves its state first.
+    """Let other signals stop a training as SIGTERM does, so that it saves its state first.
 
-    The same holds for SIGUSR1 in a process that was started by `launch_slurm_step`, which sends
-    this signal to its processes.
+    These are SIGINT (Ctrl-C) and SIGHUP (the terminal was closed). A process that
+    `launch_slurm_step` has started also gets SIGUSR1 as a request to stop.
     """
     signals = [signal.SIGINT, signal.SIGHUP]
     if _SRUN_VARIABLE in os.environ:
         signals.append(signal.SIGUSR1)
     for number in signals:
-        # The command `nohup` lets a process ignore the end of its terminal.
+        # The command `nohup` makes a process ignore SIGHUP, and so it should remain.
         is_ignored = signal.getsignal(number) == signal.SIG_IGN
         if not is_ignored:
             signal.signal(number, _raise_sigterm)
@@ -129,8 +131,8 @@ def _terminate_by_other_signals() -> None:
 def _raise_sigterm(number: int, _: object) -> None:
     """Send SIGTERM to this process; Python calls this function when another signal arrives.
 
-    The signal SIGHUP means that the terminal is closed. Output to it would then fail while the
-    training saves its state, so it is written to the null device instead.
+    SIGHUP means that the terminal was closed. While the training saves its state, output to the
+    terminal would fail, so it is redirected to the null device.
 
     Args:
         number: The number of the signal that has arrived.
@@ -139,7 +141,7 @@ def _raise_sigterm(number: int, _: object) -> None:
         standard_output = 1
         standard_error = 2
         for descriptor in (standard_output, standard_error):
-            # A terminal is a character device; isatty() no longer recognizes one that is gone.
+            # A terminal is a character device. After it was closed, isatty() returns False.
             if S_ISCHR(os.fstat(descriptor).st_mode):
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, descriptor)
@@ -156,8 +158,8 @@ def launch_local_processes(count: int) -> NoReturn:
     Args:
         count: The number of processes.
     """
-    # The processes find one another at this key-value store. It is opened before they start, on any
-    # free port, so that no other program can take the port meanwhile.
+    # The processes find one another through this key-value store. Port 0 chooses a free port. The
+    # store is opened before they start, so that no other program can take the port meanwhile.
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
@@ -179,7 +181,7 @@ def launch_local_processes(count: int) -> NoReturn:
 def _launch_config(count: int, port: int, logs: str) -> LaunchConfig:
     """Return the settings of torch's elastic launcher for processes on this machine.
 
-    The launcher could also restart failed processes and use several machines, which is switched
+    The launcher could also restart failed processes and use several machines. Both are switched
     off.
 
     Args:
@@ -203,10 +205,10 @@ def _launch_config(count: int, port: int, logs: str) -> LaunchConfig:
 
 
 def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list[ProcessEnd]:
-    """Return how the failed processes have ended, after at least one of them failed by itself.
+    """Return how the failed processes have ended, without those that the launcher has ended.
 
     Args:
-        failures: What torch's launcher noted of each process that failed, by its rank.
+        failures: What torch's launcher has recorded about each failed process, by its rank.
         count: The number of processes.
     """
     ends = []
@@ -215,12 +217,13 @@ def _ends_after_failure(failures: dict[int, ProcessFailure], count: int) -> list
             # The process has written its message and status to a file (`errors.run_main`).
             ends.append(_read_end(failure.error_file_data))
             continue
-        # When one process fails, torch's launcher ends the other processes by SIGTERM.
+        # When one process fails, torch's launcher ends the others by SIGTERM. Their end explains
+        # nothing.
         is_ended_by_launcher = failure.exitcode == -signal.SIGTERM and len(failures) > 1
         if is_ended_by_launcher:
             continue
         end = ProcessEnd(
-            # A process that a signal ended has a negative exit code, which is no exit status.
+            # If a signal ended the process, the exit code is negative; the exit status is then 1.
             status=max(1, failure.exitcode),
             timestamp=failure.timestamp,
             message=f"process {rank} of {count} {_describe_exit_code(failure.exitcode)}",
@@ -233,7 +236,8 @@ def _describe_exit_code(exit_code: int) -> str:
     """Describe how a process ended, such as "ended with status 3".
 
     Args:
-        exit_code: The exit status. If a signal ended the process, minus the number of the signal.
+        exit_code: The exit status, from 0. If a signal ended the process, the negated number of the
+            signal, such as -15.
     """
     if exit_code >= 0:
         return f"ended with status {exit_code}"
@@ -257,12 +261,12 @@ def _ends_after_signal(number: int, logs: Path) -> list[ProcessEnd]:
     """
     ends = []
     for path in logs.rglob("error.json"):
-        # A full disk may have cut a record short.
+        # Skip a record that is incomplete, for example because the disk was full.
         with suppress(OSError, UserError):
             record = read_json_object(path, ("status", "timestamp", "message"))
             end = _read_end(record)
-            # A process that takes long to save its state may notice that another process has ended
-            # (PEER_LOST). The signal is the reason, not this loss.
+            # A process that takes long to save its state may report that it has lost another
+            # process (PEER_LOST), which the same signal has ended. This is not the cause.
             if end.status != PEER_LOST:
                 ends.append(end)
     if ends:
@@ -289,7 +293,7 @@ def _exit_as_first(ends: Sequence[ProcessEnd]) -> NoReturn:
 
     Args:
         ends: How the processes have ended. A message of several lines is a traceback, which is
-            printed as it is.
+            printed unchanged.
     """
     first_end = min(ends, key=_time_of_cause)
     if "\n" in first_end.message:
@@ -300,10 +304,11 @@ def _exit_as_first(ends: Sequence[ProcessEnd]) -> NoReturn:
 
 
 def _time_of_cause(end: ProcessEnd) -> float:
-    """Return the time of an error, by which the first error of several processes is found.
+    """Return a sort key by which the process whose error caused the others comes first.
 
-    When one process fails, the others lose it (PEER_LOST) and fail, too, and may record their error
-    slightly earlier. So their time is moved behind that of the cause.
+    When one process fails, the others lose their connection to it and fail, too (PEER_LOST). They
+    may record this slightly before the first process has recorded its own error. So a few seconds
+    are added to their time.
     """
     if end.status == PEER_LOST:
         return end.timestamp + _SECONDS_BEFORE_CAUSE
@@ -311,11 +316,11 @@ def _time_of_cause(end: ProcessEnd) -> float:
 
 
 def launch_slurm_step(nodes: int, count: int) -> NoReturn:
-    """Run this command on all nodes of a SLURM job by its command `srun`, wait for it, and exit.
+    """Run this command on all nodes of a SLURM job by `srun`, wait for it, and exit.
 
-    The exit status is that of srun. When this process receives SIGINT or SIGTERM, it sends SIGUSR1
-    to srun, which passes it on to the processes, so that they save their state. On SIGTERM itself,
-    srun would kill them at once.
+    The exit status is the one of srun. When this process receives SIGINT or SIGTERM, it sends
+    SIGUSR1 to srun, which passes it on to the processes, so that they save their state. SIGTERM
+    cannot be passed on in this way: srun would kill the processes at once.
 
     Args:
         nodes: The number of nodes (machines) of the job.
@@ -324,7 +329,7 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     received_signals: list[int] = []
 
     def remember_signal(number: int, _: object) -> None:
-        """Remember a signal, for the loop below."""
+        """Record a signal that has arrived. The loop that waits for srun then reacts to it."""
         received_signals.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -360,7 +365,7 @@ def _srun_command(nodes: int, count: int) -> list[str]:
         f"--nodes={nodes}",
         f"--ntasks={nodes * count}",
         f"--ntasks-per-node={count}",
-        # A process that still saves its state must not be killed when another one has ended.
+        # When one process has ended, the others must not be killed: they may be saving their state.
         "--kill-on-bad-exit=0",
         # Each process may use all cores of its node.
         "--cpu-bind=none",

@@ -22,12 +22,12 @@ _INTERVAL_SECONDS = 1.0
 def watch(read_error: Callable[[], Any], process: str) -> None:
     """Start a thread that ends this process when the communication between GPUs has failed.
 
-    The main thread may wait for the GPU at that time, and could not notice the failure. The process
+    The main thread cannot notice the failure, since it may be waiting for the GPU. The process
     prints that it has lost another process and exits with the status of PeerLost.
 
     Args:
-        read_error: A function that returns the error that torch has noted of NCCL, which is
-            `SUCCESS` until one occurs.
+        read_error: A function that returns the state of NCCL, the library by which GPUs
+            communicate. It is an enum member, such as `SUCCESS` or `TIMEOUT`.
         process: The name of this process for the message, such as `process 0 of 2 on host`.
     """
 
@@ -35,18 +35,19 @@ def watch(read_error: Callable[[], Any], process: str) -> None:
         """Wait for an error, and then end this process as if its main function raised PeerLost."""
         error_name = _wait_for_error(read_error)
         if error_name is not None:
-            # An exception would end only this thread, so the whole process is ended by run_main.
+            # An exception here would end only this thread. `run_main` ends the whole process, with
+            # the message and the exit status of the exception.
             run_main(lambda: _raise_peer_lost(process, error_name))
 
     Thread(target=end_after_error, daemon=True).start()
 
 
 def _wait_for_error(read_error: Callable[[], Any]) -> str | None:
-    """Wait until torch notes that NCCL has failed, or until the training has ended.
+    """Wait until the communication between GPUs has failed, or until the training has ended.
 
     Args:
-        read_error: A function that returns the error that torch has noted of NCCL, which is
-            `SUCCESS` until one occurs.
+        read_error: A function that returns the state of NCCL, the library by which GPUs
+            communicate. It is an enum member, such as `SUCCESS` or `TIMEOUT`.
 
     Returns:
         The name of the error, such as `TIMEOUT`; None if the training ended without an error.

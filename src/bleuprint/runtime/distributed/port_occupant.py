@@ -34,11 +34,11 @@ def describe_occupant(host: str, port: int) -> str:
 
 
 def _local_listener(host: str, port: int) -> str | None:
-    """Return the name and number of the process that listens at an address of this machine.
+    """Return the name and id of the process that listens at an address of this machine.
 
     Returns:
         A text such as `sshd, process 12`; None if the address belongs to another machine, or if
-        the system does not show the process to this user.
+        this user may not see the process.
     """
     import psutil  # Imported here, because it is slow and needed only for an error message.
 
@@ -72,10 +72,10 @@ def _resolved_addresses(host: str, port: int) -> set[str]:
 
 
 def _greeting(host: str, port: int) -> str:
-    """Return the first line that a server sends, by which a user may recognize it.
+    """Return the first line that a server sends, by which a user may recognize the server.
 
-    Some servers, such as SSH, send a line at once. Any other server is sent an HTTP request, which
-    it may answer.
+    Some servers, such as SSH, send a line as soon as a client connects. If nothing arrives, an HTTP
+    request is sent, to which many other servers reply.
 
     Returns:
         The line; an empty text if it does not begin with readable text.
@@ -86,6 +86,6 @@ def _greeting(host: str, port: int) -> str:
         except TimeoutError:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
             answer = connection.recv(_GREETING_BYTES)
-    # The printable characters of ASCII are those from the space to the tilde.
+    # In ASCII, the printable characters are those from the space to the tilde.
     printable = re.match(rb"[ -~]*", answer)
     return printable[0].decode().strip() if printable else ""

@@ -44,8 +44,8 @@ def rank_from_launcher() -> ProcessRank:
 
     There are three cases:
     - torchrun, our own launcher, or a user has set WORLD_SIZE and RANK.
-    - SLURM has started the process and has set variables of its own. This function then also sets
-      MASTER_ADDR and MASTER_PORT, the address at which the processes meet: SLURM does not set them.
+    - SLURM has started the process and has set variables of its own. SLURM does not set the address
+      at which the processes meet, so this function does: MASTER_ADDR and MASTER_PORT.
     - No launcher has started the process: it trains alone, with rank 0 of 1.
 
     Raises:
@@ -63,8 +63,8 @@ def rank_from_launcher() -> ProcessRank:
 def _rank_from_variables() -> ProcessRank:
     """Return the rank that a launcher has set in WORLD_SIZE, RANK and LOCAL_RANK.
 
-    The address at which the processes meet, MASTER_ADDR and MASTER_PORT, is checked as well, before
-    this process occupies a GPU.
+    MASTER_ADDR and MASTER_PORT, the address at which the processes meet, are checked as well. So a
+    mistake is reported before this process occupies a GPU.
 
     Raises:
         UserError: A variable is missing or wrong; the message names it.

@@ -23,8 +23,8 @@ _COMMAND_KEY = "command"
 def exchange_members(store: Store, process: ProcessRank, member: Member) -> list[Member]:
     """Tell all other processes the host and GPU of this one, and wait until all have done so.
 
-    Each process writes them into the store under its rank. Then it looks into the store repeatedly,
-    because the store's own wait does not say which processes are absent.
+    Each process writes its host and GPU into the store under its rank. Then it polls the store for
+    the other ranks. The store could wait by itself, but would not tell which processes are missing.
 
     Args:
         store: torch's key-value store, which all processes have opened.
@@ -40,7 +40,8 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
     """
     _check_command(store, process)
     own_key = _member_key(process.rank)
-    # By the random number, a process notices that another one has overwritten its entry.
+    # The random number makes the entry unique. If the store contains another entry at the end,
+    # another process has the same rank.
     own_entry = json.dumps([uuid.uuid4().hex, *member])
     store.set(own_key, own_entry)
     wait_until(
@@ -59,9 +60,9 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
 def _check_command(store: Store, process: ProcessRank) -> None:
     """Raise UserError unless process 0 was started by the same command as this process.
 
-    Two trainings that are started with the same MASTER_PORT would otherwise mix their processes.
-    Process 0 writes its command and the number of processes into the store, where the others
-    compare it with theirs.
+    If two trainings are started with the same MASTER_PORT, a process may find process 0 of the
+    other training. So process 0 writes its command and the number of processes into the store, and
+    the other processes compare them with their own.
     """
     own_command = json.dumps([process.size, sys.argv[1:]])
     if process.rank == 0:
@@ -93,7 +94,7 @@ def _absent_ranks(store: Store, size: int) -> list[int]:
 
 
 def _missing_processes(store: Store, size: int) -> str:
-    """Return the beginning of a message that names the processes which have not come.
+    """Return the beginning of a message: `of 4 processes, 2, 3 did not join`.
 
     Args:
         store: The store, in which the other processes have written their entries.

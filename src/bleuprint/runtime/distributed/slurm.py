@@ -38,8 +38,8 @@ def job_step_task() -> JobStepTask | None:
     size = os.environ.get("SLURM_STEP_NUM_TASKS")
     is_batch_script = os.environ.get("ENVIRONMENT") == "BATCH"
     if size is None and not is_batch_script:
-        # In a batch script SLURM_NTASKS is not the number of processes: the script is a single
-        # process, and the variable has the number of tasks that the job may start.
+        # SLURM_NTASKS is the number of processes, except in a batch script: the script is a single
+        # process, and the variable is the number of tasks that the job may start.
         size = os.environ.get("SLURM_NTASKS")
     rank = os.environ.get("SLURM_PROCID")
     if rank is None or not size or int(size) == 1:
@@ -56,10 +56,10 @@ def node_count() -> int:
 def master_address() -> tuple[str, int]:
     """Return the host and the port at which the processes of a SLURM job step connect.
 
-    The host is that of process 0, the first in the step's list of nodes. The variable
-    SLURM_LAUNCH_NODE_IPADDR would be wrong: it is the machine on which `srun` was called, perhaps a
-    login node. The port is computed from the numbers of job and step. So all processes of the step
-    know it, and two steps on the same host hardly ever have the same port.
+    All processes compute the same address, without communication. The host is the first in the
+    step's list of nodes, where process 0 runs. (SLURM_LAUNCH_NODE_IPADDR is the machine on which
+    `srun` was called, perhaps a login node.) The port is computed from the numbers of job and step,
+    so that two steps on the same host hardly ever have the same port.
     """
     nodes = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_JOB_NODELIST", "")
     job_id = int(os.environ.get("SLURM_JOB_ID", "0"))
@@ -75,7 +75,7 @@ def first_host(nodes: str) -> str:
         nodes: The list, with ranges in brackets: the first host of `rack[1-2]node[03-05,7],gpu1` is
             `rack1node03`.
     """
-    # The first entry, which ends at a comma outside brackets.
+    # The first entry ends at a comma outside brackets: `rack[1-2]node[03-05,7]`.
     first_entry = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes)
     assert first_entry is not None  # The pattern also matches an empty text.
     # Replace each pair of brackets by the first number in it, which ends at a comma or a dash.

@@ -52,13 +52,14 @@ def connect(process: ProcessRank) -> Store:
     is_served_by_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     is_server = process.rank == 0 and not is_served_by_torchrun
     if not is_server:
-        # TCPStore would wait for the server as well, but it prints a C++ stack if none answers.
+        # TCPStore would also wait for the server, but prints a C++ stack if no server answers.
         wait_until(
             is_done=lambda: _accepts_connections(host, port),
             describe_missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
         )
     store = _open_store(process, host, port, is_server)
-    # torchrun keeps its store when it restarts the processes, so each attempt has its own keys.
+    # When torchrun restarts the processes, it keeps its store with the old entries. A prefix gives
+    # each attempt its own keys.
     attempt = "0"
     if is_served_by_torchrun:
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
@@ -66,12 +67,12 @@ def connect(process: ProcessRank) -> Store:
 
 
 def wait_until(is_done: Callable[[], bool], describe_missing: Callable[[], str]) -> None:
-    """Wait until a condition holds, for BLEUPRINT_TIMEOUT seconds at most.
+    """Wait until a condition holds, for at most BLEUPRINT_TIMEOUT seconds.
 
     Args:
-        is_done: A function that returns whether the condition holds. It is called again and again.
+        is_done: A function that returns whether the condition holds. It is called repeatedly.
         describe_missing: A function that returns what has not happened, such as `of 2 processes, 1
-            did not join`. It is called only if the time is over, for the message.
+            did not join`, for the message of the error.
 
     Raises:
         UserError: The condition does not hold in time.
@@ -88,7 +89,7 @@ def _accepts_connections(host: str, port: int) -> bool:
     """Return whether a program accepts connections at an address.
 
     Raises:
-        UserError: The host name does not exist, so that waiting for it would be in vain.
+        UserError: The host name does not exist, so waiting longer would not help.
     """
     try:
         connection = socket.create_connection((host, port), environment.timeout_seconds())
@@ -107,9 +108,9 @@ def _accepts_connections(host: str, port: int) -> bool:
 def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> Store:
     """Open torch's key-value store, and raise an error that names the cause if this fails.
 
-    torch waits for the server's reply without a timeout, and for ever if another program answers at
-    the address. So the store is opened in a thread, which is given up after a time; as a daemon
-    thread, it ends with the process.
+    torch has no timeout for the server's reply: if another program listens at the address, torch
+    waits for ever. So the store is opened in a thread, for which this function waits only some
+    time. It is a daemon thread, which ends with the process even if it still waits.
 
     Args:
         process: The rank of this process, for messages.
@@ -126,9 +127,9 @@ def _open_store(process: ProcessRank, host: str, port: int, is_server: bool) -> 
     timeout_seconds = environment.timeout_seconds()
 
     def open_store() -> None:
-        """Open the store, and leave it in the list `stores`, or torch's error in `errors`.
+        """Open the store in a thread, and append it to `stores`, or torch's error to `errors`.
 
-        This function runs in a thread, which cannot return anything.
+        The lists are needed because a thread cannot return a value.
         """
         try:
             store = distributed.TCPStore(  # type: ignore[attr-defined]
@@ -175,7 +176,7 @@ def _explain_failure(
             f"{cause}{describe_occupant(host, port)}: choose a port that is free"
         )
     if error is not None and not _accepts_connections(host, port):
-        return error  # Process 0 answered before, and has ended since.
+        return error  # Nobody listens any more: process 0 has ended since it was found.
     return UserError(
         f"{process}: MASTER_ADDR and MASTER_PORT are {host}:{port}, but what answers there is not "
         f"process 0{describe_occupant(host, port)}: choose a port that is free"
@@ -186,8 +187,9 @@ def _explain_failure(
 def _silent_stderr() -> Iterator[None]:
     """Drop what Python and C++ print on standard error during a `with` block.
 
-    torch prints its C++ calls at each error. C++ does not know Python's `sys.stderr`, but writes to
-    the file descriptor. So the descriptor is connected to the null device, and put back at the end.
+    At each error, torch prints a C++ stack. C++ does not write to Python's `sys.stderr`, but to the
+    file descriptor of standard error. So the descriptor is redirected to the null device, and
+    restored at the end of the block.
     """
     stderr_descriptor = 2
     try:
