@@ -108,8 +108,8 @@ class NamedEntries:
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Tell pydantic how to read and write a field that has this object as its annotation.
 
-        In the document, the field is a mapping of optional entries, whose names determine their
-        dataclasses; unknown names are refused. In the program, it is a tuple of the dataclasses.
+        The mapping `{length: {max: 250}}` of a document becomes the tuple `(Length(max=250),)` of
+        the program. All entries are optional, and unknown names are refused.
         """
         entry_schemas = {}
         for name, entry_class in self.classes.items():
@@ -273,8 +273,7 @@ def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
     known_texts = [str(known_name) for known_name in known_names]
     if not known_texts:
         return "unknown key; write {}"
-    # Other toolkits call an update a step. With this replacement, max_updates is suggested for
-    # max_steps.
+    # Other toolkits call an update a step: suggest max_updates for max_steps.
     searched_key = str(name).replace("step", "update")
     nearest_keys = difflib.get_close_matches(searched_key, known_texts, n=1)
     if nearest_keys:
@@ -428,8 +427,7 @@ def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
 
     Args:
         missing_key: The key.
-        keys: The keys that lead to the mapping that lacks it, such as
-            `runs.SYSTEM.CORPUS.SECTION` for a section of a system's settings.
+        keys: The keys that lead to the mapping that lacks it: `runs.SYSTEM.CORPUS.SECTION`.
     """
     message = f"the key {missing_key!r} is missing"
     # `like` takes over keys down to the level of sections, and nothing from deeper mappings.
