@@ -71,7 +71,7 @@ def includes(wanted: str, tag: str) -> bool:
 
 
 def is_listed(tag: str) -> bool:
-    """Whether the language of a tag is in the table."""
+    """Return whether the language of a tag is in the table."""
     return primary_subtag(tag) in _languages().by_code
 
 

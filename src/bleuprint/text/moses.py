@@ -119,13 +119,12 @@ class Moses:
             chunks: Its chunks. The list is changed and returned, since a copy would take time.
         """
         first_period = text.find(".")
-        if first_period == len(text) - 1:
-            # Most sentences end like this: the only period is the last character.
-            if chunks:
-                chunks[-1] += _KEY_END_AT_SENTENCE_END
-            return chunks
         has_no_period = first_period < 0
         if has_no_period:
+            return chunks
+        if first_period == len(text) - 1:
+            # In most sentences, the only period is the last character.
+            chunks[-1] += _KEY_END_AT_SENTENCE_END
             return chunks
         # After the last chunk, `_OTHER` represents the end of the sentence. The loop goes over a
         # copy of the chunks, since it changes them.
@@ -221,7 +220,7 @@ def _make_fast_sacremoses(language: str) -> Any:
     letters = frozenset(library.IsAlpha)
 
     def contains_letter(text: str) -> bool:
-        """Whether a text contains a letter."""
+        """Return whether a text contains a letter."""
         return not letters.isdisjoint(text)
 
     library.isanyalpha = contains_letter

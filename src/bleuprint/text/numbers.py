@@ -151,7 +151,7 @@ def _combinations(readings: list[list[Reading]]) -> set[frozenset[tuple[str, int
 
 
 def _has_too_many_combinations(first: list[list[Reading]], second: list[list[Reading]]) -> bool:
-    """Whether one of two sentences has more combinations of readings than can be compared."""
+    """Return whether either sentence has more combinations of readings than can be compared."""
     largest_count = max(_count_combinations(first), _count_combinations(second))
     return largest_count > _MAX_COMBINATIONS
 

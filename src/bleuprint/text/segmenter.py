@@ -31,7 +31,7 @@ _PACKAGES = {"ja": ("fugashi", "unidic-lite"), "zh": ("rjieba",), "th": ("pythai
 
 
 def has_segmenter(language: str) -> bool:
-    """Whether sentences of a language (two or three letters) are segmented by `Segmenter`."""
+    """Return whether `Segmenter` splits text of a language, such as `ja`, into words."""
     return _code(language) in _PACKAGES
 
 

@@ -87,7 +87,9 @@ class SpacedTokens:
 
         The tokens must be those of one chunk with one more word on either side.
         """
-        word_indices = [index for index, token in enumerate(self.tokens) if _has_letter(token)]
+        word_indices = [
+            index for index, token in enumerate(self.tokens) if _has_letter_or_digit(token)
+        ]
         # Leave out the words on either side of the chunk.
         word_indices_in_chunk = word_indices[1:-1]
         between_words = range(0)  # In a chunk without words, all quotes are at an edge.
@@ -194,15 +196,15 @@ class SpacedTokens:
         # The detokenizer omits a space here, since it joins a mark to the wrong neighbor. The mark
         # is merged with its other neighbor if the sentence has no space between them.
         next_gap = gap + 1
-        if self._is_without_space(next_gap) and not _has_letter(next_token):
+        if self._is_without_space(next_gap) and not _has_letter_or_digit(next_token):
             return next_gap
         previous_gap = gap - 1
-        if self._is_without_space(previous_gap) and not _has_letter(token):
+        if self._is_without_space(previous_gap) and not _has_letter_or_digit(token):
             return previous_gap
         return None
 
     def _is_without_space(self, gap: int) -> bool:
-        """Whether a gap exists and the sentence has no space there."""
+        """Return whether a gap exists and the sentence has no space there."""
         return 0 <= gap < len(self.spaces) and not self.spaces[gap]
 
     def _marked_token(self, gap: int) -> dict[int, str]:
@@ -240,7 +242,7 @@ def _can_be_marked(token: str, character_at_gap: str) -> bool:
         character_at_gap: Its first or last character, next to which the sign would be written.
     """
     is_mark = len(token) == 1 and not token.isascii() and not token.isalnum()
-    is_word_with_apostrophe = _has_letter(token) and character_at_gap in APOSTROPHES
+    is_word_with_apostrophe = _has_letter_or_digit(token) and character_at_gap in APOSTROPHES
     return is_mark or is_word_with_apostrophe
 
 
@@ -257,6 +259,6 @@ def merge_tokens(tokens: Sequence[str]) -> str:
     return LITERAL_HYPHEN_TOKEN if is_literal_hyphen else merged
 
 
-def _has_letter(token: str) -> bool:
-    """Whether a token contains a letter or digit."""
+def _has_letter_or_digit(token: str) -> bool:
+    """Return whether a token contains a letter or digit."""
     return any(character.isalnum() for character in token)

@@ -143,7 +143,7 @@ def _is_quoted(line: str) -> bool:
 
 
 def _is_quoted_with_comma(line: str) -> bool:
-    """Whether a line is a quoted string with a comma at its end: an element of a list in code."""
+    """Return whether a line is a quoted string and a comma, as an element of a list in code."""
     text = line.strip()
     if len(text) <= 3:
         return False
@@ -188,12 +188,12 @@ def _is_sentencepiece(line: str) -> bool:
 
 
 def _has_only_first_underscore(token: str) -> bool:
-    """Whether a token begins with an underscore, but does not end with one."""
+    """Return whether a token begins with an underscore, but does not end with one."""
     return token[0] == "_" and token[-1] != "_"
 
 
 def _has_only_last_underscore(token: str) -> bool:
-    """Whether a token ends with an underscore, but does not begin with one."""
+    """Return whether a token ends with an underscore, but does not begin with one."""
     return token[-1] == "_" and token[0] != "_"
 
 

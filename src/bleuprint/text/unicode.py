@@ -168,7 +168,7 @@ def _sort_combining_marks(text: str) -> str:
 
 
 def _is_combining(character: str) -> bool:
-    """Whether a character is a mark that combines with the letter before it."""
+    """Return whether a character is a mark that combines with the letter before it."""
     return unicodedata.combining(character) > 0
 
 
