@@ -87,7 +87,6 @@ _NAME_PROBLEM = (
 # What a message adds to a field of a record that is missing or unknown.
 _OTHER_VERSION = ", as in a file that another version wrote"
 _MAX_VALUE_CHARACTERS = 60
-# How many keys the example of a mapping has.
 _MAX_EXAMPLE_KEYS = 4
 
 
@@ -457,6 +456,7 @@ def _describe_wrong_value(detail: ErrorDetails) -> str:
     if detail["type"] not in _PROBLEMS:
         # pydantic's own message is used, such as "Input should be a valid date".
         return f"{value_text} {detail['msg'].replace('Input should', 'should')}"
+    # The limits that the value violates, by the names that the texts in `_PROBLEMS` refer to.
     limits = dict(detail.get("ctx", {}))
     length = limits.get("min_length", limits.get("max_length"))
     if length is not None:

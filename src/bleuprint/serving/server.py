@@ -109,12 +109,12 @@ def _create_server(app: Starlette, content_security_policy: str) -> uvicorn.Serv
         app,
         headers=[("Content-Security-Policy", content_security_policy), *_HEADERS.items()],
         http="h11",
-        ws="none",
-        lifespan="off",
+        ws="none",  # No WebSockets.
+        lifespan="off",  # The application has no start-up or shutdown events.
         log_config=None,
         log_level="critical",
         server_header=False,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=2,  # Seconds to finish open requests after a signal.
     )
     return uvicorn.Server(config)
 
