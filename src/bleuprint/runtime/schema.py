@@ -6,8 +6,8 @@ check, since the dataclasses are the standard library's.
 
 - `validate_document` checks settings that a user writes. It reports all errors at once, each with
   its file, line and key.
-- `read_record` and `check_record` check files that this program writes. They report the first
-error.
+- `read_record` and `check_record` check files that this program writes. They report the
+  first error.
 
 The validators are made in `pydantic_adapters`. The second half of this module writes the messages;
 `schema_keys` finds the keys that they suggest.
@@ -27,11 +27,7 @@ from pydantic_core import CoreSchema, ErrorDetails, ValidationError, core_schema
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.file_errors import RERUN, DamagedFile
 from bleuprint.runtime.json_files import read_json
-from bleuprint.runtime.pydantic_adapters import (
-    field_validator,
-    strict_validator,
-    type_adapter,
-)
+from bleuprint.runtime.pydantic_adapters import field_validator, strict_validator, type_adapter
 from bleuprint.runtime.schema_keys import Keys, find_deeper_key, has_entry, known_keys
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
@@ -312,13 +308,15 @@ def _describe_errors(
         path: The document's file, for messages.
         settings_class: The dataclass of the whole document.
     """
-    # For each error, the lines about its places: a dictionary as a set that keeps the order.
-    lines_by_error: dict[str, dict[str, None]] = {}
+    # For each error, the lines about its places.
+    lines_by_error: dict[str, list[str]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
         cause = _cause_of(detail)
         error = line if cause is None else str(cause)
-        lines_by_error.setdefault(error, {})[line] = None
+        lines = lines_by_error.setdefault(error, [])
+        if line not in lines:
+            lines.append(line)
     described = []
     for first_line, *other_lines in lines_by_error.values():
         # A line has the form "FILE:LINE: KEY: MESSAGE".
@@ -429,7 +427,7 @@ def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
         keys: The keys that lead to the mapping that lacks it: `runs.SYSTEM.CORPUS.SECTION`.
     """
     message = f"the key {missing_key!r} is missing"
-    # `like` takes over keys down to the level of sections, and nothing from deeper mappings.
+    # `like` takes over whole settings of sections (4 keys), and nothing from deeper mappings.
     can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
     if can_be_taken_from_other_system:
         message += "; `like: NAME` takes what is not given from the row NAME"

@@ -85,7 +85,7 @@ class Moses:
         # A printable text has no white space except plain spaces.
         text = sentence if sentence.isprintable() else replace_white_space(sentence)
         chunks = text.split()
-        if chunks and _depends_on_sentence(text, chunks):
+        if chunks and _needs_whole_sentence(text, chunks):
             return self._tokenize_with_sacremoses(text)
         keys = self._cache_keys(text, chunks)
         # A hot loop: `map` and `chain` are faster here than a loop in Python. The cache tokenizes a
@@ -188,12 +188,13 @@ class Moses:
         return tuple(tokens[1:-1])
 
 
-def _depends_on_sentence(text: str, chunks: list[str]) -> bool:
-    """Return whether the tokens of a chunk, the text between two spaces, depend on its neighbors.
+def _needs_whole_sentence(text: str, chunks: list[str]) -> bool:
+    """Return whether a sentence must be tokenized as a whole, without the cache of chunks.
 
-    Nearly always, sacremoses (the Moses tokenizer) splits a chunk in the same way in all sentences,
-    so that its tokens can be taken from a cache. The exceptions are marks at the ends of a
-    sentence, two apostrophes around a space, and a name that sacremoses uses internally.
+    A chunk is the text between two spaces. Nearly always, sacremoses (the Moses tokenizer) splits a
+    chunk in the same way in all sentences, so that its tokens can be cached. The exceptions are
+    marks at the ends of a sentence, two apostrophes around a space, and a name that sacremoses uses
+    internally.
 
     Args:
         text: The sentence.

@@ -142,6 +142,7 @@ def token_bounds(sentence: str, settings: Tokenize) -> TokenBounds:
         sentence: The sentence.
         settings: The setting `tokenize` of a corpus.
     """
+    # Characters that do not print are replaced before the tokenizer splits at spaces.
     if settings.name != "moses" or not sentence.isprintable():
         return NO_BOUNDS
     word_count = len(sentence.split())

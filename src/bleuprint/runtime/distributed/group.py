@@ -210,11 +210,8 @@ class Group:
         try:
             yield
         except RuntimeError as error:
-            is_other_gpu_error = device.type == "cuda" and not isinstance(
-                error, distributed.DistError
-            )
-            if is_other_gpu_error:
-                raise
+            if device.type == "cuda" and not isinstance(error, distributed.DistError):
+                raise  # The GPU itself has failed, for example for lack of memory.
             raise _peer_lost(self.rank, self.size, "lost another process", error) from None
 
 
