@@ -18,7 +18,7 @@ from bleuprint.decoding.attention_maps import (
     write_attention,
 )
 from bleuprint.model.transformer import Transformer
-from bleuprint.serving.attention_html import printable
+from bleuprint.serving.attention_html import visible_token
 from prepared import prepare
 from trainings import toy_pairs
 
@@ -192,4 +192,4 @@ def test_a_token_is_shown_so_that_it_can_stand_alone(token):
     """Control characters are invisible, and a combining accent needs something to stand on."""
     replacements = {"\x01": "\ufffd", "\u0301a": "◌\u0301a"}
 
-    assert printable(token) == replacements.get(token, token)
+    assert visible_token(token) == replacements.get(token, token)

@@ -10,7 +10,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.html import escape_markdown
 from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.serving.export import export, readme
+from bleuprint.serving.export import export, render_readme
 from bleuprint.tracking.hardware import text_libraries
 from mlservers import write_project
 from systems import with_systems
@@ -36,14 +36,14 @@ def score_of_all_sentences(test_set_scores, metric):
 
 
 def test_the_readme_says_on_how_much_text_the_system_was_trained(settings):
-    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+    text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
     assert ", trained on 7 pairs, " in text
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf2", "chrf2pp", "ter"])
 def test_the_readme_lists_the_scores_on_each_test_set(settings, metric):
-    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+    text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
     scores = read_json(TINY_RUN.results_folder / "scores.json")
     assert scores
@@ -56,7 +56,7 @@ def test_the_readme_lists_the_scores_on_each_test_set(settings, metric):
 
 
 def test_the_readme_lists_the_licenses_of_the_training_text(settings):
-    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+    text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
     texts = settings.corpus(TINY_RUN.corpus).license_and_citation
     for name, text_settings in texts.items():
@@ -64,7 +64,7 @@ def test_the_readme_lists_the_licenses_of_the_training_text(settings):
 
 
 def test_the_readme_contains_the_fingerprint_of_the_training(settings):
-    text = readme(settings, TINY_RUN, "int8", "7 pairs")
+    text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
     training = read_json(TINY_RUN.results_folder / "training.json")
     assert training["fingerprint"] in text
@@ -75,7 +75,7 @@ def test_the_readme_says_if_the_translations_were_not_scored(settings):
     hypotheses = TINY_RUN.results_folder / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
 
-    assert "had not been scored" in readme(settings, TINY_RUN, "int8", "7 pairs")
+    assert "had not been scored" in render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
 
 def test_an_ensemble_is_not_exported(settings, tmp_path):

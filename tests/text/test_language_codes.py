@@ -6,7 +6,7 @@ from babel.core import get_global
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.text.language_codes import (
     code_of_language_name,
-    includes,
+    includes_tag,
     is_listed,
     language_code,
     normalized_tag,
@@ -68,7 +68,7 @@ def test_a_language_that_the_rules_know_keeps_its_code(code):
     ],
 )
 def test_a_language_tag_includes_tags_with_further_parts(wanted_tag, tag, is_included):
-    assert includes(normalized_tag(wanted_tag), normalized_tag(tag)) == is_included
+    assert includes_tag(normalized_tag(wanted_tag), normalized_tag(tag)) == is_included
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply_edit
-from bleuprint.text.parallel import Block, Pair, TextFolder, pack_pairs
+from bleuprint.text.parallel import Block, Pair, TextFolder, encode_pairs
 from bleuprint.text.unicode import collapse_spaces, replace_white_space
 
 # The name of the rule that drops a pair with an empty side, in the filtering statistics.
@@ -168,7 +168,7 @@ class Cleaning(FilterStep):
             if cleaned_pair is not None:
                 counts.count_kept()
                 kept_pairs.append(cleaned_pair)
-        source, target = pack_pairs(kept_pairs)
+        source, target = encode_pairs(kept_pairs)
         return FilteredBlock(source, target, counts)
 
     def clean(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:

@@ -22,7 +22,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import (
-    includes,
+    includes_tag,
     language_code,
     normalized_tag,
     primary_subtag,
@@ -157,7 +157,7 @@ def _most_frequent_languages(code_sets: Counter[tuple[str, ...]]) -> tuple[str, 
 
 def _is_variant(code: str, tag: str) -> bool:
     """Return whether a language code of the file belongs to a wanted one: `en-GB` to `en`."""
-    return includes(normalized_tag(tag), normalized_tag(code))
+    return includes_tag(normalized_tag(tag), normalized_tag(code))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply_edits
-from bleuprint.text.parallel import Block, Pair, TextFolder, pack_pairs
+from bleuprint.text.parallel import Block, Pair, TextFolder, encode_pairs
 from bleuprint.text.tokenizers import Tokenize, tokenize_to_line, tokenizer_for
 
 
@@ -86,7 +86,7 @@ class Tokenizing(FilterStep):
             tokenized_sides.append(lines)
         sources, targets = tokenized_sides
         pairs = [Pair(source, target) for source, target in zip(sources, targets, strict=True)]
-        source_bytes, target_bytes = pack_pairs(pairs)
+        source_bytes, target_bytes = encode_pairs(pairs)
         counts = SetCounts()
         counts.count_kept(len(block))
         return FilteredBlock(source_bytes, target_bytes, counts)

@@ -18,7 +18,7 @@ def attention_environment(*folders: Path) -> Environment:
     return template_environment(*folders, Path(__file__).with_name("templates"))
 
 
-def printable(token: str) -> str:
+def visible_token(token: str) -> str:
     """Return a token as text that a browser can show without the tokens around it.
 
     Control characters become U+FFFD, the replacement character. A token that starts with a

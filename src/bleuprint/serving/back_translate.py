@@ -17,7 +17,7 @@ from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
-from bleuprint.text.parallel import Pair, TextFolder, pack_pairs
+from bleuprint.text.parallel import Pair, TextFolder, encode_pairs
 from bleuprint.text.tokenizers import Tokenizer
 
 # Noise replaces words by this character: one token for every tokenizer, and rare in texts.
@@ -146,7 +146,7 @@ def translate_side(
                     empty_count += 1
                 pair = Pair(translation, line) if is_source else Pair(line, translation)
                 pairs.append(_with_tag(pair, tag))
-            writer.write_packed(*pack_pairs(pairs))
+            writer.write_lines(*encode_pairs(pairs))
             progress.advance(len(pairs))
     if empty_count == pair_count:
         raise UserError(f"{name}: all {pair_count:,} translations are empty")

@@ -66,7 +66,7 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
             shutil.copyfile(_PACKAGE / module, module_copy)
         script_settings = _script_settings(settings, run, corpus, model, precision)
         write_json(partial / "settings.json", script_settings)
-        readme_text = readme(settings, run, precision, trained_on=str(KnownWords(corpus)))
+        readme_text = render_readme(settings, run, precision, trained_on=str(KnownWords(corpus)))
         (partial / "README.md").write_text(readme_text, encoding="utf-8")
 
 
@@ -119,7 +119,7 @@ def _script_settings(
     return script_settings
 
 
-def readme(settings: Settings, run: Run, precision: Precision, trained_on: str) -> str:
+def render_readme(settings: Settings, run: Run, precision: Precision, trained_on: str) -> str:
     """Return the README.md of an exported folder: its use, scores, origin and licenses.
 
     Args:

@@ -59,7 +59,7 @@ def normalized_tag(tag: str) -> str:
     return f"{language}-{script_and_region}" if script_and_region else language
 
 
-def includes(wanted: str, tag: str) -> bool:
+def includes_tag(wanted: str, tag: str) -> bool:
     """Return whether a language tag is the wanted one or a variant of it: `en` includes `en-gb`.
 
     Args:

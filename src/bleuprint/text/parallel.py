@@ -194,7 +194,7 @@ def read_blocks(
             index += pair_count
 
 
-def pack_pairs(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
+def encode_pairs(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
     """Return the lines of sentence pairs as bytes: the source lines, and the target lines.
 
     They can be appended to two aligned files. Each sentence becomes a line.
@@ -218,14 +218,14 @@ class PairWriter(ExitStack):
 
     def write(self, pair: Pair) -> None:
         """Write a sentence pair."""
-        source, target = pack_pairs([pair])
-        self.write_packed(source, target)
+        source, target = encode_pairs([pair])
+        self.write_lines(source, target)
 
-    def write_packed(self, source: bytes, target: bytes) -> None:
+    def write_lines(self, source: bytes, target: bytes) -> None:
         """Append lines to the source file, and lines that translate them to the target file.
 
         Args:
-            source: The source lines as bytes, each with its line break; see `pack_pairs`.
+            source: The source lines as bytes, each with its line break; see `encode_pairs`.
             target: The target lines, as many.
         """
         source_file, target_file = self._files

@@ -157,7 +157,8 @@ def test_what_nccl_has_found_ends_a_process_that_waits_for_its_gpu(tmp_path, err
     from bleuprint.runtime.distributed import nccl
     errors = iter(["SUCCESS", "{error}"])
     if rank == 1:
-        nccl.watch(lambda: SimpleNamespace(name=next(errors)), "process 1 of 2 on A")
+        name = "process 1 of 2 on A"
+        nccl.end_process_after_error(lambda: SimpleNamespace(name=next(errors)), name)
     time.sleep(60)
     """
     line = f"bleuprint: error: process 1 of 2 on A lost another process: NCCL: {said}\n"

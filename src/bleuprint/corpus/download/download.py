@@ -27,7 +27,7 @@ from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.wording import counted
-from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, pack_pairs
+from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, encode_pairs
 
 
 class Sample(NamedTuple):
@@ -95,9 +95,9 @@ def _write_sample(
     counts = filter_stats.add_set("train")
     all_pairs = _repeated_pairs(readers, counts)
     sampled_pairs = draw_sample(all_pairs, sample, counts)
-    source, target = pack_pairs(sampled_pairs)
+    source, target = encode_pairs(sampled_pairs)
     with folder.writer("train") as writer:
-        writer.write_packed(source, target)
+        writer.write_lines(source, target)
     counts.count_kept(len(sampled_pairs))
 
 
@@ -236,8 +236,8 @@ class _TextReader:
         label = f"read {self.key.removeprefix('corpora.')}"
         with Progress(label, total=None, unit="pairs") as progress:
             while block := list(islice(pairs, BLOCK_PAIRS)):
-                source, target = pack_pairs(block)
-                writer.write_packed(source, target)
+                source, target = encode_pairs(block)
+                writer.write_lines(source, target)
                 counts.count_kept(len(block))
                 progress.advance(len(block))
         return counts

@@ -228,7 +228,7 @@ def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, see
         for block in before.blocks("train"):
             start = block.first - 1  # `first` counts from 1.
             copies_in_block = copies[start : start + len(block)].tolist()
-            writer.write_packed(
+            writer.write_lines(
                 source=_repeat_lines(block.source, copies_in_block),
                 target=_repeat_lines(block.target, copies_in_block),
             )
@@ -260,7 +260,7 @@ def _join_held_out_sets(texts: Mapping[str, TextFolder], folder: Path) -> None:
             for set_name in text.held_out():
                 writer = writers.get(direction, set_name)
                 for block in text.blocks(set_name):
-                    writer.write_packed(block.source, block.target)
+                    writer.write_lines(block.source, block.target)
 
 
 def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: Path) -> None:
@@ -280,7 +280,7 @@ def _join_tagged_sets(corpus: Corpus, texts: Mapping[str, TextFolder], folder: P
                 writer = writers.get(direction, set_name)
                 for block in text.blocks(set_name):
                     tagged_source = b"".join(_tag_lines(corpus, block, text.target))
-                    writer.write_packed(tagged_source, block.target)
+                    writer.write_lines(tagged_source, block.target)
 
 
 class _SetWriters:

@@ -143,7 +143,7 @@ class FilterStep(Step):
         create_filter = partial(self._block_filter, name)
         with output_text.writer(name) as writer, progress:
             for filtered in map_parts(create_filter, blocks, workers):
-                writer.write_packed(filtered.source, filtered.target)
+                writer.write_lines(filtered.source, filtered.target)
                 counts.add(filtered.counts)
                 progress.advance(filtered.counts.pairs_in)
 
@@ -196,7 +196,7 @@ def write_kept(
             rule_numbers = rule_of_pair[start : start + len(block)].tolist()
             rule_names = [rules_by_number[number] for number in rule_numbers]
             kept = kept_pairs(block, rule_names)
-            writer.write_packed(kept.source, kept.target)
+            writer.write_lines(kept.source, kept.target)
             counts.add(kept.counts)
 
 

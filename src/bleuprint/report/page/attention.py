@@ -10,7 +10,7 @@ from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section
 from bleuprint.report.score_frame import ScoreRow
 from bleuprint.runtime.wording import counted
-from bleuprint.serving.attention_html import printable
+from bleuprint.serving.attention_html import visible_token
 
 # The bytes that all maps together may take of the HTML report, which may have 5 MB.
 MAX_BYTES = 800_000
@@ -104,8 +104,8 @@ def _entry_json(row: ScoreRow, sentence: SentenceAttention, label: str) -> Marku
     for kind, attention_map in sentence.maps.items():
         map_json = attention_map.as_json()
         # Tokens label the rows and columns of a map. Invisible characters in them are escaped.
-        row_tokens = list(map(printable, map_json["rows"]))
-        column_tokens = list(map(printable, map_json["columns"]))
+        row_tokens = list(map(visible_token, map_json["rows"]))
+        column_tokens = list(map(visible_token, map_json["columns"]))
         maps[kind] = {**map_json, "rows": row_tokens, "columns": column_tokens}
     entry = {
         "sentence": label,

@@ -316,7 +316,7 @@ def _join_group(process: ProcessRank, device: torch.device, member: Member) -> l
         # End this process when the communication between GPUs fails. torch then stores an error,
         # which only this private object can return.
         backend = _get_default_group()._get_backend(device)
-        nccl.watch(backend.get_error, f"{process} on {member.host}")
+        nccl.end_process_after_error(backend.get_error, f"{process} on {member.host}")
     return members
 
 

@@ -2,7 +2,7 @@
 
 NCCL sums gradients between GPUs. Only torch's watchdog thread learns of its errors and timeouts: it
 notes the error, waits for a minute and then aborts the process with C++ stacks
-(ProcessGroupNCCL.cpp of torch 2.13). `watch` reads the note first.
+(ProcessGroupNCCL.cpp of torch 2.13). `end_process_after_error` reads the note first.
 """
 
 import time
@@ -19,7 +19,7 @@ from bleuprint.runtime.errors import PeerLost, run_main
 _INTERVAL_SECONDS = 1.0
 
 
-def watch(read_error: Callable[[], Any], process: str) -> None:
+def end_process_after_error(read_error: Callable[[], Any], process: str) -> None:
     """Start a thread that ends this process when the communication between GPUs has failed.
 
     The main thread cannot notice the failure, since it may be waiting for the GPU. The process

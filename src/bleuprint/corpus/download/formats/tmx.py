@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import list_first
-from bleuprint.text.language_codes import includes, normalized_tag
+from bleuprint.text.language_codes import includes_tag, normalized_tag
 from bleuprint.text.parallel import Pair
 
 # Elements of a segment that contain codes of the original document; they and the elements inside
@@ -198,7 +198,7 @@ def _text_in_language(wanted_tag: str, variants: Sequence[_Variant]) -> str | No
     """
     texts = []
     for variant in variants:
-        if includes(wanted_tag, normalized_tag(variant.code)):
+        if includes_tag(wanted_tag, normalized_tag(variant.code)):
             texts.append(variant.text)
     if not texts:
         return None
