@@ -92,9 +92,9 @@ class Batch:
         source = pad(pairs.source)
         padded_labels = pad(pairs.target)
         bos_column = torch.full((len(padded_labels), 1), BOS)
-        # The decoder's input at a position is the label of the position before; the first is BOS.
-        # So a column of BOS is put in front and the last column is removed. Shorter sentences keep
-        # their EOS as an input, but its output position has the label PAD and is not trained on.
+        # The decoder reads BOS and then the label of the position before: for the labels `a b EOS`
+        # it reads `BOS a b`. A sentence that is shorter than the longest one also has EOS as an
+        # input, but the label of that position is PAD, which is not trained on.
         target = torch.cat((bos_column, padded_labels[:, :-1]), dim=1)
         flat_labels = padded_labels.flatten()
         is_token = flat_labels.ne(PAD)

@@ -135,8 +135,8 @@ class Binarizing(Step):
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Write the binary corpus, after all shards of the training text were encoded.
 
-        Joins the shards, encodes the validation and test sets, copies the vocabularies, and writes
-        the header, and the statistics that the report shows for each stage.
+        Joins the shards to one file, encodes the validation and test sets, copies the vocabularies,
+        and writes the header and the filtering statistics of this stage.
 
         Args:
             parts: The folders of the encoded shards, in their order.
@@ -145,6 +145,7 @@ class Binarizing(Step):
         with atomic_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             with TemporaryDirectory(dir=folder) as scratch:
+                # The validation and test sets are small, so each is encoded as a single part.
                 part = Path(scratch)
                 for name in self.input_text.held_out():
                     blocks = self.input_text.blocks(name)
@@ -157,9 +158,9 @@ class Binarizing(Step):
             self._write_filter_stats(sizes)
 
     def _write_filter_stats(self, sizes: dict[str, SetSize]) -> None:
-        """Write the file that records, for each stage, how many sentence pairs of a set it kept.
+        """Write how many sentence pairs of each set this stage kept: all of them.
 
-        This stage keeps all of them.
+        Every stage of the corpus writes such a file, and the report shows them together.
 
         Args:
             sizes: The size of each set, by the name of the set.
@@ -172,10 +173,10 @@ class Binarizing(Step):
     def _encode(
         self, part: Path, name: str, blocks: Iterable[Block], pair_count: int | None, workers: int
     ) -> None:
-        """Encode sentence pairs of a set, and write the numbers into four plain files.
+        """Encode sentence pairs of a set as token ids, and write the numbers into four files.
 
-        The files contain the token ids and the lengths of the source sentences, and the same for
-        the target. They have no header, so that those of several shards can be joined.
+        For each language, there is a file of token ids and a file of sentence lengths. They contain
+        only the numbers, without a header, so that the files of several shards can be joined.
 
         Args:
             part: The folder to write into.
@@ -184,7 +185,7 @@ class Binarizing(Step):
             pair_count: The number of pairs, for the progress bar; None if it is not known.
             workers: The number of processes that encode.
         """
-        # A function that creates the encoder of a process.
+        # Each process calls this function once, to create its own encoder.
         create_encoder = partial(
             _BlockEncoder, self.segmentation, self.input_text.languages, self._id_types
         )
@@ -195,7 +196,7 @@ class Binarizing(Step):
             for language in self.input_text.languages:
                 for path in _part_files(part, name, language):
                     files.append(stack.enter_context(path.open("wb")))
-            # An encoder returns an array for each file, in the same order.
+            # An encoder returns four arrays for a block, in the order of the files.
             for arrays in map_parts(create_encoder, blocks, workers):
                 for array, file in zip(arrays, files, strict=True):
                     file.write(array.data)
@@ -234,18 +235,22 @@ class Binarizing(Step):
 
     @cached_property
     def _id_types(self) -> IdTypes:
-        """Return the type of the token ids of each language: the smallest that is large enough.
+        """Return the integer type of each language's token ids: the smallest that is large enough.
 
-        It depends on the size of the vocabulary, that is, on the number of lines of its file.
+        With 16 bits instead of 32, the files of a corpus are half as large.
         """
         id_types = []
         for language in self.input_text.languages:
+            # The file has one line for each token of the vocabulary.
             vocabulary_size = count_lines(self.segmentation / f"vocabulary.{language}")
             id_types.append(_smallest_id_type(vocabulary_size))
         return tuple(id_types)
 
     def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
-        """Return what the header corpus.json records, except the hashes of files.
+        """Return the content of the header, corpus.json, except the hashes of files.
+
+        It includes the settings of earlier stages, with which a sentence can be prepared for a
+        model later.
 
         Args:
             sizes: The size of each set, by the name of the set.
@@ -290,10 +295,11 @@ class _BlockEncoder:
         sides = zip(block.sentences(), self._segmentations, self._id_types, strict=True)
         for lines, segmentation, id_type in sides:
             ids = segmentation.encode(lines).astype(id_type)
-            # No text is encoded to EOS, so each line contains exactly one: at its end.
-            ends = np.flatnonzero(ids == EOS) + 1
+            # No text is encoded as EOS, so the only EOS of a line is at its end.
+            ends = np.flatnonzero(ids == EOS) + 1  # The index after each EOS.
+            lengths = np.diff(ends, prepend=0)
             arrays.append(ids)
-            arrays.append(np.diff(ends, prepend=0))
+            arrays.append(lengths)
         return arrays
 
 
@@ -355,10 +361,10 @@ def _join_ids(parts: Sequence[Path], path: Path, id_type: np.dtype[Any]) -> _IdC
 
 
 def _join_lengths(parts: Sequence[Path], path: Path) -> int:
-    """Join files of sentence lengths to one array in numpy's format, of the ends of sentences.
+    """Turn files of sentence lengths into one array in numpy's format: the ends of the sentences.
 
-    The end of a sentence is the index after its last token id in the array of all ids: the sum of
-    the lengths up to this sentence.
+    The end of a sentence is the index after its last token id in the array of all ids. So ends are
+    running sums: the lengths 3, 2 and 4 become the ends 3, 5 and 9.
 
     Args:
         parts: The files of plain numbers, in their order.
@@ -384,8 +390,8 @@ def _array_file(
 ) -> Iterator[BinaryIO]:
     """Create a .npy file for the numbers of several files, and write its header.
 
-    The header records the length of the array, so the sizes of the files are added up first. The
-    caller writes the numbers.
+    The caller then writes the numbers behind the header. The header records how many there are, so
+    the sizes of the files are added up first.
 
     Args:
         path: The file to write.
@@ -409,6 +415,8 @@ def _array_file(
 
 def _read_blocks(paths: Iterable[Path], element_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
     """Yield the numbers of files in blocks, so that memory does not grow with the files.
+
+    A block ends at the end of its file at the latest.
 
     Args:
         paths: The files of plain numbers, in their order.

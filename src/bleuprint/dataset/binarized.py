@@ -77,9 +77,16 @@ class Sentences:
         return len(self._ends)
 
     def __getitem__(self, index: int) -> Ids:
-        """Return the token ids of a sentence, EOS included."""
+        """Return the token ids of a sentence, EOS included.
+
+        They are a view of the mapped file, so nothing is copied.
+
+        Args:
+            index: The number of the sentence, from 0.
+        """
         if not 0 <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
+        # A sentence begins where the one before it ends.
         start = self._ends[index - 1] if index > 0 else 0
         end = self._ends[index]
         sentence: Ids = self._ids[start:end]
@@ -191,6 +198,7 @@ class BinaryCorpus:
             raise UserError(
                 f"{self.folder}: no set {set_name!r}; there are: {', '.join(self.sets)}"
             )
+        # Opening the files takes time, so they are opened only once.
         key = (set_name, language)
         if key not in self._sentences:
             ids = self.folder / f"{set_name}.{language}.{IDS}"
@@ -229,7 +237,7 @@ class BinaryCorpus:
         return self.tokenizer(language).detokenize(words)
 
     def translation(self, source: Iterable[int], ids: Iterable[int]) -> str:
-        """Return the text of a translation: join its tokens to words, and these to a sentence.
+        """Return the text of a translation: join its tokens to words, and the words to a sentence.
 
         Args:
             source: The token ids of the source, which may begin with the tag of a target language.
@@ -242,7 +250,8 @@ class BinaryCorpus:
     def detokenizer(self, source: Iterable[int]) -> Callable[[Sequence[str]], str]:
         """Return the function that joins the words of a translation to a sentence.
 
-        It follows the rules of the target language.
+        The function follows the rules of the target language, for example for spaces before
+        punctuation marks.
 
         Args:
             source: The token ids of the source sentence. In a corpus of several translation
@@ -255,13 +264,16 @@ class BinaryCorpus:
     def target_languages(self) -> list[str]:
         """Return the languages into which the corpus is translated.
 
-        A corpus of several translation directions may have several. Then the attribute `target` is
-        no language: it is only the ending of the files with the translations.
+        A corpus of several translation directions may have several target languages. In this case,
+        the attribute `target` is only the ending of the files with the translations.
         """
         return self.tags.target_languages(self.target)
 
     def source_prefix(self, target: str) -> list[int]:
-        """Return the token ids that precede each source to translate into a language, if any."""
+        """Return the token ids to put before a source, to request a translation into a language.
+
+        The list is empty in a corpus of one language pair.
+        """
         return self.tags.prefix(target)
 
     def sentence_start(self, source: Sequence[int]) -> int:
@@ -269,9 +281,10 @@ class BinaryCorpus:
         return self.tags.sentence_start(source)
 
     def search_lengths(self, sources: Sentences) -> Lengths:
-        """Return the lengths of source sentences, EOS included, so that empty ones have length 1.
+        """Return the lengths of source sentences, EOS included, with 1 for all that are empty.
 
-        Decoding skips sentences of length 1. A sentence that consists of a tag alone is empty, too.
+        The search skips sentences of length 1, which consist of EOS alone. A sentence that consists
+        of a tag and EOS is empty, too.
         """
         ids = (sources[row].tolist() for row in range(len(sources)))
         return self.tags.search_lengths(ids, sources.lengths)
@@ -322,10 +335,10 @@ class BinaryCorpus:
 
     @property
     def training_sha256(self) -> str:
-        """Return a hash of all that a training reads: of the header without the test sets.
+        """Return a hash of everything that a training run reads from the corpus.
 
-        The header contains the hashes of all files. So trainings with the same hash read the same
-        corpus, even if a test set was added.
+        The header contains the hashes of all files. Hashed is the header without its test sets,
+        which training does not read: adding a test set does not make a trained model outdated.
         """
         header = dict(self._header)
         header["sets"] = _without_test_sets(header["sets"])
@@ -338,10 +351,10 @@ class BinaryCorpus:
 
 
 def write_header(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write the header of a corpus, corpus.json.
+    """Write the header of a corpus, corpus.json, by which a reader recognizes damaged files.
 
-    The size and the SHA-256 of each file of the corpus, and the format, are added to the content;
-    at the end also the SHA-256 of the header itself.
+    The format, and the size and SHA-256 of each file in the folder, are added to the content; and
+    at the end the SHA-256 of the header itself.
 
     Args:
         folder: The folder of the corpus; all its other files must have been written.
@@ -386,7 +399,7 @@ def _load_array(path: Path) -> Any:
 def _read_header(path: Path) -> dict[str, Any]:
     """Read and check corpus.json, the header of a corpus.
 
-    The file records its own SHA-256, which must be that of the rest.
+    Its field `sha256` must be the SHA-256 of all its other fields.
 
     Returns:
         The header without its SHA-256.
@@ -409,14 +422,15 @@ def _read_header(path: Path) -> dict[str, Any]:
 
 
 def _without_test_sets(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the entries of the header that belong to a test set, such as test.2016.de.ids.npy.
+    """Return the entries of a header that do not belong to a test set.
 
     Args:
-        entries: The entries by name, which is that of a set or of a file of a set.
+        entries: The entries by the name of a set, such as `test.2016`; or by the name of a file,
+            such as `test.2016.de.ids.npy`.
     """
     return {name: entry for name, entry in entries.items() if not name.startswith("test.")}
 
 
 def _header_sha256(header: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a header, which depends on the order of its keys."""
+    """Return the SHA-256 of a header as JSON text; it depends on the order of the keys."""
     return hashlib.sha256(json.dumps(header).encode()).hexdigest()

@@ -21,9 +21,9 @@ Pair = tuple[str, ...]
 def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
     """Learn the merge operations of BPE; yield them in the order in which they are applied.
 
-    Each operation joins the two neighboring symbols that are the most frequent pair. Pairs that
-    occur only once are not joined, so there may be fewer operations than `merges`. Our C++ code
-    learns them, or subword-nmt if it was not built or would differ; the result is the same.
+    At first, each character is a symbol. Each operation joins the pair of neighboring symbols that
+    is then the most frequent one. Pairs that occur only once are not joined, so there may be fewer
+    operations than `merges`.
 
     Args:
         counts: How often each word occurs. Words are not empty and contain no space (U+0020).
@@ -32,19 +32,20 @@ def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
     Yields:
         The two symbols to join. The last symbol of a word ends in "</w>".
     """
-    library = native.library()
+    library = native.library()  # None if our C++ code was not built.
     is_equal_in_cpp = all(_is_equal_in_cpp(word) for word in counts)
     if library is not None and is_equal_in_cpp:
+        # C++ learns all operations, one at a time, until the caller needs no more.
         yield from islice(_cpp_merges(library, counts), merges)
     else:
         yield from _subword_nmt_merges(counts, merges)
 
 
 def _is_equal_in_cpp(word: str) -> bool:
-    """Whether our C++ code learns the same merges from a word as subword-nmt.
+    """Return whether our C++ code learns the same merges from a word as subword-nmt.
 
-    They differ for words with white space, which subword-nmt takes for the end of a symbol, and
-    with the character NUL, which ends a string in C.
+    The results differ for a word with white space, which subword-nmt reads as the end of a symbol,
+    and for a word with the character NUL, which ends a string in C.
     """
     has_white_space = word.split() != [word]
     return not has_white_space and "\0" not in word
@@ -57,13 +58,13 @@ def _subword_nmt_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair
         counts: How often each word occurs.
         merges: The largest number of merge operations.
     """
-    # subword-nmt fails if no word has two characters, since there is no pair to merge then.
+    # subword-nmt fails if there is no pair to merge, that is, if all words are single characters.
     has_pair = any(len(word) > 1 for word in counts)
     if not has_pair:
         return
     from subword_nmt.learn_bpe import learn_bpe
 
-    # subword-nmt writes a file: a line for each merge operation, with two symbols.
+    # subword-nmt writes a file: a version, then a line for each merge operation, with two symbols.
     codes = StringIO()
     dictionary = [f"{word} {count}" for word, count in counts.items()]
     learn_bpe(dictionary, codes, merges, is_dict=True)
@@ -79,19 +80,20 @@ def _cpp_merges(library: ctypes.CDLL, counts: Mapping[str, int]) -> Iterator[Pai
         library: The loaded library of our C++ functions.
         counts: How often each word occurs.
     """
-    # The library reads the words as one text, with the offset at which each of them ends.
+    # The library reads the words as one text, without spaces, and the offset where each word ends.
     text = bytearray()
     ends = np.empty(len(counts), np.int64)
     for index, word in enumerate(counts):
         text += word.encode()
         ends[index] = len(text)
     word_counts = np.fromiter(counts.values(), np.int64, len(counts))
+    # By default, ctypes takes a result for 32 bits, which would cut a pointer.
     library.merges_new.restype = ctypes.c_void_p
     library.merges_next.restype = ctypes.c_char_p
     arguments = native.c_arguments(bytes(text), ends, word_counts, len(counts))
     learner = ctypes.c_void_p(library.merges_new(*arguments))
     try:
-        # C++ returns one operation per call, as two symbols and a space; at the end, None.
+        # Each call returns the next operation, as two symbols and a space; None after the last one.
         while line := library.merges_next(learner):
             yield tuple(line.decode().split(" "))
     finally:

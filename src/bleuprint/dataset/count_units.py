@@ -33,8 +33,8 @@ def count_units(
         progress_name: The name of the progress bar.
         tokens: The tokenized text.
         workers: The number of processes.
-        splitter_for: A function that returns the splitter of a language. Each process calls it, so
-            it must be picklable.
+        splitter_for: A function that gets a language and returns the function that splits its lines
+            into units. Each process calls it, so it must be picklable.
 
     Returns:
         The counts by language, in the order in which the units first occur.
@@ -44,9 +44,10 @@ def count_units(
         counts[language] = Counter()
     total_pairs = tokens.count("train")
     parts = [shard.bounds(total_pairs) for shard in Shard.all(_PARTS)]
-    counter = partial(_PartCounter, tokens, splitter_for)
+    # Each process calls this function once, to create its own counter.
+    create_counter = partial(_PartCounter, tokens, splitter_for)
     with Progress(progress_name, len(parts), "parts") as progress:
-        for part_counts in map_parts(counter, parts, workers):
+        for part_counts in map_parts(create_counter, parts, workers):
             for language, part_count in zip(tokens.languages, part_counts, strict=True):
                 counts[language].update(part_count)
             progress.advance()
@@ -57,11 +58,11 @@ class _PartCounter(Generic[Unit]):
     """Counts the units of a part of the training text; a process has one of these."""
 
     def __init__(self, tokens: TextFolder, splitter_for: Callable[[str], Splitter[Unit]]) -> None:
-        """Create a function for each language that splits its lines into units.
+        """Create the functions that split the lines of both languages into units.
 
         Args:
             tokens: The tokenized text.
-            splitter_for: Returns the function of a language, whose code it gets.
+            splitter_for: Gets a language, and returns the function that splits its lines.
         """
         self._tokens = tokens
         self._splitters = [splitter_for(language) for language in tokens.languages]
@@ -70,8 +71,8 @@ class _PartCounter(Generic[Unit]):
         """Count the units, such as words, of one part of the training text.
 
         Args:
-            bounds: The index of the part's first sentence pair, and of the pair after its last one;
-                None if the part reaches to the end of the text.
+            bounds: The index of the part's first sentence pair, and the index after its last pair;
+                None means the end of the text.
 
         Returns:
             The counts of the source language and those of the target language.

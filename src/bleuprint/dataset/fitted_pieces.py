@@ -41,10 +41,11 @@ class FittedPieces:
 
 
 def fitted_pieces(name: str, corpus: Corpus, train: TextFolder, max_size: int) -> FittedPieces:
-    """Find out how many SentencePiece pieces a vocabulary may have, for a training text.
+    """Choose the size of a SentencePiece vocabulary that suits a training text.
 
-    A small text does not support a large vocabulary: most pieces would occur too rarely to be
-    trained. The size is a share of the largest vocabulary that SentencePiece can learn.
+    In a small text, most pieces of a large vocabulary would occur too rarely to be trained. So the
+    size is a share of the largest vocabulary that SentencePiece can learn from the text: 85%, or
+    more if the text has too many different characters for this share.
 
     Args:
         name: The name of the corpus, for messages.
@@ -97,7 +98,8 @@ def _largest_size(
 ) -> int:
     """Return the size of the largest vocabulary that SentencePiece can learn from the text.
 
-    It is not larger than needed: the caller takes at least 0.85 of it, and at most `max_size`.
+    The caller takes at least 85% of it, and at most `max_size`. So learning stops at a size of
+    `max_size` / 0.85: a larger vocabulary would not change the result.
 
     Args:
         name: The name of the corpus, for messages.
@@ -106,8 +108,7 @@ def _largest_size(
         max_size: The largest vocabulary size that is of use.
     """
     search_limit = round(max_size / _SIZE_SHARES[0])
-    # With is_limit, SentencePiece takes the size as an upper bound and learns as many pieces as
-    # the text has evidence for. Without it, SentencePiece fails if it cannot reach the exact size.
+    # With is_limit, the size is an upper bound: SentencePiece learns as many pieces as it can.
     model = learn_model(name, replace(settings, vocab_size=search_limit), sentences, is_limit=True)
     return len(SentencePieceProcessor(model_proto=model))
 
@@ -133,7 +134,8 @@ def _first_learnable_model(
         try:
             return learn_model(name, replace(settings, vocab_size=size), sentences)
         except UserError:
-            continue
+            continue  # This size is too small; the next one may be large enough.
+    # For the last size, the user must see the error.
     return learn_model(name, replace(settings, vocab_size=largest_size), sentences)
 
 

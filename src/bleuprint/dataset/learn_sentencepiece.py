@@ -83,7 +83,8 @@ def _learn_shared_model(
 ) -> bytes:
     """Learn the SentencePiece model of one language, or of both together, from the training text.
 
-    Of a large text, only every second line is read, or every third, and so on.
+    SentencePiece holds all lines in memory. So only a part of a large text is read, evenly spread
+    over the text: every second line, every third, and so on.
 
     Args:
         corpus: The name of the corpus, for messages.
@@ -117,8 +118,8 @@ def learn_model(
         corpus: The name of the corpus, for messages.
         settings: The type and number of pieces.
         lines: The text to learn from.
-        is_limit: Whether `settings.vocab_size` is only the largest number of pieces. Then a small
-            text gives fewer pieces; otherwise learning fails.
+        is_limit: What to do if the text is too small for `settings.vocab_size` pieces: True learns
+            fewer pieces, False fails.
 
     Returns:
         The content of the model's file.
@@ -154,15 +155,15 @@ def learn_model(
 
 
 def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserError:
-    """Return an error that names our setting, for a message of SentencePiece.
+    """Turn an error message of SentencePiece into an error that names our setting.
 
-    The message has the form "INTERNAL: FILE(LINE) [CONDITION] REASON", of which only the reason is
-    shown. An advice at its end is left out: it names an option of SentencePiece.
+    SentencePiece's message has the form "INTERNAL: FILE(LINE) [CONDITION] REASON ADVICE". Only the
+    reason is shown: the advice names an option of SentencePiece, which our users do not set.
 
     Args:
         corpus: The name of the corpus.
         settings: The type and number of pieces.
-        message: What SentencePiece says.
+        message: SentencePiece's message.
     """
     one_line = message.replace("\n", " ")
     before_reason = r"^.*\] "
@@ -175,9 +176,7 @@ def _learning_error(corpus: str, settings: SentencePiece, message: str) -> UserE
 
 
 def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
-    """Return a function that splits lines of a language into SentencePiece's pieces.
-
-    The function yields the ids of the pieces.
+    """Return a function that splits lines of a language into pieces, and yields the pieces' ids.
 
     Args:
         folder: The folder of the models.
@@ -206,9 +205,9 @@ def _piece_vocabulary(
     total_counts = Counter[int]()
     for language in languages:
         total_counts.update(counts[language])
-    # All of these languages have the same model.
+    # The languages share the model, so any of their files will do.
     model = SentencePieceProcessor(model_file=str(folder / f"{MODEL}.{languages[0]}"))
-    # The model begins with the special tokens, which a Vocabulary adds by itself.
+    # Leave out the special tokens, which come first in the model: Vocabulary adds them itself.
     entries = []
     for piece_id in range(len(SPECIALS), len(model)):
         entries.append((model.id_to_piece(piece_id), total_counts[piece_id]))

@@ -36,7 +36,7 @@ def learn_segmentation(
 ) -> None:
     """Learn the vocabularies of a corpus, and how words are split into the tokens of the model.
 
-    They are learned from the training text. Tokens are subwords of BPE, pieces of SentencePiece, or
+    Both are learned from the training text. Tokens are subwords of BPE, pieces of SentencePiece, or
     whole words. Writes these files, the last four for each LANGUAGE:
 
     - segmentation.json: the kind of tokens, and whether the vocabulary is joint
@@ -77,15 +77,12 @@ def learn_segmentation(
 
 
 def _token_kind(settings: Units) -> str:
-    """Return the kind of tokens that the settings ask for, as segmentation.json records it.
-
-    Exactly one of the three kinds is set.
-    """
+    """Return the kind of tokens that the settings ask for, as segmentation.json records it."""
     if settings.bpe:
         return "bpe"
     if settings.words:
         return "words"
-    return "sentencepiece"
+    return "sentencepiece"  # Exactly one of the three kinds is set.
 
 
 def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
@@ -101,13 +98,13 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
     """
     counts = count_units(f"count words {corpus}", tokens, workers, _word_splitter)
     for language_counts in counts.values():
-        # An empty line consists of one empty word.
+        # Splitting an empty line gives one empty word, which is not counted.
         del language_counts[""]
     return counts
 
 
 def _word_splitter(_language: str) -> Splitter[str]:
-    """Return a function from lines to their words, which is the same for every language."""
+    """Return the function that splits lines into words; it is the same for every language."""
     return lambda lines: " ".join(lines).split(" ")
 
 
@@ -124,8 +121,8 @@ def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[
     """
     learned_counts = {}
     for word, count in word_counts.items():
-        # subword-nmt drops an \r at the start of a line of its input: it would learn from another
-        # word than this one. So such words are left out.
+        # Leave out words that begin with \r. subword-nmt drops an \r at the start of a line, and
+        # would learn from a different word.
         if not word.startswith("\r"):
             learned_counts[word] = count
     merges = track(
@@ -141,10 +138,11 @@ def learn_codes(progress_name: str, settings: BpeSettings, word_counts: Mapping[
 
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group_counts: WordCounts, folder: Path) -> None:
-    """Learn the merge operations of BPE for the languages that share a vocabulary.
+    """Learn the merge operations of BPE for the languages that share a vocabulary, and write them.
 
-    Writes them for each language. With a threshold, also writes the subwords that occur as often in
-    a language; only these may be used in it.
+    Each language gets a copy of the file. With a threshold, a second file lists the subwords that
+    occur at least that often in the language. Only these may be used in it: a subword that occurs
+    only in the other language would not be trained.
 
     Args:
         corpus: The name of the corpus, for messages.
@@ -160,7 +158,7 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group_counts: WordCounts, fol
     for language, word_counts in group_counts.items():
         (folder / f"codes.{language}").write_bytes(codes.encode())
         if not settings.threshold:
-            continue
+            continue  # All subwords may be used.
         subword_counts = _count_subwords(read_bpe(folder, language), word_counts)
         allowed = most_frequent(subword_counts, settings.threshold)
         if not allowed:
@@ -174,7 +172,7 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group_counts: WordCounts, fol
 def _shared_vocabulary(
     corpus: str, word_settings: Words | None, group_counts: WordCounts, folder: Path
 ) -> Vocabulary:
-    """Return the vocabulary of one language, or of both languages together.
+    """Return the vocabulary that one language uses, or that both languages share.
 
     It consists of whole words, or of the subwords into which BPE splits all words.
 
@@ -194,7 +192,7 @@ def _shared_vocabulary(
 
 
 def _word_vocabulary(corpus: str, settings: Words, group_counts: WordCounts) -> Vocabulary:
-    """Return the vocabulary of the frequent words of one language, or of both together.
+    """Return the vocabulary of the most frequent words, which one language uses or both share.
 
     Args:
         corpus: The name of the corpus, for messages.
@@ -215,12 +213,10 @@ def _word_vocabulary(corpus: str, settings: Words, group_counts: WordCounts) -> 
 
 
 def _sum_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """Add up several counters.
-
-    The operator `+` would take ten times as long, because it removes counts that are not positive.
-    """
+    """Add up the counts of several languages."""
     total = Counter[str]()
     for counter in counters:
+        # The operator `+` would take ten times as long, because it removes counts below 1.
         total.update(counter)
     return total
 
@@ -228,12 +224,13 @@ def _sum_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
 def _count_subwords(bpe: Bpe, word_counts: Counter[str]) -> Counter[str]:
     """Count how often each subword of BPE occurs in a text, from the counts of its words.
 
-    As a check of the C++ code that splits words, the first words are split by subword-nmt, too.
+    Each different word is split only once, and its subwords get the count of the word.
 
     Args:
         bpe: The merge operations that split a word into subwords.
         word_counts: How often each word occurs in the text.
     """
+    # A check of the C++ code that splits words: subword-nmt must split the first words equally.
     for word in islice(word_counts, _COMPARED_WORDS):
         is_equal = bpe.split(word) == bpe.split_by_subword_nmt(word)
         assert is_equal, f"C++ splits {word!r} differently from subword-nmt"

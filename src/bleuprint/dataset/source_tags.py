@@ -51,14 +51,15 @@ class SourceTags:
         return list(self.languages.values()) or [only_target]
 
     def target_of(self, source: Iterable[int], only_target: str) -> str:
-        """Return the language into which a source sentence is translated, as its tag says.
+        """Return the language into which a source sentence is translated.
 
-        The tag is the first word of the source.
+        In a corpus with several directions, the first word of a source is a tag that names it:
+        `<2fr>` for French.
 
         Args:
             source: The token ids of the source.
-            only_target: The target language of a corpus of one language pair, which is also
-                returned if the source has no tag.
+            only_target: What to return for a source without a tag, as in a corpus of one language
+                pair: the target language of that pair.
         """
         if not self.languages:
             return only_target
@@ -68,22 +69,23 @@ class SourceTags:
         return self.languages.get(words[0], only_target)
 
     def prefix(self, target: str) -> list[int]:
-        """Return the token ids of the tag that asks for a translation into a language.
+        """Return the token ids of the tag that requests a translation into a language.
+
+        They must precede the ids of the source sentence.
 
         Returns:
-            The ids, to be put in front of those of a source sentence; empty for a corpus of one
-            language pair, which has no tags.
+            The ids; an empty list for a corpus of one language pair, which has no tags.
         """
         if not self.languages:
             return []
         tag_ids: list[int] = self._segmentation().encode([tag(target)]).tolist()
-        # The last id is EOS.
-        return tag_ids[:-1]
+        return tag_ids[:-1]  # `encode` adds EOS, but the sentence goes on after the tag.
 
     def sentence_start(self, source: Sequence[int]) -> int:
         """Return the index of the first token after the tag of a source sentence.
 
-        It is 0 in a corpus of one language pair, which has no tags.
+        A tag is one word, but may be split into several tokens. The result is 0 in a corpus of one
+        language pair, which has no tags.
 
         Args:
             source: The token ids of the source.
@@ -91,15 +93,15 @@ class SourceTags:
         if not self.languages:
             return 0
         is_word_end = self._segmentation().ends_word(np.array(source))
-        # The tag is the first word. argmax returns the first index that is True.
+        # The tag is the first word. `argmax` returns the first index that is True.
         last_token_of_tag = int(is_word_end.argmax())
         return last_token_of_tag + 1
 
     def search_lengths(self, sources: Iterable[Sequence[int]], lengths: Lengths) -> Lengths:
-        """Return the lengths of source sentences, so that decoding recognizes empty ones.
+        """Return the lengths of source sentences, with 1 for all that are empty.
 
-        Decoding skips sentences of length 1, which consist of EOS alone. A sentence that consists
-        of a tag and EOS is empty, too, so it gets the length 1.
+        The search skips sentences of length 1, which consist of EOS alone. A sentence that consists
+        of a tag and EOS is empty, too; its length is set to 1, so that it is skipped as well.
 
         Args:
             sources: The token ids of each source, with EOS.
@@ -119,7 +121,7 @@ class SourceTags:
         """Return the words of a tokenized source sentence, without the tag that may precede it."""
         words = line.split(" ")
         if not self.languages:
-            return words
+            return words  # A corpus of one language pair has no tags.
         _tag, *sentence_words = words
         return sentence_words
 

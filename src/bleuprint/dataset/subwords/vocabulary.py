@@ -37,7 +37,7 @@ class Vocabulary:
         """
         self.counts = [(token, 0) for token in SPECIALS]
         self.tokens = list(SPECIALS)
-        # Without special tokens, so that text which is spelled like one is encoded as UNK.
+        # It lacks the special tokens: the word "<s>" in a text must become UNK, not BOS.
         self._ids: dict[str, int] = {}
         for token, count in counts:
             self._ids[token] = len(self.tokens)
@@ -56,7 +56,7 @@ class Vocabulary:
                 most frequent tokens are kept.
             min_count: How often a token must occur to be kept.
         """
-        # Text that is spelled like a special token, such as <s>, does not get an id of its own.
+        # A word of the text that is spelled like a special token, such as <s>, gets no id.
         ordinary_counts = counts.copy()
         for token in SPECIALS:
             del ordinary_counts[token]
@@ -98,7 +98,7 @@ def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]
     """
 
     def sort_key(entry: tuple[str, int]) -> tuple[int, str]:
-        """Return the key of a token and its count; Python sorts from the smallest key on."""
+        """Return the key to sort by: smaller keys come first, so counts become negative."""
         token, count = entry
         return -count, token
 
@@ -124,7 +124,7 @@ def read_counts(path: Path) -> list[tuple[str, int]]:
     """
     entries = []
     for number, line in enumerate(read_lines(path), 1):
-        # A token may contain spaces, so the last space counts.
+        # A token may itself contain spaces, so only the last space separates it from the count.
         token, separator, count = line.rpartition(" ")
         is_count = count.isascii() and count.isdecimal()
         if not separator or not is_count:
