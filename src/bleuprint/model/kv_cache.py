@@ -26,11 +26,11 @@ from bleuprint.model.backends import native_attention
 
 # Stored sentences and entries are compacted once less than this share of them is in use.
 _MIN_SHARE_IN_USE = 0.5
-# Entries are checked first when there are so many per sentence, then whenever their number has
-# doubled.
-_MIN_ENTRIES = 32
-# New room for entries: twice those in use, and so many more, since the first step has one entry.
-_EXTRA_ROOM = 8
+# Unused entries are looked for first when a sentence has this many entries, and then whenever their
+# number has doubled.
+_FIRST_COMPACTION = 32
+# A full tensor grows to twice its entries and this many more, since the first step has one entry.
+_EXTRA_CAPACITY = 8
 
 
 class KVCache:
@@ -56,24 +56,25 @@ class KVCache:
         self._source = [(key.contiguous(), value.contiguous()) for key, value in source]
         first_key, first_value = source[0]
         sentences = first_key.size(0)
-        # What is added to the scores of attention to the source, so that padding gets no weight.
+        # Attention adds it to the scores of the source positions: -inf at padding, which then gets
+        # no weight, 0 elsewhere. None without padding.
         self._source_bias = None if mask is None else _mask_to_bias(mask, first_key)
-        # The sentences that are still decoded; and all whose keys and values are stored, since
-        # those of finished sentences are not removed at once.
+        # How many sentences are still decoded; and how many are stored in the tensors, where
+        # finished sentences are not removed at once.
         self._sentences = sentences
         self._stored_sentences = sentences
-        # In which row of the stored tensors each sentence is, (sentences,); None as long as
-        # sentence i is in row i.
+        # The row of each sentence in the stored tensors, (sentences,); None as long as sentence i
+        # is in row i.
         self._rows: Tensor | None = None
-        # The keys and values of the target for each layer; its first step adds them. An entry is
-        # the key and the value of one token of one hypothesis.
+        # The keys and values of the target tokens, for each layer; the first step adds the layers.
+        # An entry is the key and the value of one token of one hypothesis.
         self._target: list[tuple[Tensor, Tensor]] = []
         self._entries = 0  # The number of entries of each sentence.
-        self._next_check = _MIN_ENTRIES  # With so many, those that are not used are removed.
-        # Which entries are in the history of each hypothesis, (sentences, beam, entries).
+        self._next_compaction = _FIRST_COMPACTION  # At so many entries, unused ones are looked for.
+        # Which entries are the tokens of each hypothesis, (sentences, beam, entries).
         self._history = torch.ones(sentences, 1, 0, dtype=torch.bool, device=first_key.device)
-        # What is added to the scores of self-attention in the current step, (stored_sentences,
-        # heads, beam, entries), so that other hypotheses' entries get no weight. `advance` sets it.
+        # The same as a bias that self-attention adds to its scores, (stored_sentences, heads, beam,
+        # entries): -inf for the entries of other hypotheses. `advance` computes it for each step.
         self._history_bias = first_key
         # The C++ functions that compute attention; None where torch computes it.
         self._library = native_attention(first_key, first_value)
@@ -85,20 +86,20 @@ class KVCache:
             self._is_source = mask[:, 0, 0].contiguous()
 
     def advance(self, hypotheses: int) -> None:
-        """Start the next decoding step, in which each hypothesis gets one new entry.
+        """Start the next decoding step, in which each hypothesis gets one more token.
 
-        An entry is the key and the value of one token of one hypothesis. A hypothesis attends to
-        the entries of its own tokens, its history. This adds the new token of each hypothesis to
-        its history. Entries that no hypothesis uses any more are removed now and then.
+        The key and the value of one token of one hypothesis are an "entry". All hypotheses of a
+        sentence store their entries in the same tensor; the history says which of them are a
+        hypothesis's own tokens, to which alone it attends. This adds the new tokens to the history.
 
         Args:
             hypotheses: The number of hypotheses of all sentences; each sentence has equally many.
         """
         self.position += 1
-        if self._entries >= self._next_check:
+        if self._entries >= self._next_compaction:
             self._compact_entries()
         beam = hypotheses // self._sentences
-        # The new entries of a sentence are one for each hypothesis, which sees only its own.
+        # Each sentence gets `beam` new entries, of which hypothesis i sees only entry i.
         own_entry = torch.eye(beam, dtype=torch.bool, device=self._history.device)
         new_history = own_entry.expand(self._sentences, -1, -1)
         self._history = torch.cat((self._history, new_history), dim=2)
@@ -107,8 +108,8 @@ class KVCache:
             return  # C++ reads the history itself and needs no bias.
         history = self._history
         if self._rows is not None:
-            # Finished sentences that are still stored must attend to something: a softmax over no
-            # entries is NaN.
+            # Some stored sentences are finished. Their results are ignored, but attention computes
+            # them, and a softmax over no entries would be NaN. So they attend to all entries.
             history_of_rows = history.new_ones(self._stored_sentences, *history.shape[1:])
             history = history_of_rows.index_copy_(0, self._rows, history)
         self._history_bias = _mask_to_bias(history[:, None], self._source[0][0])
@@ -129,23 +130,25 @@ class KVCache:
             The weighted sums of the values, (hypotheses, heads x value_dim).
         """
         heads = self._source[layer][0].size(1)
-        if layer == len(self._target):
-            # It is the first step. New tensors get the type and the device of the query.
+        is_first_step = layer == len(self._target)
+        if is_first_step:
+            # New tensors get the type and the device of the query.
             self._add_layer(query, heads, key.size(1) // heads, value.size(1) // heads)
         beam = len(query) // self._sentences
         stored_keys, stored_values = self._target[layer]
-        keys = self._with_room(stored_keys, beam)
-        values = self._with_room(stored_values, beam)
+        keys = self._with_capacity(stored_keys, beam)
+        values = self._with_capacity(stored_values, beam)
         self._target[layer] = (keys, values)
         if self._library is not None:
             # C++ also stores the new keys and values.
             return self._attend_natively((query, key, value), keys, values, self._history)
-        # Finished sentences may still be stored; then `_rows` are the rows of the others.
+        # If finished sentences are still stored, `_rows` are the rows of the unfinished ones.
         rows = slice(None) if self._rows is None else self._rows
+        # `advance` has counted the new tokens already, so they are the last `beam` entries.
         new_entries = slice(self._entries - beam, self._entries)
         keys[rows, :, new_entries] = self._by_sentence(key, heads)
         values[rows, :, new_entries] = self._by_sentence(value, heads)
-        # The tensors have room for more entries than there are.
+        # The tensors are larger than the number of entries, so the unused rest is cut off.
         return self._attend(
             self._by_sentence(query, heads),
             keys[:, :, : self._entries],
@@ -174,9 +177,9 @@ class KVCache:
     def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "KVCache":
         """Keep the hypotheses that a search continues; this changes the cache and returns it.
 
-        Keys and values are not moved, which would take longer than attention itself. A hypothesis
-        gets the history of the one that it continues: which of its sentence's entries it sees. The
-        rows of finished sentences are removed only once they are more than half of all rows.
+        Moving keys and values would take longer than attention itself. Instead, each hypothesis
+        gets a copy of its parent's history, which says to which stored tokens it attends. Finished
+        sentences stay in the tensors until they are more than half of the stored sentences.
 
         Args:
             hypotheses: The hypotheses to keep, as indices into the hypotheses of all sentences.
@@ -185,12 +188,13 @@ class KVCache:
                 all.
         """
         if sentences is not None:
+            # Without `_rows`, a sentence's number is its row.
             self._rows = sentences if self._rows is None else self._rows[sentences]
             self._sentences = len(sentences)
             if self._sentences < _MIN_SHARE_IN_USE * self._stored_sentences:
-                self._remove_rows_except(self._rows)
+                self._keep_rows(self._rows)
         history = self._history.flatten(0, 1)[hypotheses]
-        # After the last sentence there are 0 sentences, by which nothing can be divided.
+        # `max` avoids a division by 0 when all sentences are finished.
         beam = len(hypotheses) // max(1, self._sentences)
         self._history = history.view(self._sentences, beam, self._entries)
         return self
@@ -208,52 +212,54 @@ class KVCache:
         values = like.new_empty(self._stored_sentences, heads, 0, value_size)
         self._target.append((keys, values))
 
-    def _remove_rows_except(self, rows: Tensor) -> None:
-        """Remove the keys and values of finished sentences.
+    def _keep_rows(self, rows: Tensor) -> None:
+        """Remove finished sentences from the stored tensors, by copying the rows of the others.
 
         Args:
-            rows: The rows of the sentences to keep, (sentences,). They get the numbers 0, 1, ... in
-                this order.
+            rows: The rows of the sentences to keep, (sentences,). They become rows 0, 1, and so on.
         """
         self._source = [(key[rows], value[rows]) for key, value in self._source]
         if self._source_bias is not None:
             self._source_bias = self._source_bias[rows]
         self._is_source = self._is_source[rows]
-        # Room for further entries is not copied.
-        used = slice(self._entries)
+        used = slice(self._entries)  # The tensors also have capacity for further entries.
         self._target = [(key[rows, :, used], value[rows, :, used]) for key, value in self._target]
         self._rows = None  # From now on, row i is sentence i.
         self._stored_sentences = len(rows)
 
     def _compact_entries(self) -> None:
-        """Remove entries that no hypothesis uses any more, if this halves their number.
+        """Remove the tokens of hypotheses that the search has dropped, if these are the majority.
 
-        An entry is the key and the value of one token of one hypothesis. All sentences keep as many
-        entries as the sentence that uses most. The next check is due once there are twice as many.
+        An entry is the key and the value of one token of one hypothesis. It is in use if it belongs
+        to the history of any present hypothesis.
         """
         is_used = self._history.any(dim=1)  # (sentences, entries)
+        # All sentences must have equally many entries: as many as the sentence that uses most.
         used_entries = int(is_used.sum(dim=1).max())
         if used_entries < _MIN_SHARE_IN_USE * self._entries:
             self._keep_entries(is_used, used_entries)
-        self._next_check = max(_MIN_ENTRIES, 2 * used_entries)
+        self._next_compaction = max(_FIRST_COMPACTION, 2 * used_entries)
 
     def _keep_entries(self, is_used: Tensor, count: int) -> None:
-        """Keep the entries that are used, in their order, and remove others.
+        """Keep the entries that are used, in their order, and remove the others.
+
+        An entry is the key and the value of one token of one hypothesis.
 
         Args:
             is_used: Which entries some hypothesis of their sentence uses, (sentences, entries).
-            count: The number of entries to keep of each sentence: as many as the sentence that uses
-                most. Other sentences also keep some that are in no hypothesis's history.
+            count: The number of entries to keep of each sentence, as many as the sentence that uses
+                most. A sentence that uses fewer also keeps some unused ones.
         """
         if self._rows is not None:
-            self._remove_rows_except(self._rows)
+            self._keep_rows(self._rows)  # From now on, row i is sentence i.
         # A stable sort puts the used entries first, and leaves them in their order.
         used_first = is_used.byte().argsort(dim=1, descending=True, stable=True)
         kept = used_first[:, :count]
+        # Together with `kept`, it selects other entries for each sentence, (sentences, 1).
         sentences = torch.arange(len(kept), device=kept.device)[:, None]
         target = []
         for key, value in self._target:
-            # With a slice between two indices, torch puts the dimensions of the indices first:
+            # With a slice between two index tensors, torch puts the indexed dimensions first:
             # (sentences, entries, heads, key_dim). `transpose` puts the heads before the entries.
             kept_keys = key[sentences, :, kept].transpose(1, 2)
             kept_values = value[sentences, :, kept].transpose(1, 2)
@@ -276,22 +282,21 @@ class KVCache:
         """
         return x.view(self._sentences, -1, heads, x.size(1) // heads).transpose(1, 2)
 
-    def _with_room(self, stored: Tensor, new_entries: int) -> Tensor:
-        """Return stored keys or values with room for the new entries of the current step.
+    def _with_capacity(self, stored: Tensor, new_entries: int) -> Tensor:
+        """Return stored keys or values in a tensor that has space for the current step's entries.
 
-        A tensor has room for more entries than it contains, so that it is copied in few steps only.
-        If it has no room left, a copy with twice as much room is returned, otherwise itself.
+        Like a list in Python, a full tensor is replaced by a copy of about twice the size, so that
+        few steps have to copy it. If it has space, it is returned itself.
 
         Args:
-            stored: Keys or values, (stored_sentences, heads, room, key_dim), where `room` is the
-                number of entries that fit into the tensor.
-            new_entries: How many entries the current step adds to each sentence, which are not
-                stored yet.
+            stored: Keys or values, (stored_sentences, heads, capacity, key_dim).
+            new_entries: How many entries the current step adds to each sentence. `_entries` counts
+                them, but they are not stored yet.
         """
         if stored.size(2) >= self._entries:
             return stored
-        room = 2 * self._entries + _EXTRA_ROOM
-        larger = stored.new_empty(*stored.shape[:2], room, stored.size(3))
+        capacity = 2 * self._entries + _EXTRA_CAPACITY
+        larger = stored.new_empty(*stored.shape[:2], capacity, stored.size(3))
         old_entries = slice(self._entries - new_entries)
         larger[:, :, old_entries] = stored[:, :, old_entries]
         return larger
@@ -305,45 +310,43 @@ class KVCache:
     ) -> Tensor:
         """Attend from the new token of each hypothesis to stored keys and values, by C++.
 
-        The function `attend` in native/search.cpp does this for self-attention and for attention to
-        the source. In self-attention, it first stores the keys and values of the new tokens at the
+        In self-attention, the C++ function also stores the keys and values of the new tokens at the
         end of `keys` and `values`.
 
         Args:
             new_tokens: The queries, keys and values of the new tokens, one for each hypothesis of
                 each sentence: twice (hypotheses, heads x key_dim), and (hypotheses, heads x
                 value_dim). Keys and values are None in attention to the source.
-            keys: The stored keys, (stored sentences, heads, room, key_dim). `room` positions fit
-                into the tensor; not all are in use. Finished sentences may still be stored.
-            values: The stored values, (stored sentences, heads, room, value_dim).
-            mask: True at the positions that may be attended to. In self-attention these depend on
-                the hypothesis: (sentences, hypotheses of a sentence, positions in use). In
-                attention to the source they are the positions without padding: (stored sentences,
-                source length).
+            keys: The stored keys, (stored sentences, heads, capacity, key_dim). Only the first
+                positions are in use. Finished sentences may still be stored.
+            values: The stored values, (stored sentences, heads, capacity, value_dim).
+            mask: True at the positions to attend to. In self-attention: the tokens of each
+                hypothesis, (sentences, hypotheses of a sentence, positions in use). In attention to
+                the source: the positions without padding, (stored sentences, source length).
 
         Returns:
             The weighted sums of the values, (hypotheses, heads x value_dim).
         """
         assert self._library is not None
-        _, heads, room, key_dim = keys.shape
+        _, heads, capacity, key_dim = keys.shape
         value_dim = values.size(3)
         query, new_key, new_value = new_tokens
         hypotheses = query.size(0)
-        # Sentence i is stored in row i, as long as no sentence is finished.
+        # As long as all sentences are stored in their order, sentence i is in row i.
         rows = torch.arange(self._sentences) if self._rows is None else self._rows
         weighted_sums = keys.new_empty(hypotheses, heads * value_dim)
         arguments = [
             query,
             new_key,
             new_value,
-            # The number of elements from one hypothesis to the next, of each of the three tensors.
-            # C++ does not use it where a tensor is None.
+            # How many elements the hypotheses of each of these tensors are apart; C++ ignores the
+            # number for a tensor that is None.
             query.stride(0),
             0 if new_key is None else new_key.stride(0),
             0 if new_value is None else new_value.stride(0),
             keys,
             values,
-            room,
+            capacity,
             rows,  # The row of each sentence in `keys` and `values`.
             mask.contiguous(),
             self._sentences,
@@ -373,13 +376,14 @@ class KVCache:
             The weighted sums of the values, (hypotheses of all sentences, heads x value_dim).
         """
         if self._rows is not None:
-            # Finished sentences get queries of 0, since copying the keys of the others to omit
-            # those of finished sentences would take longer.
+            # Finished sentences are still stored. To leave them out, the keys of the others would
+            # have to be copied. It is faster to give them queries of 0 and to drop their results.
             query_of_rows = query.new_zeros(self._stored_sentences, *query.shape[1:])
             query = query_of_rows.index_copy_(0, self._rows, query)
         weighted_sums = _attention(query, key, value, bias)
         if self._rows is not None:
             weighted_sums = weighted_sums[self._rows]
+        # Put the heads of a hypothesis side by side, and join the first two dimensions.
         return weighted_sums.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
@@ -389,10 +393,10 @@ def _mask_to_bias(mask: Tensor, key: Tensor) -> Tensor:
     They are 0 where the mask is True, and -inf elsewhere, which makes the attention weight 0.
 
     Args:
-        mask: True at keys that a query may attend to, (sentences, 1, queries, keys). The mask is
-            the same for all heads. `queries` is 1 if it is the same for all queries.
-        key: The keys, (sentences, heads, ...). The result gets their type, device and number of
-            heads.
+        mask: True at keys that a query may attend to, (sentences, 1, queries, keys), for all heads.
+            `queries` is 1 if the mask is the same for all queries.
+        key: The keys, (sentences, heads, ...). Only their type, device and number of heads are
+            used, which the result gets.
 
     Returns:
         The numbers to add, (sentences, heads, queries, keys).
@@ -416,7 +420,7 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -
     Returns:
         The weighted sums of the values, (sentences, heads, queries, value_dim).
     """
-    # `bmm` multiplies many pairs of matrices, here one pair for each sentence and head.
+    # `bmm` multiplies many pairs of matrices: here a pair for each head of each sentence.
     queries = query.flatten(0, 1)
     keys = key.flatten(0, 1)
     values = value.flatten(0, 1)
