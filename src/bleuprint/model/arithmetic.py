@@ -36,9 +36,9 @@ PORTABLE = {
 def restart(*names: str) -> None:
     """Restart this process with the environment variables that its arithmetic needs.
 
-    With the setting `arithmetic: portable`, results must be the same on all processors. The
-    libraries that compute read variables for this when they are loaded. So this must be called
-    before torch is imported.
+    With the setting `arithmetic: portable`, a system must have the same results on all processors.
+    The libraries for this, such as MKL, read environment variables once, when they are loaded. So a
+    running process cannot change them, and this must be called before torch is imported.
 
     Args:
         names: The arguments of the stage: the names of a system and a corpus. If one is missing,
@@ -47,20 +47,23 @@ def restart(*names: str) -> None:
     if not _is_run_portable(names):
         reexec()
         return
-    # GOMP_SPINCOUNT and others that decide speed alone are set again by the restart.
+    # Variables that the user has set for these libraries could change results. Those of VARIABLES,
+    # such as GOMP_SPINCOUNT, stay: they change only the speed.
     removed = library_variables(os.environ) - VARIABLES.keys()
     reexec(forced=PORTABLE, removed=removed)
 
 
 def _is_run_portable(names: Sequence[str]) -> bool:
-    """Return whether a system is to be trained and run with portable arithmetic.
+    """Return whether the settings require portable arithmetic for a system on a corpus.
+
+    They are read from reports/resolved.json, which contains all settings.
 
     Args:
         names: The arguments of the stage: the names of a system and a corpus.
 
     Returns:
-        What reports/resolved.json says, the file with all settings. False if a name, the file or
-        the entry is missing or damaged: the stage itself reports this later.
+        Whether they require it. False if a name, the file or its entry is missing or damaged, since
+        the stage itself reports this later, with a better message.
     """
     if len(names) < 2:
         return False
@@ -79,6 +82,8 @@ def is_portable() -> bool:
 
 def check_portable(system: str, processes: int = 1) -> None:
     """Check that this process computes the same bits as other machines (`arithmetic: portable`).
+
+    `restart` has set the variables for this; here the libraries are asked whether they obey.
 
     Args:
         system: The name of the system, for the message.
@@ -102,7 +107,7 @@ def check_portable(system: str, processes: int = 1) -> None:
     deviation = describe_deviation()
     if deviation is None:
         return
-    # Variables that this program does not set itself.
+    # The cause is a variable that this program has not set itself, if there is one.
     variables = list_suspect_variables(known={**VARIABLES, **PORTABLE})
     if variables:
         advice = f"unset the variable that causes it, one of {variables}"

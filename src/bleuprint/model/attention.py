@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
-        """Compute self-attention in a search: a new token attends to the tokens before it.
+        """Compute self-attention in a search: a new token attends to itself and earlier tokens.
 
         Args:
             x: One new token of each hypothesis of the search, (hypotheses, d_model).
@@ -123,7 +123,7 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def project_qkv(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the queries, keys and values of tokens, split into heads, for self-attention.
+        """Return the queries, keys and values of tokens for self-attention, split into heads.
 
         With rotary encoding, queries and keys are rotated by the position of their token.
 
@@ -161,6 +161,9 @@ class MultiHeadAttention(nn.Module):
     def _project_part(self, x: Tensor, outputs: slice) -> Tensor:
         """Compute some of the outputs of `in_proj`, such as the queries alone.
 
+        In cross-attention, queries come from the decoder, keys and values from the encoder. So each
+        input needs only a part of the projection.
+
         Args:
             x: The tokens, (rows, d_model).
             outputs: Which outputs to compute.
@@ -171,7 +174,7 @@ class MultiHeadAttention(nn.Module):
         return linear(x, weight[outputs], bias)
 
     def _rotate_tokens(self, x: Tensor, position: int) -> Tensor:
-        """Rotate the queries or keys of a search's new tokens, for rotary encoding.
+        """Rotate the queries or keys of new tokens in a search, for rotary encoding.
 
         Args:
             x: Queries or keys, (hypotheses, heads x key_dim).
@@ -181,13 +184,13 @@ class MultiHeadAttention(nn.Module):
             The rotated queries or keys, (hypotheses, heads x key_dim).
         """
         # `rotate` takes (..., positions, key_dim); here there is one position.
-        heads = x.view(len(x), self.heads, 1, -1)
-        return rotate(heads, position).flatten(1)
+        by_head = x.view(len(x), self.heads, 1, -1)
+        return rotate(by_head, position).flatten(1)
 
     def _scale_query(self, query: Tensor) -> Tensor:
         """Return queries multiplied by `query_scale`."""
         if self.query_scale == 1.0:
-            return query  # Saves a copy.
+            return query  # A product would copy the queries without changing them.
         return query * self.query_scale
 
     @property

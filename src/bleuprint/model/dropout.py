@@ -11,7 +11,7 @@ from torch.nn import functional
 # The bits of a random number that decide about one element, and how many elements share a number.
 _BITS_PER_ELEMENT = 16
 _ELEMENTS_PER_NUMBER = 64 // _BITS_PER_ELEMENT
-# How many values 16 bits have: as signed integers, from -32,768 to 32,767.
+# How many values 16 bits have: 65,536. As signed integers, they are from -32,768 to 32,767.
 _LEVELS = 1 << _BITS_PER_ELEMENT
 
 
@@ -19,7 +19,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Set each element to 0 with probability p, and multiply the others by 1 / (1 - p).
 
     On CPUs, torch's own dropout is slow, because it draws one random number for each element. Here
-    each random number has 64 bits, of which 16 decide about an element, and so serves four.
+    a random number of 64 bits decides about four elements, by 16 bits each.
 
     Args:
         x: Any tensor.
@@ -33,12 +33,14 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(x, p)
-    # 16 bits have 65,536 levels. An element is dropped if its level is one of the lowest ones. At
+    # Each element draws one of 65,536 levels, and is dropped if the level is one of the lowest. At
     # least one level is kept, because the factor of kept elements would be infinite otherwise.
     dropped_levels = min(round(p * _LEVELS), _LEVELS - 1)
+    # Add one less than the divisor before `//`, to round up.
     number_count = (x.numel() + _ELEMENTS_PER_NUMBER - 1) // _ELEMENTS_PER_NUMBER
+    # Random bits: all values of a signed integer of 64 bits are equally probable.
     numbers = torch.empty(number_count, dtype=torch.int64).random_(-(2**63), None)
-    # Four levels of 16 bits in each number; the last number may have more than are needed.
+    # Read each number as four signed integers of 16 bits; the last number may have surplus ones.
     levels = numbers.view(torch.int16)[: x.numel()].view(x.shape)
     lowest_level = -_LEVELS // 2
     is_kept = levels >= lowest_level + dropped_levels

@@ -47,7 +47,14 @@ class Embedding(nn.Embedding):
         self.scale = math.sqrt(settings.d_model) if settings.scale_embeddings else None
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the embeddings of token ids: one dimension, d_model, is added to their shape."""
+        """Return the embeddings of token ids.
+
+        Args:
+            input: Token ids of any shape, (...).
+
+        Returns:
+            The embeddings, (..., d_model).
+        """
         embedded = super().forward(input)
         return embedded if self.scale is None else embedded * self.scale
 
@@ -218,7 +225,7 @@ class DecoderLayer(nn.Module):
 
         Args:
             x: The new tokens, (hypotheses, d_model).
-            layer: The number of this layer, from 0.
+            layer: The number of this layer, from 0, by which the cache finds its keys and values.
             cache: The keys and values of the sources and of earlier tokens. Those of the new tokens
                 are added.
 
@@ -310,10 +317,10 @@ class Decoder(nn.ModuleList):
 
 
 def _layers_to_run(layers: nn.ModuleList, layer_drop: float) -> Iterable[nn.Module]:
-    """Return the layers to run: all of them, or a random part in training with LayerDrop.
+    """Return the layers to run: all of them, or a random selection in training with LayerDrop.
 
-    LayerDrop skips each layer with a probability, so that a model does not depend on any single one
-    (Fan et al. 2020).
+    LayerDrop (Fan et al. 2020) skips each layer with some probability, so that the model learns not
+    to depend on any single layer.
 
     Args:
         layers: The layers of an encoder or a decoder.
@@ -321,6 +328,6 @@ def _layers_to_run(layers: nn.ModuleList, layer_drop: float) -> Iterable[nn.Modu
     """
     if not layer_drop or not layers.training:
         return layers
-    # Drawn on the CPU whatever the model's device, so that nothing waits for an accelerator.
+    # Drawn on the CPU, even for a model on a GPU: the loop over layers would have to wait for it.
     is_kept = torch.rand(len(layers), device="cpu") >= layer_drop
     return compress(layers, is_kept.tolist())

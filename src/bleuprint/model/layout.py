@@ -93,10 +93,12 @@ class PaddedLayout(NamedTuple):
         """
         assert isinstance(key_layout, PaddedLayout)
         if key_layout.recorded_weights is not None:
+            # Only for attention maps: the kernel below does not return the weights.
             weights = attention_weights(query, key, key_layout.mask, is_causal)
             key_layout.recorded_weights.append(weights)
         dtype = query.dtype
-        if dtype.itemsize == 2 and query.device.type == "cpu":
+        has_16_bits = dtype.itemsize == 2
+        if has_16_bits and query.device.type == "cpu":
             # torch's kernel for CPUs takes six times as long for a gradient in bfloat16.
             query = query.float()
             key = key.float()
@@ -181,10 +183,11 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal
     Returns:
         The weights, (sentences, heads, positions, key positions). Over the keys, they sum to 1.
     """
-    # 16 bits would be too coarse to show.
+    # At least float32: 16 bits would be too coarse to show.
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))
     if is_causal:
+        # True on and below the diagonal: each query sees its own position and earlier ones.
         mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
     if mask is not None:
         scores = scores.where(mask, -torch.inf)

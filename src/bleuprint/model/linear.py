@@ -49,7 +49,7 @@ class Linear(nn.Linear):
         return linear(input, weight, bias)
 
     def values(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """Return weight and bias in a floating-point type, for which no gradients are computed.
+        """Return weight and bias in a floating-point type, without a way back for gradients.
 
         Args:
             dtype: float32, or the type of the copies in 16 bits.
@@ -59,10 +59,10 @@ class Linear(nn.Linear):
         return self.copies
 
     def parameters_as(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """Return weight and bias in a floating-point type, connected to their gradients.
+        """Return weight and bias in a floating-point type, so that gradients reach the parameters.
 
-        If these are the copies in 16 bits, their gradients are added to those of the parameters in
-        float32, which the optimizer updates.
+        The optimizer updates the parameters in float32. If products use the copies in 16 bits, the
+        gradients of these copies are added to those of the parameters.
 
         Args:
             dtype: float32, or the type of the copies in 16 bits.
@@ -70,6 +70,7 @@ class Linear(nn.Linear):
         weight, bias = self.values(dtype)
         if weight is self.weight:
             return weight, bias
+        # These are the copies; autograd has to know of which parameters.
         weight = _Copy.apply(self.weight, weight)  # type: ignore[no-untyped-call]
         if bias is not None:
             bias = _Copy.apply(self.bias, bias)  # type: ignore[no-untyped-call]
@@ -79,8 +80,8 @@ class Linear(nn.Linear):
 def pack_weights(model: nn.Module) -> None:
     """Store a copy of each linear layer's weight in the order in which oneDNN multiplies fastest.
 
-    This makes inference 10% faster. It is not for training: the copies do not follow later changes
-    of the weights.
+    This makes inference 10% faster. It is only for inference: if the weights change later, as in
+    training, the copies do not.
 
     Args:
         model: The model, whose layers are changed.
@@ -89,6 +90,7 @@ def pack_weights(model: nn.Module) -> None:
         if isinstance(module, Linear):
             weight = module.weight if module.copies is None else module.copies[0]
             weight = weight.detach()
+            # Inputs have the type and the device of the weight, which takes their place here.
             if onednn_takes(weight, weight):
                 module.packed = torch.ops.mkldnn._reorder_linear_weight(weight, _PACKED_ROWS)
 
@@ -130,8 +132,8 @@ def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
     Args:
         x: The inputs, (..., in_features).
-        weight: The weight, (out_features, in_features). For inference, its elements may be in the
-            order that `pack_weights` has chosen for oneDNN.
+        weight: The weight, (out_features, in_features). For inference, it may be a copy from
+            `pack_weights`, in an order of elements that only oneDNN reads.
         bias: The bias, (out_features,), or None.
 
     Returns:
@@ -166,14 +168,22 @@ def _onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Te
 class _Copy(torch.autograd.Function):
     """Uses a copy of a parameter in 16 bits in place of the parameter, for autograd.
 
-    The copy exists already, so nothing is converted in the forward pass. The gradient of the copy
-    is added to the gradient of the parameter, in float32.
+    To autograd, the copy is an unrelated tensor. This operation makes it a function of the
+    parameter: the forward pass returns the existing copy instead of converting the parameter again,
+    and the backward pass gives the gradient of the copy to the parameter.
     """
 
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, copy: Tensor) -> Tensor:
-        """Return the copy as a new tensor object, which autograd connects to the parameter."""
+        """Return the copy, as a function of the parameter.
+
+        Args:
+            ctx: Keeps the type of the parameter until the backward pass.
+            parameter: The parameter, in float32.
+            copy: The copy of it in 16 bits.
+        """
         ctx.dtype = parameter.dtype
+        # A new tensor object with the same memory, because autograd records where it comes from.
         return copy.view_as(copy)
 
     @staticmethod
@@ -199,8 +209,8 @@ class _OnednnLinear(torch.autograd.Function):
             ctx: The inputs that the forward pass has kept.
             gradients: The gradient of the outputs, the only one.
         """
-        # If the outputs were only summed, all elements of their gradient are one element in memory.
-        # oneDNN would process that row by row.
+        # After a sum of the outputs, all elements of the gradient are one and the same element in
+        # memory, expanded. oneDNN is slow for such a tensor, so it is copied.
         gradient = gradients[0].contiguous()
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad

@@ -18,24 +18,26 @@ _SHOWN_DIGITS = 12
 
 
 def check_origin(path: Path, training: str | None, named_in: str) -> None:
-    """Check that the weights in a file come from the expected training.
+    """Check that the weights in a file come from the expected training run.
 
-    A training is identified by its fingerprint, a hash of everything that decides its result.
+    A training run is identified by its fingerprint, a hash of everything that decides its result.
 
     Args:
-        path: A file of weights. Its header contains the fingerprint of their training. A file
-            without it is accepted, since weights may come from another program.
+        path: A file of weights, whose header contains the fingerprint of their training run. A file
+            without a fingerprint is accepted, since weights may come from another program.
         training: The expected fingerprint; None accepts any.
         named_in: The name of the file that contains the expected fingerprint, for the message.
 
     Raises:
-        UserError: The weights come from another training.
+        UserError: The weights come from another training run.
     """
     check_regular_file(path)
     with name_in_errors(path), safe_open(path, "np") as file:
         metadata = file.metadata() or {}
     found_training = metadata.get("fingerprint")
-    if training is None or found_training is None or found_training == training:
+    if training is None or found_training is None:
+        return  # There is nothing to compare.
+    if found_training == training:
         return
     raise UserError(
         f"{path} contains weights of another training ({found_training[:_SHOWN_DIGITS]}...) than "
@@ -44,14 +46,14 @@ def check_origin(path: Path, training: str | None, named_in: str) -> None:
 
 
 def check_bytes(path: Path, expected_sha256: str | None) -> None:
-    """Check that a file of weights is intact, by the SHA-256 in model.json, which describes it.
+    """Check that a file of weights is intact, by the SHA-256 in model.json.
 
     Hashing takes half a second per gigabyte on an AMD processor of 2024 (Zen 5).
 
     Args:
         path: The file of weights.
-        expected_sha256: The SHA-256 in model.json; None for the checkpoints of a training, which
-            have no such record. Then any file is accepted.
+        expected_sha256: The SHA-256 in model.json. None accepts any file: no SHA-256 is recorded
+            for the checkpoints of a training run.
 
     Raises:
         DamagedFile: The file has another SHA-256.

@@ -34,7 +34,7 @@ class PositionalEncoding(nn.Module):
     def forward(self, embedded: Tensor, positions: range | Tensor) -> Tensor:
         """Add the encodings of positions to embeddings.
 
-        Rotary encodings are not added: attention rotates its queries and keys instead.
+        With rotary encodings, nothing is added: attention rotates its queries and keys instead.
 
         Args:
             embedded: The embeddings of padded sentences, (sentences, length, d_model); or of
@@ -51,7 +51,7 @@ class PositionalEncoding(nn.Module):
             if isinstance(positions, range):
                 positions = torch.arange(positions.start, positions.stop, device=embedded.device)
             return embedded + sinusoidal_positions(positions, self.d_model)
-        return embedded
+        return embedded  # Rotary or none.
 
     def _learned_encodings(self, positions: range | Tensor) -> Tensor:
         """Return the learned encodings of positions, (positions, d_model).
@@ -87,8 +87,8 @@ def rotate(x: Tensor, first_position: int) -> Tensor:
     """Rotate queries or keys by their positions (rotary encoding, Su et al. 2021).
 
     Dimensions 2i and 2i + 1 are the real and imaginary part of a complex number, which is rotated
-    by an angle: the position times 10000^(-2i / key_dim). Then the product of a query and a key
-    depends on the distance of their positions.
+    by an angle: the position times 10000^(-2i / key_dim). The product of a rotated query and a
+    rotated key depends on the distance between their positions, not on the positions themselves.
 
     Args:
         x: The queries or keys of successive positions, (..., positions, key_dim).
@@ -98,12 +98,14 @@ def rotate(x: Tensor, first_position: int) -> Tensor:
         The rotated queries or keys, in the shape and type of `x`; computed in float32.
     """
     positions = torch.arange(first_position, first_position + x.size(-2), device=x.device)
+    # The sinusoidal encoding contains the sines and cosines of the same angles, alternately.
     sinusoids = sinusoidal_positions(positions, x.size(-1))
     sines = sinusoids[:, 0::2]
     cosines = sinusoids[:, 1::2]
     precise = x.to(torch.promote_types(x.dtype, torch.float32))
     real = precise[..., 0::2]
     imaginary = precise[..., 1::2]
+    # (real + i imaginary) * (cosine + i sine)
     rotated_real = real * cosines - imaginary * sines
     rotated_imaginary = real * sines + imaginary * cosines
     # Stacking puts each real part next to its imaginary part; flattening makes them alternate.

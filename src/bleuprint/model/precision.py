@@ -14,7 +14,7 @@ _TF32_CAPABILITY = 8
 
 
 def check_precision(setting: str, precision: str, device: torch.device) -> None:
-    """Check that a GPU or CPU has hardware for a precision, which would otherwise be slow.
+    """Check that a GPU or CPU has hardware for a precision, which would be slow without it.
 
     Args:
         setting: The setting that the message names, such as `decode.precision`.
@@ -25,16 +25,17 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
         UserError: The device has no such hardware, and the environment variable BLEUPRINT_EMULATE=1
             is not set.
     """
-    if _has_units(precision, device) or environment.is_emulating():
+    if _has_hardware(precision, device) or environment.is_emulating():
         return
-    reason = _missing_units(precision, device)
-    hidden_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if device.type != "cuda" and hidden_gpus is not None:
-        reason += f" (CUDA_VISIBLE_DEVICES is {hidden_gpus!r}, which hides GPUs)"
+    reason = _reason_and_advice(precision, device)
+    visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if device.type != "cuda" and visible_gpus is not None:
+        # The user may not know that the machine has a GPU that this variable hides.
+        reason += f" (CUDA_VISIBLE_DEVICES is {visible_gpus!r}, which hides GPUs)"
     raise UserError(f"{setting} {precision}: {reason}; BLEUPRINT_EMULATE=1 uses it anyway")
 
 
-def _has_units(precision: str, device: torch.device) -> bool:
+def _has_hardware(precision: str, device: torch.device) -> bool:
     """Return whether a GPU or CPU has hardware for a precision.
 
     Args:
@@ -48,11 +49,11 @@ def _has_units(precision: str, device: torch.device) -> bool:
         return processor.THIS.has_bfloat16
     if precision == "tf32":
         return is_gpu and torch.cuda.get_device_properties(device).major >= _TF32_CAPABILITY
-    # Every device has float32, and every GPU float16.
+    # Left are float32, which every device has, and float16, which every GPU has.
     return is_gpu or precision == "float32"
 
 
-def _missing_units(precision: str, device: torch.device) -> str:
+def _reason_and_advice(precision: str, device: torch.device) -> str:
     """Return the end of a message: why a device does not suit a precision, and what to set.
 
     Args:
@@ -60,6 +61,7 @@ def _missing_units(precision: str, device: torch.device) -> str:
         device: The device.
     """
     if device.type == "cuda":
+        # Missing is either bfloat16 or TF32, since every GPU has float16 and float32.
         alternative = "float16 for training, float32 for decoding"
         if precision == "tf32":
             alternative = "float32"
@@ -72,6 +74,9 @@ def _missing_units(precision: str, device: torch.device) -> str:
 def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
     """Make linear layers multiply inputs in 16 bits by a copy of their weights in 16 bits.
 
+    In training, the optimizer updates the exact weights and then the copy, which makes products
+    faster.
+
     Args:
         model: The model, whose parameters are parts of `weights`. Its layers are changed.
         weights: All weights of the model as one vector, in float32.
@@ -80,7 +85,7 @@ def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
 
     def view_of_copy(parameter: Tensor) -> Tensor:
         """Return the part of the copy that belongs to a parameter, in the parameter's shape."""
-        # Where the parameter begins in the vector of all weights.
+        # A parameter begins at the same index in the copy as in the vector of all weights.
         offset = parameter.storage_offset() - weights.storage_offset()
         return copy[offset : offset + parameter.numel()].view_as(parameter)
 
@@ -93,8 +98,8 @@ def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
 def round_to_bfloat16(model: nn.Module) -> None:
     """Make linear layers multiply by weights in bfloat16, for inference.
 
-    The parameters stay in float32. So embeddings stay exact, even if the output projection has the
-    same weights.
+    The rounded weights are copies, and the parameters stay in float32. So embeddings stay exact,
+    even if they share their weights with the output projection, which is a linear layer.
 
     Args:
         model: The model, whose layers are changed.

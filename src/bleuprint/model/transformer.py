@@ -124,8 +124,8 @@ class Transformer(nn.Module):
 
         Args:
             source: The ids of the source sentences, with EOS, (batch, source_len).
-            has_padding: Whether `source` contains PAD. If it is None, this is read from the tensor,
-                for which the CPU waits until a GPU has computed it.
+            has_padding: Whether `source` contains PAD. With None, the tensor itself is searched,
+                for which the CPU must wait for a GPU.
 
         Returns:
             The encoder's output ("memory"), (batch, source_len, d_model); and a mask that is False
@@ -153,8 +153,8 @@ class Transformer(nn.Module):
     def label_states(self, batch: Batch) -> Tensor:
         """Return the hidden states that predict the labels of a padded batch.
 
-        The labels are the tokens that follow each target position. Padding has no label, so the
-        loss need not project its hidden states to the vocabulary.
+        The label of a target position is the token that follows it. Positions of padding have no
+        label. They are left out here, so that the loss does not project them to the vocabulary.
 
         Args:
             batch: Source and target sentences, padded to one length, with their labels.
@@ -168,6 +168,8 @@ class Transformer(nn.Module):
 
     def packed_hidden_states(self, batch: PackedBatch) -> Tensor:
         """Return the hidden states of all target positions of a packed batch.
+
+        A packed batch has no padding: the sentences of each side follow each other.
 
         Args:
             batch: Source and target sentences one after the other, without padding.
@@ -185,8 +187,8 @@ class Transformer(nn.Module):
     def init_cache(self, source: Tensor) -> KVCache:
         """Encode source sentences for a search, and prepare its key-value cache.
 
-        Each decoder layer's keys and values of the source are the same in all steps of the search,
-        so they are computed once.
+        In all steps of a search, a decoder layer attends to the same keys and values of the source.
+        They are computed here, once.
 
         Args:
             source: The ids of the source sentences, with EOS, (batch, source_len).
@@ -207,13 +209,14 @@ class Transformer(nn.Module):
 
         Args:
             tokens: The id of each hypothesis's last token, (hypotheses,).
-            cache: The keys and values of the tokens before; those of `tokens` are added.
+            cache: The keys and values of earlier tokens; those of `tokens` are added.
 
         Returns:
             The logits, (hypotheses, vocabulary), which are -inf for PAD and BOS; and the cache.
         """
         cache.advance(len(tokens))
-        # All these tokens have the same position: each hypothesis is a sentence of one position.
+        # All hypotheses are equally long, so these tokens have the same position. For the
+        # embedding, each hypothesis is a sentence of this one position.
         positions = range(cache.position, cache.position + 1)
         embedded = self._embed_target(tokens[:, None], positions)[:, 0]  # (hypotheses, d_model)
         hidden = self.decoder_norm(self.decoder.step(embedded, cache))
@@ -234,14 +237,15 @@ class Transformer(nn.Module):
     def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
         """Run encoder and decoder, and return the attention weights of all layers.
 
-        The model must be in evaluation mode.
+        The model must be in evaluation mode. The result is for attention maps; nothing else uses
+        the weights.
 
         Args:
             source: The ids of the source sentences, with EOS, (batch, source_len).
             target: The ids of the target sentences, with BOS, (batch, target_len).
         """
         assert not self.training, "attention weights do not include dropout"
-        # Layouts append the weights of each layer to these lists.
+        # While the layers run, the layouts append the weights of each layer to these lists.
         weights = AttentionWeights(encoder=[], decoder=[], cross=[])
         mask = _padding_mask(source, has_padding=None)
         source_layout = self._padded_layout(source, mask, weights.encoder)
@@ -333,7 +337,7 @@ class Transformer(nn.Module):
     def _next_token_logits(self, hidden: Tensor) -> Tensor:
         """Return the logits of the next token.
 
-        They are -inf for PAD and BOS, which no output contains.
+        They are -inf for PAD and BOS, which no output may contain.
 
         Args:
             hidden: The hidden states of the last tokens, (hypotheses, d_model).
@@ -352,7 +356,7 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         recorded_weights: list[Tensor] | None = None,
     ) -> PaddedLayout:
-        """Return how padded sentences lie in the rows that the layers compute on.
+        """Describe how padded sentences become a matrix, whose rows the layers compute on.
 
         Args:
             x: Padded sentences, whose first dimensions are (sentences, positions).
@@ -361,7 +365,8 @@ class Transformer(nn.Module):
                 records nothing.
         """
         size = (x.size(0), x.size(1))
-        # The library oneDNN compiles a kernel for each number of rows, so fewer are better.
+        # On CPUs, the library oneDNN compiles a kernel for each number of rows, which takes time.
+        # So few different numbers should occur.
         needs_few_shapes = x.device.type == "cpu" and not self.is_compiled
         return PaddedLayout(size, mask, needs_few_shapes, recorded_weights)
 
@@ -397,6 +402,7 @@ class Transformer(nn.Module):
             UserError: A position is beyond `max_positions`.
         """
         max_positions = self.settings.max_positions
+        # Only a range is checked: for a tensor, the CPU would have to wait for a GPU.
         if isinstance(positions, range) and positions.stop > max_positions:
             raise UserError(
                 f"a sentence of {positions.stop} positions is too long: "
@@ -409,7 +415,7 @@ class Transformer(nn.Module):
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Return the number of weights that are trained; those of tied embeddings count once."""
+    """Return the number of weights that are trained; tied embeddings count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -418,8 +424,8 @@ def _padding_mask(ids: Tensor, has_padding: bool | None) -> Tensor | None:
 
     Args:
         ids: The token ids of padded sentences, (sentences, length).
-        has_padding: Whether the ids contain PAD. If it is None, this is read from the tensor, for
-            which the CPU waits until a GPU has computed it.
+        has_padding: Whether the ids contain PAD. With None, the tensor itself is searched, for
+            which the CPU must wait for a GPU.
 
     Returns:
         False at PAD, (sentences, 1, 1, length): the same for all heads and all queries.

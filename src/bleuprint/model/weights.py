@@ -68,7 +68,7 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
 
 
 def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tensor]:
-    """Read the weights in a file, after checking that they are those of an expected model.
+    """Read the weights in a file, and check that their names and shapes are as expected.
 
     Args:
         path: A file in the format safetensors.
@@ -93,7 +93,7 @@ def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tenso
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights of a model by name; tied weights occur once, by their first name."""
+    """Return the weights of a model by name; tied weights occur once, under their first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
@@ -127,12 +127,12 @@ def _check_vocabularies(folder: Path, vocabularies: Vocabularies, corpus: Binary
         corpus: The corpus whose text the model is to translate.
 
     Raises:
-        UserError: The corpus has another vocabulary, or model.json contradicts itself: the
-            vocabulary with its SHA-256 has another size than it says.
+        UserError: The corpus has another vocabulary than the model, or model.json is damaged: the
+            vocabulary has the SHA-256 that it records, but not the size.
     """
     sides = [(vocabularies.source, corpus.source), (vocabularies.target, corpus.target)]
-    # Both hashes before any size: for the size, the corpus reads its vocabulary and checks all its
-    # files first. If one is wrong, its message would not mention the model.
+    # Compare the hashes of both vocabularies before any size. To know a size, the corpus reads the
+    # vocabulary, and would report a changed file itself, without mentioning the model.
     for expected, language in sides:
         path = _vocabulary_file(corpus, language)
         if sha256_of(path) != expected.sha256:

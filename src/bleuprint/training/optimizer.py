@@ -15,7 +15,7 @@ from torch.optim.sgd import sgd
 
 from bleuprint.config.system import Train
 from bleuprint.model.precision import use_copies
-from bleuprint.model.rows import ROW_STEP
+from bleuprint.model.rows import GPU_ROW_MULTIPLE
 from bleuprint.training.loss_scale import LossScale
 
 # On CPUs, parameters begin at multiples of this many elements. The gaps are 0 and stay 0.
@@ -268,7 +268,7 @@ def _aligned_size(parameter: Tensor) -> int:
     if parameter.device.type == "cpu":
         return _round_up(parameter.numel(), _ALIGNED_ELEMENTS)
     row_elements = parameter[0].numel()
-    return _round_up(len(parameter), ROW_STEP) * row_elements
+    return _round_up(len(parameter), GPU_ROW_MULTIPLE) * row_elements
 
 
 def _round_up(number: int, step: int) -> int:
