@@ -62,12 +62,12 @@ PackedKernel = Literal["by sentence", "triton", "flash"]
 
 
 def onednn_multiplies(dtype: torch.dtype) -> bool:
-    """Return whether the library oneDNN is to compute matrix products of a type on this processor.
+    """Return whether the library oneDNN computes matrix products of a type on this processor.
 
-    torch itself computes float32 products with the library MKL. On AMD processors MKL reaches half
-    of the peak (95 of 220 GFLOP/s on a Zen 5 core), so oneDNN is faster. On Intel processors MKL is
-    1.28 times as fast as oneDNN (d_model 128, one thread of a processor with AMX). Portable
-    arithmetic, which must give the same bits everywhere, takes oneDNN on both.
+    Otherwise torch computes them, float32 products with the library MKL. On AMD processors, MKL
+    reaches less than half of the peak (95 of 220 GFLOP/s on a Zen 5 core), so oneDNN is faster. On
+    Intel processors, MKL is 1.28 times as fast as oneDNN (d_model 128, one thread of a processor
+    with AMX). Portable arithmetic, which must give the same bits everywhere, uses oneDNN on both.
 
     Args:
         dtype: The floating-point type of both operands.
@@ -80,9 +80,9 @@ def onednn_multiplies(dtype: torch.dtype) -> bool:
 
 
 def onednn_takes(x: Tensor, weight: Tensor) -> bool:
-    """Return whether the library oneDNN is to compute the product of two tensors.
+    """Return whether the library oneDNN computes the product of two tensors; otherwise torch does.
 
-    Under torch.compile it never is: the compiler chooses by itself.
+    In compiled models, the compiler chooses a library, so the result is False.
 
     Args:
         x: The inputs of a linear layer.
@@ -98,9 +98,9 @@ def onednn_takes(x: Tensor, weight: Tensor) -> bool:
 
 
 def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
-    """Return whether the library oneDNN is to compute the gradient of a linear layer's weight.
+    """Return whether the library oneDNN computes the gradient of a linear layer's weight.
 
-    For small weights torch itself is faster.
+    For small weights, torch itself is faster.
 
     Args:
         x: The inputs of the layer, (rows, in_features).
@@ -120,9 +120,9 @@ def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
         value: The values, (..., value_dim).
 
     Returns:
-        The library of native/search.cpp. None if torch must compute attention: C++ takes float32 on
-        CPUs, and sizes of keys and values that are multiples of 8. With portable arithmetic it is
-        not used, since its bits depend on the processor.
+        The library of native/search.cpp; None if torch must compute attention. The C++ code needs
+        float32 on a CPU, and sizes of keys and values that are multiples of 8. Portable arithmetic
+        excludes it, since its results differ in some bits between processors.
     """
     if IS_PORTABLE or key.device.type != "cpu" or key.dtype != torch.float32:
         return None
@@ -139,9 +139,9 @@ def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
         count: The number of continuations to find for each sentence.
 
     Returns:
-        The library of native/search.cpp; None if torch must find them. With portable arithmetic
-        torch does on all devices, because of two equally good continuations C++ takes the first,
-        and torch may take the other one.
+        The library of native/search.cpp; None if torch must find them. With portable arithmetic,
+        torch finds them everywhere: if two continuations are equally good, C++ and torch may choose
+        different ones.
     """
     if IS_PORTABLE or log_probs.device.type != "cpu" or count > _MAX_NATIVE_CONTINUATIONS:
         return None
@@ -149,9 +149,9 @@ def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
 
 
 def has_triton() -> bool:
-    """Return whether Triton is installed, with what it needs to compile kernels.
+    """Return whether Triton is installed and can compile kernels.
 
-    It needs a C compiler and the header files of Python.
+    For this it needs a C compiler and the header files of Python.
     """
     compilers = (os.environ.get("CC", "cc"), "gcc", "clang")
     header = Path(sysconfig.get_path("include"), "Python.h")
@@ -169,9 +169,9 @@ _HAS_TRITON = has_triton()
 def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
     """Return whether a model can be trained on packed sentences, which have no padding.
 
-    This needs torch's flash attention, and so a GPU of the Ampere generation or newer, and
-    activations of 16 bits. Flash attention has no dropout of attention weights, and rotary
-    positions are not implemented for packed sentences.
+    Packed sentences need torch's flash attention. This needs a GPU of the Ampere generation or
+    newer and activations in 16 bits, and cannot drop attention weights. Rotary positions are not
+    implemented for packed sentences.
 
     Args:
         model: The settings of the model's shape.

@@ -38,10 +38,9 @@ def packed_attention(
             least 16.
         key: The keys of all sentences, (key rows, heads, key_dim).
         value: The values of all sentences, (key rows, heads, key_dim).
-        offsets: The row where each sentence of the queries begins, and the number of rows at the
-            end, (sentences + 1,). No sentence is empty.
-        key_offsets: The row where each sentence of the keys begins, and the number of key rows at
-            the end, (sentences + 1,).
+        offsets: The row where each sentence of the queries begins, and at the end the number of
+            rows, (sentences + 1,): [0, 3, 5] for sentences of 3 and 2 tokens. None is empty.
+        key_offsets: The same for the keys, (sentences + 1,).
         longest: A number of tokens that no sentence exceeds.
         causal: Whether no position attends to a later one.
 
@@ -52,6 +51,7 @@ def packed_attention(
     (query,) = _equally_strided(query)
     key, value = _equally_strided(key, value)
     rows, heads, size = query.shape
+    # The kernel writes the weighted sums into `mixed`.
     mixed, log_sums = _empty_outputs(query)
     attention_forward[_grid(offsets, longest, heads)](
         query,
@@ -81,14 +81,14 @@ def _(query: Tensor, *_: object) -> tuple[Tensor, Tensor]:
 
 
 def _empty_outputs(query: Tensor) -> tuple[Tensor, Tensor]:
-    """Allocate the results of attention, which a kernel fills.
+    """Allocate the results of attention, for a kernel to fill.
 
     Args:
-        query: The queries, (rows, heads, key_dim).
+        query: The queries, (rows, heads, key_dim). Weighted sums have the same shape and type.
 
     Returns:
-        The weighted sums, (rows, heads, key_dim), and the logarithms of the softmax's denominators,
-        (heads, rows).
+        Tensors for the weighted sums, (rows, heads, key_dim), and for the logarithms of the
+        softmax's denominators, (heads, rows).
     """
     rows, heads, _ = query.shape
     mixed = torch.empty_like(query, memory_format=torch.contiguous_format)
@@ -178,12 +178,12 @@ def _empty_gradients(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor,
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """Keep what the gradients of `packed_attention` need; autograd calls this after its call.
+    """Save what the gradients of `packed_attention` need; autograd calls this after it.
 
     Args:
-        ctx: Where autograd keeps it until the backward pass.
+        ctx: The object in which autograd keeps it until the backward pass.
         inputs: The arguments of `packed_attention`.
-        output: Its results.
+        output: The results of `packed_attention`.
     """
     query, key, value, offsets, key_offsets, longest, causal = inputs
     mixed, log_sums = output
@@ -196,12 +196,12 @@ def _differentiate(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None
     """Return the gradients of the arguments of `packed_attention`, for autograd.
 
     Args:
-        ctx: What `_save_for_backward` kept.
+        ctx: What `_save_for_backward` saved.
         gradient: The gradient of the weighted sums, (rows, heads, key_dim).
-        _: The gradient of the second result, which has none.
+        _: The gradient of the second result, the logarithms, which no loss depends on.
 
     Returns:
-        The gradients of query, key and value. The other four arguments have none.
+        The gradients of query, key and value; None for the four arguments that are not trained.
     """
     query_gradient, key_gradient, value_gradient = _gradients(
         gradient, *ctx.saved_tensors, ctx.longest, ctx.causal
@@ -213,10 +213,10 @@ packed_attention.register_autograd(_differentiate, setup_context=_save_for_backw
 
 
 def _equally_strided(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return tensors that lie in memory in the same way, so that a kernel needs one stride for all.
+    """Return tensors with the same memory layout, so that a kernel needs one stride for all.
 
-    The heads of a row must lie side by side, and the rows of all tensors equally far apart. If they
-    do not, the tensors are copied.
+    In each tensor, the heads of a row must follow each other in memory; and the rows of all tensors
+    must be equally far apart. Otherwise the tensors are copied.
 
     Args:
         tensors: Tensors of the shape (rows, heads, key_dim).
@@ -224,7 +224,7 @@ def _equally_strided(*tensors: Tensor) -> tuple[Tensor, ...]:
     head_size = tensors[0].size(2)
     strides = {x.stride() for x in tensors}
     if len(strides) == 1:
-        _, head_stride, element_stride = strides.pop()
+        _row_stride, head_stride, element_stride = strides.pop()
         are_heads_side_by_side = head_stride == head_size and element_stride == 1
         if are_heads_side_by_side:
             return tensors
@@ -234,13 +234,15 @@ def _equally_strided(*tensors: Tensor) -> tuple[Tensor, ...]:
 def _grid(offsets: Tensor, longest: int, heads: int) -> tuple[int, int, int]:
     """Return how many programs of a kernel to start, in three dimensions.
 
-    There is a program for each sentence, each head, and each tile of 32 positions of the longest
-    sentence. Shorter sentences have fewer tiles; their further programs end at once.
+    For each sentence and each head, a program computes 32 positions (a tile). All sentences get as
+    many programs as the longest one needs; the programs behind the end of a shorter sentence end at
+    once.
 
     Args:
         offsets: The row where each sentence begins, and the number of rows, (sentences + 1,).
         longest: A number of tokens that no sentence exceeds.
         heads: The number of heads.
     """
-    tiles = (longest + _TILE - 1) // _TILE
-    return len(offsets) - 1, tiles, heads
+    tiles = (longest + _TILE - 1) // _TILE  # Rounded up.
+    sentences = len(offsets) - 1
+    return sentences, tiles, heads

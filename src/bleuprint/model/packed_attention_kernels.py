@@ -51,28 +51,28 @@ def attention_forward(  # type: ignore[no-untyped-def]
 ):
     """Compute the attention of 32 queries (a tile) of one sentence and one head.
 
-    The sentence's keys are read tile by tile. Sums of exponentials are relative to the highest
-    score so far, and corrected for a higher one ("online softmax").
+    The sentence's keys are read tile by tile. The highest score of all keys, which a softmax needs,
+    is then not known: sums are relative to the highest so far, and corrected ("online softmax").
     """
     sentence = tl.program_id(0)
     head = tl.program_id(2)
-    first = tl.load(offsets + sentence)
-    end = tl.load(offsets + sentence + 1)
-    key_first = tl.load(key_offsets + sentence)
+    first = tl.load(offsets + sentence)  # The first row of the sentence's queries,
+    end = tl.load(offsets + sentence + 1)  # and the row after its last one.
+    key_first = tl.load(key_offsets + sentence)  # The same for its keys.
     key_end = tl.load(key_offsets + sentence + 1)
-    position = tl.program_id(1) * tile
+    position = tl.program_id(1) * tile  # Where the tile begins in the sentence.
     start = first + position
     # exp2 is faster than exp: exp(scale x product) is exp2(base_2_scale x product).
     base_2_scale = scale * _LOG2_E
-    head_offset = head * size
-    if start < end:
+    head_offset = head * size  # Where the head begins in a row.
+    if start < end:  # Programs behind the end of a short sentence compute nothing.
         query_rows = start + tl.arange(0, tile)
         query_tile = _load(query + head_offset, query_rows, end, query_stride, size)
         highest = tl.full([tile], -float("inf"), tl.float32)
         denominator = tl.zeros([tile], tl.float32)
         result = tl.zeros([tile, size], tl.float32)
         visible_end = key_end
-        if causal:
+        if causal:  # No query of the tile sees keys behind the tile.
             visible_end = tl.minimum(key_end, key_first + position + tile)
         for key_start in range(key_first, visible_end, tile):
             key_rows = key_start + tl.arange(0, tile)
@@ -124,13 +124,13 @@ def attention_backward(  # type: ignore[no-untyped-def]
     """
     sentence = tl.program_id(0)
     head = tl.program_id(2)
-    first = tl.load(offsets + sentence)
-    end = tl.load(offsets + sentence + 1)
-    key_first = tl.load(key_offsets + sentence)
+    first = tl.load(offsets + sentence)  # The first row of the sentence's queries,
+    end = tl.load(offsets + sentence + 1)  # and the row after its last one.
+    key_first = tl.load(key_offsets + sentence)  # The same for its keys.
     key_end = tl.load(key_offsets + sentence + 1)
-    position = tl.program_id(1) * tile
+    position = tl.program_id(1) * tile  # Where the tile begins in the sentence.
     head_offset = head * size
-    stride = heads * size
+    stride = heads * size  # Between the rows of tensors without gaps.
     query = query + head_offset
     key = key + head_offset
     value = value + head_offset
@@ -261,7 +261,7 @@ def _query_gradients(  # type: ignore[no-untyped-def]
     mean = tl.sum(mixed_tile.to(tl.float32) * gradient_tile.to(tl.float32), 1)
     by_queries = tl.zeros([tile, size], tl.float32)
     visible_end = key_end
-    if causal:
+    if causal:  # No query of the tile sees keys behind the tile.
         visible_end = tl.minimum(key_end, key_first + position + tile)
     for key_start in range(key_first, visible_end, tile):
         key_rows = key_start + tl.arange(0, tile)

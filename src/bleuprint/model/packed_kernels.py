@@ -16,8 +16,7 @@ from torch.nn import functional
 
 from bleuprint.model.backends import PackedKernel, packed_kernel
 
-# Queries, keys, values; the offsets of queries and of keys; bounds of their sentences' lengths;
-# whether attention is causal.
+# A function with the arguments and the result of `attend_packed`.
 Kernel: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int, int, bool], Tensor]
 
 
@@ -40,10 +39,9 @@ def attend_packed(
         query: The queries of all sentences, (rows, heads, key_dim).
         key: The keys of all sentences, (key rows, heads, key_dim).
         value: The values of all sentences, (key rows, heads, key_dim).
-        query_offsets: The row where each sentence of the queries begins, and the number of rows at
-            the end, (sentences + 1,).
-        key_offsets: The row where each sentence of the keys begins, and the number of key rows at
-            the end, (sentences + 1,).
+        query_offsets: The row where each sentence of the queries begins, and at the end the number
+            of rows, (sentences + 1,): [0, 3, 5] for sentences of 3 and 2 tokens.
+        key_offsets: The same for the keys, (sentences + 1,).
         max_query_length: A number of queries that no sentence exceeds.
         max_key_length: A number of keys that no sentence exceeds.
         is_causal: Whether no position attends to a later one.
@@ -106,7 +104,7 @@ def _attend_by_flash(
     # Loads torch's compiler, which takes a second.
     from torch.nn.attention.varlen import varlen_attn
 
-    # How many positions before and after its own a query attends to; -1 means all.
+    # How many positions before and after its own position a query attends to; -1 means all.
     window = (-1, 0) if is_causal else (-1, -1)
     weighted_sums = varlen_attn(
         query,
@@ -140,7 +138,7 @@ def _attend_by_sentence(
     query_rows = _sentence_rows(query_offsets)
     key_rows = _sentence_rows(key_offsets)
     for rows, rows_of_keys in zip(query_rows, key_rows, strict=True):
-        # torch takes the heads before the positions.
+        # torch's attention expects (heads, positions, key_dim).
         weighted_sums = functional.scaled_dot_product_attention(
             query[rows].transpose(0, 1),
             key[rows_of_keys].transpose(0, 1),
@@ -152,7 +150,7 @@ def _attend_by_sentence(
 
 
 def _sentence_rows(offsets: Tensor) -> list[slice]:
-    """Return the rows of each sentence as slices.
+    """Return the rows of each sentence as slices: [0, 3, 5] gives the rows 0 to 2, and 3 to 4.
 
     Args:
         offsets: The row where each sentence begins, and the number of rows at the end,
