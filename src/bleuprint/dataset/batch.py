@@ -35,7 +35,7 @@ class PairIds(NamedTuple):
         """Return the lengths of source and target of each pair, EOS included, (pairs, 2)."""
         source_lengths = list(map(len, self.source))
         target_lengths = list(map(len, self.target))
-        # The transpose keeps the memory order of two rows: all source lengths, all target lengths.
+        # The transpose makes columns of them; in memory, each column stays in one piece.
         return np.array([source_lengths, target_lengths]).T
 
 

@@ -304,7 +304,7 @@ class _BlockEncoder:
 
 
 def _smallest_id_type(vocabulary_size: int) -> np.dtype[Any]:
-    """Return the smallest type of integers for the ids of a vocabulary: 16 or 32 bits.
+    """Return the smallest integer type for the ids of a vocabulary: 16 or 32 bits.
 
     Raises:
         OverflowError: The vocabulary is too large for 32 bits.
@@ -320,7 +320,7 @@ def _part_files(part: Path, name: str, language: str) -> _PartFiles:
     """Return the paths of the two files that contain the encoded sentences of a set.
 
     Args:
-        part: The folder of a part of the set.
+        part: The folder of a shard of the training text, or of a whole validation or test set.
         name: The name of the set, such as `train`.
         language: The source or the target language.
     """
@@ -424,5 +424,6 @@ def _read_blocks(paths: Iterable[Path], element_type: np.dtype[Any]) -> Iterator
     """
     for path in paths:
         with path.open("rb") as file:
+            # At the end of the file, `fromfile` returns an empty array.
             while len(block := np.fromfile(file, element_type, _BLOCK_ELEMENTS)):
                 yield block

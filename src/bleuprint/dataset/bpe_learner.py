@@ -33,15 +33,15 @@ def learn_merges(counts: Mapping[str, int], merges: int) -> Iterator[Pair]:
         The two symbols to join. The last symbol of a word ends in "</w>".
     """
     library = native.library()  # None if our C++ code was not built.
-    is_equal_in_cpp = all(_is_equal_in_cpp(word) for word in counts)
-    if library is not None and is_equal_in_cpp:
+    are_words_safe_for_cpp = all(_is_safe_for_cpp(word) for word in counts)
+    if library is not None and are_words_safe_for_cpp:
         # C++ learns all operations, one at a time, until the caller needs no more.
         yield from islice(_cpp_merges(library, counts), merges)
     else:
         yield from _subword_nmt_merges(counts, merges)
 
 
-def _is_equal_in_cpp(word: str) -> bool:
+def _is_safe_for_cpp(word: str) -> bool:
     """Return whether our C++ code learns the same merges from a word as subword-nmt.
 
     The results differ for a word with white space, which subword-nmt reads as the end of a symbol,

@@ -151,14 +151,14 @@ def beam_search(
     scores = torch.zeros(len(max_lengths), 1, device=device)
     all_limits = frozenset(max_lengths.tolist())  # On the CPU, to ask without waiting for a GPU.
     while len(sentences):
-        # Outputs are (sentences, beam, length), and their scores (sentences, beam).
+        # Outputs are (sentences, beam, length). They have BOS in place of EOS, so `length` counts
+        # EOS, as `max_lengths` does.
         sentence_count, beam, length = outputs.shape
         logits, state = step(outputs[:, :, -1].reshape(-1), state)
         log_probs = checked_log_probs(logits).view(sentence_count, beam, -1)
         is_at_limit = max_lengths[sentences] == length
-        is_cut = None
-        if length in all_limits:
-            is_cut = find_cut_outputs(log_probs, is_at_limit, special.eos)
+        has_limit = length in all_limits
+        is_cut = find_cut_outputs(log_probs, is_at_limit, special.eos) if has_limit else None
         mask_forbidden(log_probs, outputs, is_at_limit, special, settings)
         # At most one candidate of each hypothesis ends, by EOS. So of twice as many candidates as
         # there are hypotheses in the beam, enough do not end to fill the next beam.
@@ -172,7 +172,7 @@ def beam_search(
         hypotheses = first_of_sentence + next_beam.parents
         # Go on with the rows of the sentences that are not finished.
         rows = finished.running_rows(sentences, next_beam.scores, max_lengths)
-        kept_sentences = rows if len(rows) < sentence_count else None
+        kept_sentences = rows if len(rows) < sentence_count else None  # None keeps all.
         state = state.reorder(hypotheses[rows].flatten(), kept_sentences)
         sentences = sentences[rows]
         scores = next_beam.scores[rows]
@@ -343,19 +343,19 @@ def mask_forbidden(
     """
     token_count = outputs.size(2) - 1  # Without BOS.
     is_too_short = token_count < settings.min_len
-    must_some_end = bool(is_at_limit.any())
+    some_must_end = bool(is_at_limit.any())
     ngram_size = settings.no_repeat_ngram_size
-    forbids_tokens = is_too_short or must_some_end or ngram_size or not settings.allow_unk
+    forbids_tokens = is_too_short or some_must_end or ngram_size or not settings.allow_unk
     if not forbids_tokens:
         return
-    eos_log_probs = log_probs[:, :, special.eos].clone()
+    eos_log_probs = log_probs[:, :, special.eos].clone()  # To allow EOS again, at the end.
     if is_too_short:
         log_probs[:, :, special.eos] = -torch.inf
     if not settings.allow_unk:
         log_probs[:, :, special.unk] = -torch.inf
     if ngram_size:
         _mask_repetition(log_probs, outputs, ngram_size)
-    if must_some_end:
+    if some_must_end:
         log_probs[is_at_limit] = -torch.inf
     # Allow EOS again where every token is forbidden, such as at the maximum length.
     has_no_token = log_probs.amax(-1) == -torch.inf

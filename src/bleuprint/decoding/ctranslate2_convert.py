@@ -56,7 +56,7 @@ def convert(
     source_vocabulary, target_vocabulary = vocabularies
     spec.register_source_vocabulary(source_vocabulary.tokens)
     spec.register_target_vocabulary(target_vocabulary.tokens)
-    _, bos, eos, unk = SPECIALS
+    _pad, bos, eos, unk = SPECIALS
     spec.config.bos_token = bos
     spec.config.decoder_start_token = bos
     spec.config.eos_token = eos

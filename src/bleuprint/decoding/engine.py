@@ -103,6 +103,7 @@ class Engine:
         # does not depend on the batch it is in. Beam search needs none.
         randoms = self._sampler.randoms(len(lengths)) if self._sampler else []
         longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
+        # Target lengths are not known yet, so the source lengths also take their place.
         batches = batch_by_size(lengths, lengths, longest_first, self._batch_tokens(lengths))
         search_batch = partial(
             self._search_batch,
@@ -190,9 +191,9 @@ def _map_in_threads(
 ) -> Iterator[NBest]:
     """Translate batches; on a CPU, several at the same time, each in its own thread.
 
-    Two threads translate two batches faster than they translate one batch after the other, because
-    the matrix products of one batch are too small to keep both busy. If there are fewer batches
-    than threads, torch computes each batch with several threads.
+    Two threads that translate a batch each are faster than two threads that share one batch, whose
+    matrix products are too small to keep both busy. Only if there are fewer batches than threads,
+    several threads share a batch.
 
     Args:
         search_batch: Translates the sentences in one batch.

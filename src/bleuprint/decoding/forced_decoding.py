@@ -31,7 +31,8 @@ def reference_loss(model: ModelOrEnsemble, corpus: BinaryCorpus, name: str) -> R
         sentence is longer than the model's `max_positions`.
     """
     pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
-    if _lengths(pairs.source + pairs.target).max(initial=0) > model.settings.max_positions:
+    longest = _lengths(pairs.source + pairs.target).max(initial=0)
+    if longest > model.settings.max_positions:
         return None
     log_probs = []
     for sentence_log_probs in token_log_probs(model, pairs.source, pairs.target):
