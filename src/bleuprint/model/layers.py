@@ -41,9 +41,9 @@ class Embedding(nn.Embedding):
         scale: The factor of the embeddings; None leaves them as they are.
     """
 
-    def __init__(self, settings: Settings, vocabulary: int) -> None:
-        """Create the matrix of embeddings, with one row for each of `vocabulary` tokens."""
-        super().__init__(vocabulary, settings.d_model)
+    def __init__(self, settings: Settings, vocabulary_size: int) -> None:
+        """Create the matrix of embeddings, (vocabulary_size, d_model)."""
+        super().__init__(vocabulary_size, settings.d_model)
         self.scale = math.sqrt(settings.d_model) if settings.scale_embeddings else None
 
     def forward(self, input: Tensor) -> Tensor:
@@ -125,6 +125,8 @@ def create_norm(settings: Settings) -> nn.Module:
 
 class ResidualConnection(nn.Module):
     """A residual connection and a norm around a sublayer f (section 3.1).
+
+    The Annotated Transformer calls it `SublayerConnection`.
 
     Post-norm, as in the paper: norm(x + f(x)). Pre-norm: x + f(norm(x)).
     """

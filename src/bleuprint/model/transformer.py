@@ -68,7 +68,7 @@ class Transformer(nn.Module):
         is_compiled: Whether training compiles the layers, and the loss.
     """
 
-    def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
+    def __init__(self, settings: Settings, source_size: int, target_size: int) -> None:
         """Create a model with initial weights.
 
         The order of the modules must stay: each draws random numbers when it is created, and the
@@ -76,22 +76,22 @@ class Transformer(nn.Module):
 
         Args:
             settings: The settings of the model's shape.
-            source_vocabulary: The number of tokens in the source vocabulary.
-            target_vocabulary: The number of tokens in the target vocabulary. If `tie_embeddings` is
-                "all", it must be the same number.
+            source_size: The number of tokens in the source vocabulary.
+            target_size: The number of tokens in the target vocabulary. If `tie_embeddings` is
+                "all", both languages share one vocabulary, and the numbers must be the same.
         """
         super().__init__()
         self.settings = settings
         self.layer_drop = settings.layer_drop
         self.activation_dtype: torch.dtype | None = None
         self.is_compiled = False
-        self.source_embedding = Embedding(settings, source_vocabulary)
-        self.target_embedding = Embedding(settings, target_vocabulary)
-        self.projection = Linear(settings.d_model, target_vocabulary, bias=settings.output_bias)
+        self.source_embedding = Embedding(settings, source_size)
+        self.target_embedding = Embedding(settings, target_size)
+        self.projection = Linear(settings.d_model, target_size, bias=settings.output_bias)
         self.encoder = Encoder(settings)
         self.decoder = Decoder(settings)
         is_pre_norm = settings.norm == "pre"
-        # With pre-norm, the output of the last layer is a sum without a norm.
+        # With pre-norm, the last layer ends with a sum that is not normalized yet.
         self.encoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
         self.decoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
         self.source_positions = PositionalEncoding(settings)
@@ -99,7 +99,7 @@ class Transformer(nn.Module):
         if settings.tie_embeddings in ("all", "decoder"):
             self.projection.weight = self.target_embedding.weight
         if settings.tie_embeddings == "all":
-            assert source_vocabulary == target_vocabulary, "tied embeddings of two vocabularies"
+            assert source_size == target_size, "tied embeddings of two vocabularies"
             self.source_embedding.weight = self.target_embedding.weight
         initialize(self, settings)
 
