@@ -13,7 +13,7 @@ RUN_VALUES = {"system": "small", "corpus": "news", "seed": None}
 SEARCH_VALUES = {**RUN_VALUES, "direction": None, "beam": None}
 RUN_OPTIONS = "--system small --corpus news"
 
-# What each command line is parsed to. `computes`: whether the process starts again, with the
+# What each command line is parsed to. `imports_torch`: whether the process starts again, with the
 # settings of torch.
 VALUES_BY_LINE = {
     "check": {"imports_torch": False, "schema": False},

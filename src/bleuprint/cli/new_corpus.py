@@ -186,14 +186,15 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
             yield f"{name} trains until train.patience ends it"
             continue
         line = _line_on_updates(name, system, text, max_updates)
-        if not environment.has_gpu():
-            seconds = _seconds_of_training(system, text, valid_pairs, max_updates)
-            if system.arithmetic == "portable":
-                portable_seconds.append(seconds)
-            else:
-                native_seconds.append(seconds)
-            line += f": {_minutes(seconds / 60)}"
-        yield line
+        if environment.has_gpu():
+            yield line
+            continue
+        seconds = _seconds_of_training(system, text, valid_pairs, max_updates)
+        yield f"{line}: {_minutes(seconds / 60)}"
+        if system.arithmetic == "portable":
+            portable_seconds.append(seconds)
+        else:
+            native_seconds.append(seconds)
     if portable_seconds or native_seconds:
         training_seconds = _seconds_of_all_trainings(portable_seconds, native_seconds)
         yield _line_on_all_stages(corpus_name, text, training_seconds)

@@ -10,7 +10,7 @@ merge.py says how settings are merged. What top-level keys give to entries, such
 of another corpus, is in references.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,18 +176,12 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     locations = dict.fromkeys(corpus_names, location)
     if "corpora" not in system:
         return LocatedMapping(dict.fromkeys(corpus_names, settings), locations)
-    overrides_by_corpus = system["corpora"]
-    if not isinstance(overrides_by_corpus, LocatedMapping) or not overrides_by_corpus:
+    overrides_by_corpus = as_mapping(system["corpora"])
+    if not overrides_by_corpus:
         raise system.locations["corpora"].error(
             "names no corpora: remove it to train on all, or list some, as in {NAME: {}}"
         )
-    for corpus_name, overrides in overrides_by_corpus.items():
-        overrides_location = overrides_by_corpus.locations[corpus_name]
-        if corpus_name not in corpus_names:
-            known_names = list_known_names(corpus_name, corpus_names)
-            raise overrides_location.error(f"no such corpus; {known_names}")
-        if overrides is not None and not isinstance(overrides, LocatedMapping):
-            raise overrides_location.error("is not a mapping; write {} to use the same settings")
+    _check_listed_corpora(overrides_by_corpus, corpus_names)
     runs: dict[str, LocatedMapping | None] = {}
     for corpus_name in corpus_names:
         overrides = overrides_by_corpus.get(corpus_name)
@@ -197,3 +191,21 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
         else:
             runs[corpus_name] = merge_mappings(settings, overrides)
     return LocatedMapping(runs, locations | overrides_by_corpus.locations)
+
+
+def _check_listed_corpora(
+    overrides_by_corpus: LocatedMapping, corpus_names: Collection[str]
+) -> None:
+    """Raise UserError if a system lists an unknown corpus, or has no mapping of settings for one.
+
+    Args:
+        overrides_by_corpus: The setting `corpora` of the system: by corpus, the settings that
+            differ there, or null to exclude the corpus.
+        corpus_names: The names of all corpora.
+    """
+    for name, overrides in overrides_by_corpus.items():
+        location: Location = overrides_by_corpus.locations[name]
+        if name not in corpus_names:
+            raise location.error(f"no such corpus; {list_known_names(name, corpus_names)}")
+        if overrides is not None and not isinstance(overrides, LocatedMapping):
+            raise location.error("is not a mapping; write {} to use the same settings")
