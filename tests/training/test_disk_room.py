@@ -101,7 +101,7 @@ def test_less_room_than_two_kept_checkpoints_need_is_an_error(tmp_path, monkeypa
 
     assert str(raised.value) == (
         f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
-        "room there, or lower train.keep_last (2) or keep_best (0)"
+        "room there, or lower train.keep_last (2)"
     )
 
 

@@ -42,10 +42,11 @@ AND runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 
 
 def logged_outputs(path: Path, experiment: str) -> set[str]:
-    """Return the fingerprints of the results that MLflow already shows for an experiment.
+    """Return hashes of the results that MLflow already shows for an experiment.
 
-    Each finished MLflow run has a tag `outputs`, a SHA-256 of the results that it shows. The tags
-    are read with SQL, because importing MLflow takes seconds.
+    The caller compares them with the hashes of the present results: if all are there, nothing needs
+    to be logged. Each finished MLflow run has a tag `outputs`, a SHA-256 of the results that it
+    shows. The tags are read with SQL, because importing MLflow takes seconds.
 
     Args:
         path: The file of MLflow's SQLite database.
@@ -66,9 +67,13 @@ def logged_outputs(path: Path, experiment: str) -> set[str]:
 def prepare_database(path: Path) -> None:
     """Create the MLflow database in a file, or migrate it to the tables of the installed MLflow.
 
-    A file without the user's runs (missing, empty, or left by a creation that was interrupted) is
-    replaced by a new database. A database with runs is migrated if it was written by an older
-    MLflow. A database that is up to date, or was written by a newer MLflow, is not changed.
+    To migrate a database is to change its tables to those of a newer MLflow. What happens depends
+    on the file:
+
+    - Missing, or without content of the user: it is replaced by a new database. Such a file is left
+      when the creation of a database is interrupted.
+    - Written by an older MLflow: the database is migrated, with its runs.
+    - Up to date, or written by a newer MLflow: nothing.
 
     Args:
         path: The file of the SQLite database; it may be missing.
@@ -85,11 +90,12 @@ def prepare_database(path: Path) -> None:
         revision = _revision(connection, tables)
         has_content = _has_content(connection, tables)
         run_count = _row_count(connection, "runs") if "runs" in tables else 0
+    # A revision is the id of a migration. The database has the id of the last one that was run.
     newest_first = _known_revisions()
     is_up_to_date = revision == newest_first[0]
-    # If a newer MLflow has written the database, the installed one reports this when it opens it.
     is_newer = revision is not None and revision not in newest_first
     if is_up_to_date or is_newer:
+        # The installed MLflow will itself say that it cannot open the database of a newer one.
         return
     if not has_content:
         _replace_database(path, keeps_content=False)
@@ -101,16 +107,17 @@ def prepare_database(path: Path) -> None:
         _replace_database(path, keeps_content=True)
     except SQLAlchemyError as error:
         if _is_sql_error(error):
-            # The tables are not as this migration expects: an earlier one has changed some of them.
+            # A migration that was interrupted has changed some tables, but not all. So the tables
+            # are not as the migration expects them.
             raise _interrupted_migration_error(path, run_count) from error
         raise
 
 
 def _is_sql_error(error: Exception) -> bool:
-    """Return whether SQLite refused a statement, for example because a table exists already.
+    """Return whether an SQL statement was wrong for the tables of a SQLite database.
 
-    SQLite calls such an error SQLITE_ERROR. Problems of the machine have other names, such as
-    SQLITE_FULL for a full disk.
+    For example, a statement creates a table that exists already. SQLite calls this SQLITE_ERROR.
+    Problems of the machine have other names, such as SQLITE_FULL for a full disk.
 
     Args:
         error: An error of SQLAlchemy, which keeps the error of SQLite in its attribute `orig`.
@@ -122,8 +129,8 @@ def _is_sql_error(error: Exception) -> bool:
 def _replace_database(path: Path, keeps_content: bool) -> None:
     """Replace a file by a new MLflow database, or by a copy that the installed MLflow has migrated.
 
-    The database is made in a temporary folder. The file is replaced in one step at the end, so that
-    a process that is killed meanwhile leaves the file as it was.
+    The database is made in a temporary folder, and moved in one step at the end. So a process that
+    is killed meanwhile leaves the file as it was.
 
     Args:
         path: The file of the SQLite database.
@@ -202,7 +209,9 @@ def _revision(connection: sqlite3.Connection, tables: set[str]) -> str | None:
 
 
 def _has_content(connection: sqlite3.Connection, tables: set[str]) -> bool:
-    """Return whether a database contains more than the rows that MLflow writes into a new one.
+    """Return whether a database contains anything of the user, such as a run.
+
+    MLflow itself writes some rows into a new database; these do not count.
 
     Args:
         connection: The connection to the database.
@@ -212,7 +221,10 @@ def _has_content(connection: sqlite3.Connection, tables: set[str]) -> bool:
 
 
 def _has_rows_of_user(connection: sqlite3.Connection, table: str) -> bool:
-    """Return whether a table contains rows that MLflow does not write itself into a new database.
+    """Return whether a table contains rows of the user.
+
+    MLflow itself writes some rows into a new database, such as the experiment `Default`; these do
+    not count.
 
     Args:
         connection: The connection to the database.

@@ -58,7 +58,7 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetDescription
     binary_folder = corpus_folder(corpus, "binary")
     if not (binary_folder / CORPUS).exists():
         return ()
-    # The fingerprint also covers the validation set as text, with which validation computes BLEU.
+    # The fingerprint also covers the text of the validation set, from which BLEU is computed.
     validation_files = sorted(corpus_folder(corpus, "split").glob("valid.*"))
     try:
         binary_corpus = BinaryCorpus(binary_folder)
@@ -82,7 +82,9 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetDescription
 
 
 def _set_digest(set_name: str, file_hashes: dict[str, str]) -> str:
-    """Return one short hash for all files of a set, by which MLflow tells datasets apart.
+    """Return one short hash of all files of a set, which changes if the data changes.
+
+    MLflow shows it, so that users see which runs used the same data.
 
     Args:
         set_name: The name of the set, such as `train`.
@@ -97,12 +99,12 @@ def _set_digest(set_name: str, file_hashes: dict[str, str]) -> str:
 
 
 def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
-    """Return whether the license of the texts allows copying a system's translations to MLflow.
+    """Return whether a system's translations may be copied to MLflow, as far as licenses go.
 
-    Users of MLflow would see the copies. The licenses of downloaded texts are not read, and could
-    forbid this. So copies are allowed only if all texts that have shaped the translations are part
-    of this package: the texts of the corpus, and the texts of every corpus from which the system
-    takes synthetic text, its vocabulary or its first weights.
+    A copy on an MLflow server is a publication. This program does not read the licenses of
+    downloaded texts, which may forbid it. So copies are allowed only if all texts that have shaped
+    the translations are part of this package: the texts of the corpus, and the texts of every
+    corpus from which the system takes synthetic text, its vocabulary or its first weights.
 
     Args:
         settings: The settings of the experiment.

@@ -59,15 +59,16 @@ def text_libraries(corpus: Corpus) -> list[str]:
 
 
 def _languages_of(corpus: Corpus) -> list[str]:
-    """Return the languages of all language pairs of a corpus, each language once, in their order.
+    """Return the languages of a corpus, each language once.
 
-    A corpus has several language pairs if one model is trained on several translation directions.
+    A corpus may have several language pairs, if one model is trained on several translation
+    directions: en-de and en-fr give en, de, fr.
     """
     languages = list[str]()
-    # The names of the pairs, which would begin with the name of the corpus, are not needed.
+    # The argument is the beginning of the pairs' names, which are not needed here.
     for pair in corpus.language_pairs("").values():
         languages += pair.languages
-    # A dict keeps the first of equal keys, in the order in which they come.
+    # `dict.fromkeys` removes repetitions and keeps the order.
     return list(dict.fromkeys(languages))
 
 
@@ -81,8 +82,8 @@ def describe_machine(group: Group, libraries: Iterable[str] = ()) -> dict[str, A
         libraries: The names of other packages whose versions are recorded, such as `sacremoses`.
 
     Returns:
-        `device`: the name of the GPU or the CPU. If the processes use different GPUs, all are
-        named, such as `A100 + H100`; for CPUs, only the CPU of this process is named.
+        `device`: the name of the GPU or the CPU. If the processes use different GPUs, the text
+        contains all names, such as `A100 + H100`; of CPUs, only the one of this process.
         `processes`: the number of processes.
         `threads`: the number of threads per process.
         `commit`: the Git commit of the code.
@@ -121,17 +122,19 @@ def peak_memory(device: torch.device) -> int:
 def paper_flops(device_name: str) -> float | None:
     """Return the sustained FLOP/s that Vaswani et al. (2017) assume for a GPU.
 
-    The paper gives them for four GPUs only: K80, K40, M40 and P100.
+    The paper estimates the cost of a training as time x number of GPUs x these FLOP/s. It gives
+    them for four GPUs only: K80, K40, M40 and P100.
 
     Args:
         device_name: The name of the device, such as `Tesla P100-PCIE-16GB`.
 
     Returns:
-        The FLOP/s; None if the paper does not mention the device, or if the name stands for several
-        different devices, joined by `+`.
+        The FLOP/s; None if the paper does not mention the device, or if the name consists of
+        several names, joined by `+`.
     """
     gpu_models = "|".join(_PAPER_FLOPS)
-    # The name begins with the model; `[^+]*` accepts the rest of one name, but no second device.
+    # The name begins with the model. `[^+]*` matches the rest of one name, but not `+` and a second
+    # name.
     match = re.fullmatch(rf"({gpu_models})[^+]*", _short_name(device_name))
     if match is None:
         return None

@@ -74,14 +74,14 @@ class RunContent:
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of everything that the MLflow run shows.
+        """A hash of everything that the MLflow run shows, which tells whether it is up to date.
 
         It is logged as the tag `outputs`. If an MLflow run has a tag with this value, nothing needs
-        to be logged again. Do not rename the keys below without need: that changes all hashes, so
-        that every run would be logged once more.
+        to be logged again.
         """
         description = self.description
-        # The times of points follow from the duration of the training, which is a metric.
+        # If a key is renamed, all hashes change, and every run is logged once more. The times of
+        # points are not part of the hash: they follow from the duration, which is a metric.
         content = {
             "name": description.name,
             "note": description.note,
@@ -114,7 +114,7 @@ def collect_content(results: Results, scores: Mapping[str, SetScores]) -> RunCon
     measurement = _find_measurement(results.run, training.fingerprint)
     tags = {"device": UNKNOWN, "versions": UNKNOWN, "commit": UNKNOWN}
     metrics = {
-        # As FLOP, the number would have so many digits that MLflow would round it.
+        # Not in FLOP: the number would have so many digits that MLflow would round it.
         "total/teraflop": training.flops / 1e12,
         "total/target_tokens": float(training.target_tokens),
     }
@@ -126,7 +126,7 @@ def collect_content(results: Results, scores: Mapping[str, SetScores]) -> RunCon
         tags["versions"] = measurement.versions or UNKNOWN
         tags.update(runs.commit_tags(measurement.commit))
     if training.early_end:
-        # A sentence that says why `patience` ended the training before its last update.
+        # A sentence that says why early stopping ended the training.
         tags["early_end"] = str(training.early_end)
     metrics.update(score_metrics(results.run.corpus, scores))
     return RunContent(
@@ -167,16 +167,16 @@ def score_metrics(corpus: str, scores: Mapping[str, SetScores]) -> dict[str, flo
         scores: The scores by test set.
 
     Returns:
-        The values by the name METRIC/CORPUS/TEST_SET. Of the statistics about errors, only the
-        number of lines with any error is included.
+        The values by the name METRIC/CORPUS/TEST_SET. Of the statistics about output errors, only
+        the number of lines with any error is included: all of them would be too many charts.
     """
     values = {}
     for test_set, set_scores in scores.items():
         for score in set_scores["metrics"]:
             metric = score["metric"]
             # A score with a group is about a part of the test set, such as its long sentences.
-            is_of_whole_set = score["group"] == ""
-            if not is_of_whole_set or metric not in METRICS:
+            is_of_part = score["group"] != ""
+            if is_of_part or metric not in METRICS:
                 continue
             if metric == ANY_ERROR:
                 values[f"{_LINES_WITH_ERRORS}/{corpus}/{test_set}"] = score["value"]
@@ -204,8 +204,9 @@ def _hypotheses_to_copy(results: Results, scores: Mapping[str, SetScores]) -> tu
 def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:
     """Return the points of the learning curves, each with an estimate of its time.
 
-    Only the duration of the whole training is known. So the updates are spaced evenly over this
-    time; the last one is the update of the last validation, with which a training ends.
+    MLflow needs a time for each point, but only the duration of the whole training is known. So
+    each update gets the same share of it: in a training of 1000 updates and 50 seconds, update 200
+    gets the time 10 seconds.
 
     Args:
         curves: The training losses and the validation results by update; None if the training has
@@ -232,12 +233,15 @@ def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, 
 def _points_at_update(
     curve: str, values: Mapping[str, Any], milliseconds_per_update: float
 ) -> list[Point]:
-    """Return a point of a learning curve for each value that was measured at one update.
+    """Return one point for each value that was measured at one update of a training.
+
+    For example, `{"update": 100, "tokens": 25000, "loss": 3.2}` of the curve `train` gives one
+    point, the value 3.2 of `train/loss` at update 100. A value that is None was not measured, and
+    gets no point.
 
     Args:
-        curve: What the values describe: `train` or `valid`. The names of the points begin with it.
-        values: The values by name, such as `{"update": 100, "tokens": 25000, "loss": 3.2}`. A value
-            that was not measured is None and gets no point.
+        curve: What the values describe: `train` or `valid`.
+        values: The values by name.
         milliseconds_per_update: The mean duration of an update, from which the time of the points
             is computed.
     """

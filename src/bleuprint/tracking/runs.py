@@ -146,10 +146,10 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
     params = flatten_settings({**run._asdict(), "parameters": parameters, **system_settings})
     corpus = settings.corpus(run.corpus)
     corpus_settings = corpus.deciding_settings()
-    # The paths and URLs of files would be too many parameters. In their place: how many pairs of
-    # each training text are used, and which system translated it if it is synthetic.
+    # The paths and URLs of all files would be too many parameters. Instead: how many sentence pairs
+    # of each training text are used, and which system translated it if it is synthetic.
     corpus_settings["files"] = {"train": settings.text_params(run.corpus)}
-    # For a corpus with several translation directions: which of them the model is trained on.
+    # For a corpus with several translation directions: on which of them the model is trained.
     corpus_settings.update(corpus.params_of_pairs())
     for key, value in flatten_settings(corpus_settings).items():
         params[f"corpus.{key}"] = value
@@ -159,7 +159,7 @@ def _run_params(settings: Settings, run: Run, parameters: int) -> dict[str, str]
 def find_run(
     client: "MlflowClient", experiment_id: str, tags: Mapping[str, str]
 ) -> "MlflowRun | None":
-    """Find the newest MLflow run that has all of some tags.
+    """Find the newest MLflow run that has all the given tags.
 
     Args:
         client: MLflow's client.
@@ -197,10 +197,10 @@ def create_run(
 
 
 def describe_run(client: "MlflowClient", run: "MlflowRun", description: RunDescription) -> bool:
-    """Add the parameters, the datasets and the note of a training that its MLflow run lacks.
+    """Add to an MLflow run the parameters, the datasets and the note that it lacks.
 
-    Nothing that exists is changed. In particular, people edit the note, which MLflow shows as the
-    description of the run.
+    Nothing that exists is changed. In particular, MLflow shows the note as the description of the
+    run, and users may have edited it.
 
     Args:
         client: MLflow's client.
@@ -289,12 +289,13 @@ def _mlflow_input(dataset: DatasetDescription) -> "DatasetInput":
 def commit_tags(commit: str | None) -> dict[str, str]:
     """Return the tags by which an MLflow run names the Git commit of its code.
 
-    The tag `commit` is the whole text. MLflow's own tag, which its pages show, is the hash alone.
+    The tag `commit` is the whole text. MLflow's own tag, which its pages show, contains only the
+    hash of the first commit: `1f3a9c+ + 7d2e00` becomes `1f3a9c`.
 
     Args:
         commit: The hash of the commit, followed by `+` if the code had uncommitted changes. If a
-            training was resumed with other code, several: `1f3a9c+ + 7d2e00`. None if it is not
-            known.
+            training was resumed with other code, the hashes of all commits, joined by ` + `. None
+            if the commit is not known.
 
     Returns:
         The two tags; an empty mapping if the commit is not known.
@@ -317,7 +318,7 @@ def complete_run(
     Args:
         client: MLflow's client.
         run: The MLflow run.
-        tags: The tags by name. The value UNKNOWN does not replace another value.
+        tags: The tags by name. A tag with the value UNKNOWN does not replace an existing tag.
         points: The points of the learning curves. Their times are milliseconds since the start of
             the run. A point at an update that was logged before is skipped.
         scores: The metrics of the training as a whole, such as BLEU, by name.
@@ -329,7 +330,8 @@ def complete_run(
 
     new_metrics = _missing_points(client, run, points) + _new_scores(run, scores)
     new_tags = []
-    # The difference of the pairs (name, value): tags that are missing or have another value.
+    # The set difference of (name, value) pairs: the tags that the run lacks or has with another
+    # value.
     for name, value in sorted(tags.items() - run.data.tags.items()):
         if value != UNKNOWN or name not in run.data.tags:
             new_tags.append(RunTag(name, value))
@@ -348,7 +350,7 @@ def _missing_points(
         points: The points; their times are milliseconds since the start of the run.
 
     Returns:
-        The points as metrics of MLflow, with the time of day.
+        The points as metrics of MLflow; their times are milliseconds since 1970, as in MLflow.
     """
     from mlflow.entities import Metric
 
@@ -356,8 +358,8 @@ def _missing_points(
     metrics = []
     for point in points:
         if point.update not in updates_by_metric.get(point.name, set()):
-            time_of_day = run.info.start_time + point.time
-            metrics.append(Metric(point.name, point.value, time_of_day, point.update))
+            milliseconds_since_1970 = run.info.start_time + point.time
+            metrics.append(Metric(point.name, point.value, milliseconds_since_1970, point.update))
     return metrics
 
 
@@ -374,9 +376,9 @@ def _new_scores(run: "MlflowRun", scores: Mapping[str, float]) -> list["Metric"]
 def logged_updates(
     client: "MlflowClient", run: "MlflowRun", metric_names: Iterable[str]
 ) -> dict[str, set[int]]:
-    """Return the training updates at which an MLflow run has values of metrics, by metric.
+    """Return, for each metric, the training updates at which an MLflow run has a value.
 
-    MLflow calls an update a step.
+    Callers use it to log no value twice. MLflow calls an update a step.
 
     Args:
         client: MLflow's client.

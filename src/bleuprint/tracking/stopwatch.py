@@ -86,10 +86,11 @@ class Stopwatch:
         self._interval_tokens = 0
         self._interval_seconds = 0.0
         self._interval_waited_seconds = 0.0
-        # How long the trainer waited for the data of the present update; None until the data came.
+        # How long the trainer waited for the data of the present update. None until the data came.
         self._waited_seconds: float | None = None
+        # The updates that have ended, but whose tokens are not known yet, oldest first.
         self._ended_updates = deque[_EndedUpdate]()
-        # When this process's training and the present update started, by the monotonic clock.
+        # When the training in this process and the present update started, by the monotonic clock.
         self._start_time = time.monotonic()
         self._update_start_time = self._start_time
 
@@ -108,10 +109,10 @@ class Stopwatch:
     def waited(self, seconds: float) -> None:
         """Note that the data of the next update has come, and how long the trainer waited for it.
 
-        The update before, if any, has ended when the wait began.
+        This also ends the measurement of the previous update: it ended when the wait began.
 
         Args:
-            seconds: How long the trainer waited, until now.
+            seconds: How long the trainer has waited, until now.
         """
         if self._waited_seconds is not None:
             wait_start_time = time.monotonic() - seconds
@@ -121,7 +122,8 @@ class Stopwatch:
     def _end_update(self, end_time: float) -> None:
         """End the measurement of the present update, and begin the measurement of the next one.
 
-        The durations wait in a queue until `count_update` is called for the update.
+        The duration is kept in a queue until `count_update` is called, when the number of tokens of
+        the update is known.
 
         Args:
             end_time: When the update ended, by the monotonic clock, in seconds.
@@ -134,8 +136,9 @@ class Stopwatch:
     def count_update(self, tokens: int) -> float:
         """Add the tokens and the duration of an update to the sums from which rates are computed.
 
-        The number of tokens may be known some updates later, because a GPU computes while the
-        trainer goes on. So the update is the oldest of those that have ended and are not counted.
+        The trainer calls this once for each update, in their order. It may do so when later updates
+        have begun, because a GPU computes while the trainer goes on. So the call is about the
+        oldest update that is not counted yet.
 
         Args:
             tokens: The number of target tokens of the update.
@@ -147,7 +150,7 @@ class Stopwatch:
             self.machines.append(self._machine)
         now = time.monotonic()
         if not self._ended_updates:
-            # The tokens are known at once: the present update ends now.
+            # The call is about the present update, which so ends now.
             self._end_update(now)
         oldest_update = self._ended_updates.popleft()
         self._interval_seconds += oldest_update.seconds
@@ -164,7 +167,7 @@ class Stopwatch:
         Returns:
             `tokens_per_second`: the number of target tokens per second.
             `waiting`: the share of the time in which the trainer waited for data, from 0 to 1. A
-            GPU that works ahead of the trainer was idle for at most this share.
+            GPU may still have been computing, so it was idle for at most this share.
         """
         seconds = max(self._interval_seconds, _MIN_SECONDS)
         rates = {
@@ -177,10 +180,13 @@ class Stopwatch:
         return rates
 
     def exclude_pause(self) -> None:
-        """Exclude the time since the last update from the rates, such as that of a validation."""
+        """Leave the time since the last update out of the rates, such as the time of a validation.
+
+        The trainer has counted all updates before, except updates that it skipped for lack of
+        memory.
+        """
         self._update_start_time = time.monotonic()
-        # What is left here are updates that the trainer skipped for lack of memory: they have
-        # ended, but are never counted.
+        # Skipped updates are in the queue, but are never counted.
         self._ended_updates.clear()
 
     def save(self) -> None:
@@ -213,7 +219,7 @@ class Stopwatch:
         )
 
     def _distinct_values(self, key: str) -> list[Any]:
-        """Return the distinct values that the machines of the training have under a key.
+        """Return the values under one key of all machines on which the training has run, each once.
 
         Args:
             key: A key of the descriptions of machines, such as `device`.
@@ -224,8 +230,8 @@ class Stopwatch:
     def _describe_machines(self) -> dict[str, Any]:
         """Return one description for all machines on which the training has run.
 
-        A training that was interrupted may have been resumed on another machine. Values in which
-        the machines differ are joined as text: `1 + 2` processes.
+        A training that was interrupted may have been resumed on another machine. If the machines
+        differ in a value, the values are joined as text: first 1 process, then 2 give `1 + 2`.
         """
         description: dict[str, Any] = {}
         for key in _MACHINE_KEYS:
@@ -239,8 +245,9 @@ class Stopwatch:
     def _costs_by_time(self, flops: int, seconds: float, precision: str) -> dict[str, Any]:
         """Return the costs of the training that are computed from its duration.
 
-        The FLOP/s of the device are published figures, not measured ones: measured figures would
-        change with the other work on the machine, by a factor of five in one experiment.
+        They are products of the duration and the FLOP/s of the device. These FLOP/s are published
+        figures: measured ones depend on what else the machine does, by a factor of five in one
+        experiment.
 
         Args:
             flops: The number of operations of the training, counted from the sizes of the model.

@@ -90,8 +90,8 @@ def open_client() -> "MlflowClient":
     path = database_file()
     if path is None:
         return MlflowClient(store_uri())
-    # If two processes created the database at the same time, both would crash. The lock is waited
-    # for with a limit, because its holder may be stopped, or on another machine.
+    # If two processes created the database at the same time, both would crash. The time to wait for
+    # the lock is limited, because the process that holds it may hang.
     environment.work_folder().mkdir(parents=True, exist_ok=True)
     with FileLock(environment.work_folder() / "mlflow.lock", timeout=_LOCK_SECONDS):
         database.prepare_database(path)
@@ -101,8 +101,9 @@ def open_client() -> "MlflowClient":
 def _check_address() -> None:
     """Raise UserError if MLFLOW_TRACKING_URI is not a valid URL, or its password is not escaped.
 
-    In https://me:my/secret@host, a `/` ends the name of the host. MLflow would search for the host
-    "me:my", and print it in an error: a part of the password.
+    In https://me:my/secret@host, the password `my/secret` is not escaped. In a URL, `/` ends the
+    name of the host, so MLflow would search for the host "me:my". Its error message would contain
+    this name, and so a part of the password.
     """
     address = store_uri()
     try:
@@ -190,8 +191,8 @@ def _artifact_folder(experiment: str) -> str | None:
 def name_store_in_errors() -> Iterator[None]:
     """Turn errors of MLflow and its database into a UserError, one line that names the database.
 
-    ImportError counts, too: the package that connects to a database may not be installed. All other
-    errors are bugs, and stay as they are.
+    ImportError is among them, because the package that connects to the database may be missing. Any
+    other error is a bug, and is raised unchanged.
     """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
@@ -205,10 +206,12 @@ def name_store_in_errors() -> Iterator[None]:
 def summarize_error(error: Exception) -> str:
     """Return one line that says why MLflow failed, with passwords masked.
 
-    The line is chosen by the kind of error: the package to install if one is missing; what to do
-    with the database of another MLflow version; the message of the operating system, such as
-    "Connection refused", if it has caused the error; otherwise the message of the error itself, cut
-    if it is long.
+    Its content depends on the error:
+
+    - A Python package is missing: which one to install.
+    - The database was written by another MLflow version: what to do with it.
+    - The operating system caused the error: its message, such as "Connection refused".
+    - Anything else: the message of the error, cut if it is long.
 
     Args:
         error: An error of MLflow, of its database or of the operating system.
@@ -216,6 +219,7 @@ def summarize_error(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         package = _PACKAGE_OF_DRIVER.get(error.name or "", error.name)
         return f"needs the Python module {error.name}: pip install {package}"
+    # MLflow names the version of the tables (schema) of a database that it cannot read.
     foreign_schema = re.search(r"schema \(found version (\w+)", str(error))
     if foreign_schema:
         return (
@@ -249,8 +253,8 @@ def _shorten(error: Exception) -> str:
 def _find_system_error(error: Exception) -> OSError | None:
     """Return the error of the operating system that has caused an exception, if there is one.
 
-    Libraries wrap an error such as "Connection refused" into several exceptions. Some of these are
-    also subclasses of OSError, and are skipped.
+    Libraries wrap an error such as "Connection refused" into several exceptions of their own. These
+    are skipped, even if they are subclasses of OSError.
 
     Args:
         error: The outermost exception.
@@ -260,9 +264,10 @@ def _find_system_error(error: Exception) -> OSError | None:
     """
     cause: BaseException | None = error
     while cause is not None:
-        # Python itself defines its class, not a library.
-        is_system_error = type(cause).__module__ in ("builtins", "socket")
-        if is_system_error and isinstance(cause, OSError):
+        # An error of the operating system has a class of Python itself, such as
+        # ConnectionRefusedError.
+        has_class_of_python = type(cause).__module__ in ("builtins", "socket")
+        if has_class_of_python and isinstance(cause, OSError):
             return cause
         cause = cause.__cause__ or cause.__context__
     return None

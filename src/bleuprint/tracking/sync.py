@@ -88,8 +88,8 @@ def sync(settings: Settings) -> Iterator[str]:
         settings: The settings of params.yaml.
 
     Yields:
-        First a line for each MLflow run that was created or completed, and for each run whose
-        results or scores could not be logged. Then a line for each run without results.
+        Lines for the user. First one for each MLflow run that was created or completed, and for
+        each run whose results or scores could not be logged. Then one for each run without results.
 
     Raises:
         UserError: MLflow cannot be reached or used, or fails in any other way.
@@ -122,8 +122,8 @@ def sync(settings: Settings) -> Iterator[str]:
 def update_or_note(settings: Settings) -> None:
     """Log the results of all runs to MLflow; if that fails, print a note instead of an error.
 
-    The results are complete without MLflow. So its failure, whatever the reason is, must not stop
-    the program that has computed them.
+    The results exist without MLflow, too. So the program that has computed them must not fail if
+    MLflow does, for whatever reason.
 
     Args:
         settings: The settings of params.yaml.
@@ -141,9 +141,9 @@ def update_or_note(settings: Settings) -> None:
 def update_in_stage(settings: Settings) -> None:
     """Log the results of all runs to MLflow at the end of a stage of the pipeline.
 
-    A failure does not stop the stage. The stage prints a note about it, unless the program that
-    runs the stages has set an environment variable: it then logs the results again at its end, and
-    prints the note itself.
+    A failure does not stop the stage, which only prints a note about it. The program that runs all
+    stages may log the results again at its end, and print the note itself. It then sets an
+    environment variable, and the stage prints nothing, so that the user sees one note.
 
     Args:
         settings: The settings of params.yaml.
@@ -231,10 +231,11 @@ def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
 
 
 def _are_shown(experiment: str, runs_to_log: Sequence[_RunToLog]) -> bool:
-    """Return whether MLflow's database shows the present results of all these runs.
+    """Return whether MLflow's database already shows the present results of all these runs.
 
-    A hash of the results that a run shows is in the database, and is compared with the hash of the
-    present results. For a server this returns False, since only a file can be read without MLflow.
+    This is quick, because MLflow is not imported: the database contains a hash of the results that
+    each MLflow run shows, which is compared with the hash of the present results. Only a database
+    in a file can be read like this, so the answer for a server is always False.
 
     Args:
         experiment: The name of the experiment.
@@ -244,13 +245,13 @@ def _are_shown(experiment: str, runs_to_log: Sequence[_RunToLog]) -> bool:
     if path is None:
         return False
     present_hashes = {run_to_log.content.sha256 for run_to_log in runs_to_log}
-    return present_hashes <= database.logged_outputs(path, experiment)
+    return present_hashes.issubset(database.logged_outputs(path, experiment))
 
 
 def _lock_runs() -> FileLock:
     """Return a lock that only one process at a time can hold while it logs results.
 
-    Two processes would both find that a run is missing, and create it twice.
+    Without it, two processes could both find that an MLflow run is missing, and create it twice.
     """
     environment.work_folder().mkdir(parents=True, exist_ok=True)
     return FileLock(environment.work_folder() / "mlflow-runs.lock", timeout=_LOCK_SECONDS)
@@ -274,7 +275,7 @@ def _log_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) 
 
 
 def _log_new_run(client: "MlflowClient", experiment_id: str, run_to_log: _RunToLog) -> None:
-    """Create the MLflow run of a training that has none for its decoding settings.
+    """Create the MLflow run of a training that has no MLflow run with its decoding settings.
 
     Args:
         client: MLflow's client.
@@ -340,10 +341,10 @@ def _end_run(client: "MlflowClient", run: "MlflowRun", seconds: float | None) ->
 
 
 def _finish_log(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog) -> None:
-    """Copy the translations to an MLflow run, and then mark the run as complete.
+    """Copy the translations to an MLflow run, and then mark the run as up to date.
 
-    The mark is a tag with a hash of the results. A run without it is logged again next time, so it
-    is not set if the translations cannot be copied.
+    The mark is a tag with a hash of the results. A run without it is logged again at the next call.
+    That is why the mark is not set if the translations cannot be copied.
 
     Args:
         client: MLflow's client.
@@ -366,8 +367,8 @@ def _finish_log(client: "MlflowClient", run: "MlflowRun", run_to_log: _RunToLog)
 def _copy_hypotheses(client: "MlflowClient", run: "MlflowRun", hypotheses: Sequence[Path]) -> None:
     """Copy files with translations to the artifacts of an MLflow run.
 
-    Nothing is copied if the folder of artifacts was in a project that has been moved or removed
-    since, because MLflow would create the old folder again.
+    If the artifacts of the run are in a project that has been moved or removed since, nothing is
+    copied: MLflow would create the folder of the old project again.
 
     Args:
         client: MLflow's client.

@@ -140,7 +140,7 @@ def last_training_seconds(run: Run) -> float | None:
 def last_training_seconds_with_any_seed(run: Run) -> float | None:
     """Return the duration of the last training of a system on a corpus, whatever its seed was.
 
-    It is an estimate for a seed that was not trained yet.
+    It is an estimate for a seed that has not been trained yet.
 
     Args:
         run: The system and the corpus; the seed of this run does not matter.

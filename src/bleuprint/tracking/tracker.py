@@ -66,7 +66,7 @@ class Tracker:
         self._unsent_points: list[Point] = []
         # The status with which the training has ended; empty while it runs.
         self._end_status = ""
-        # Why MLflow could not be reached. Until an attempt fails, it has just not answered yet.
+        # Why nothing is logged, for a message. If no attempt has failed, this is the reason.
         self._problem = "it did not answer in time"
         # Set when the training ends. The thread then sends the rest.
         self._has_ended = threading.Event()
@@ -138,22 +138,23 @@ class Tracker:
 
     def _send(self) -> None:
         """Send all waiting points to MLflow and, if the training has ended, its final status."""
-        # Read before the points: if the status is set, the trainer adds no more of them.
+        # Read before the points: once the status is set, the trainer adds no more points. So if it
+        # is set here, the copy below contains all points.
         end_status = self._end_status
         # A copy, since the trainer's thread may append points meanwhile.
         points = self._unsent_points[:]
         if self._connection is None:
             self._connection = _connect(self._description)
-            # After a failure, a monitor of the earlier connection may be left.
+            # If an earlier connection has failed, its monitor may still run.
             self._stop_monitor()
             self._monitor = _start_monitor(self._connection.run)
         _log_new_points(self._connection, points)
-        # Only now, so that points are kept if MLflow fails.
+        # Removed only after they were logged, so that the points are kept if MLflow fails.
         del self._unsent_points[: len(points)]
         if end_status:
             self._stop_monitor()
             run = self._connection.run
-            # A run that has finished in an earlier process keeps this status.
+            # If the run was finished by an earlier process, it keeps this status.
             if run.info.status != FINISHED:
                 self._connection.client.set_terminated(run.info.run_id, end_status)
             self._is_end_logged = True
@@ -168,8 +169,8 @@ class Tracker:
 def _log_new_points(connection: _Connection, points: Sequence[Point]) -> None:
     """Log metrics to an MLflow run, except those that it has already.
 
-    A training that is resumed from a checkpoint repeats the updates since then, and would log their
-    metrics twice.
+    A training that is resumed from a checkpoint repeats the updates after the checkpoint. Their
+    metrics would be logged twice.
 
     Args:
         connection: The run, with the updates at which it has each metric.
@@ -180,7 +181,7 @@ def _log_new_points(connection: _Connection, points: Sequence[Point]) -> None:
     new_metrics = []
     for point in points:
         if point.update not in connection.logged_updates.get(point.name, set()):
-            # A point has the values that Metric takes, in the same order.
+            # The fields of a point are the arguments of Metric, in the same order.
             new_metrics.append(Metric(*point))
     if new_metrics:
         connection.client.log_batch(connection.run.info.run_id, metrics=new_metrics)
@@ -197,11 +198,12 @@ def _connect(description: RunDescription) -> _Connection:
     run = runs.find_run(client, experiment_id, description.tags)
     if run is None:
         tags = runs.commit_tags(code_commit())
-        # Some machines have no name for their user.
+        # In a container, the user may have no name. Then the run has no such tag.
         with suppress(Exception):
             tags["mlflow.user"] = getpass.getuser()
         run = runs.create_run(client, experiment_id, description, tags)
     elif run.info.status != FINISHED:
+        # The training was interrupted, and continues now.
         client.update_run(run.info.run_id, status="RUNNING")
     runs.describe_run(client, run, description)
     curve_names = [name for name in run.data.metrics if name.startswith(("train/", "valid/"))]
@@ -215,8 +217,8 @@ def _start_monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
         run: The MLflow run to which the monitor logs.
 
     Returns:
-        The monitor; None if the user has turned it off. If it cannot be started, which is printed,
-        also None.
+        The monitor; None if the user has turned it off. If it cannot be started, this is printed,
+        and the result is None, too.
     """
     from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
@@ -230,7 +232,7 @@ def _start_monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
             tracking_uri=store.store_uri(),
         )
         monitor.start()
-    except Exception as error:  # Everything else is still logged, whatever fails here.
+    except Exception as error:  # Whatever fails here, the training and its metrics are logged.
         _print_line(f"no system metrics: {store.summarize_error(error)}")
         return None
     return monitor

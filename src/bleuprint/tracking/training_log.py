@@ -64,7 +64,7 @@ class TrainingLog(Observer):
         description = RunDescription.for_run(
             settings=self._settings,
             run=run,
-            # One hash of the settings, the data, the code and all else that decides the result.
+            # One hash of everything that decides the result: settings, code, data, first weights.
             fingerprint=self._fingerprints.combined,
             parameters=state.parameters,
             datasets=describe_datasets(run.corpus, self._fingerprints.data),
@@ -130,10 +130,10 @@ class TrainingLog(Observer):
             print(message, file=sys.stderr, flush=True)
 
     def saving(self, state: TrainState) -> None:  # noqa: ARG002
-        """Save the durations; the training calls this before it writes a checkpoint.
+        """Save the durations; the trainer calls this before it writes a checkpoint.
 
-        So the saved durations cover all updates that the checkpoint contains, even if the process
-        is killed in between.
+        In this order, the saved durations include all updates that the checkpoint contains, even if
+        the process is killed before the checkpoint is complete.
         """
         self.stopwatch.save()
 

@@ -29,11 +29,14 @@ _WEIGHTS = "model.safetensors"
 
 
 def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> None:
-    """Average the weights of a training's checkpoints, or collect the checkpoints into an ensemble.
+    """Average the weights of several checkpoints, or collect the checkpoints into an ensemble.
+
+    An average usually translates better than any single checkpoint, at the same cost. In an
+    ensemble, all checkpoints translate together: their predicted probabilities are averaged.
 
     An average is a folder with model.safetensors, the weights, and model.json, which describes the
-    model and names the checkpoints and the SHA-256 of the weights. An ensemble is a folder with its
-    own model.json and such a folder for each of its checkpoints, named by the update.
+    model and names the checkpoints and the SHA-256 of the weights. An ensemble is a folder with a
+    model.json of its own and one such folder for each checkpoint, named after its update.
 
     Args:
         checkpoints: The folder of exported checkpoints. It contains UPDATE.safetensors, model.json,
@@ -42,11 +45,12 @@ def average_checkpoints(checkpoints: Path, settings: Average, output: Path) -> N
         output: The folder to write.
 
     Raises:
-        UserError: There are too few checkpoints, or one belongs to another training.
+        UserError: There are too few checkpoints, or one belongs to another training run.
     """
     training = CheckpointsRecord.read(checkpoints)
     paths = checkpoints_to_average(checkpoints, settings, training)
     for path in paths:
+        # A file of another training run in the same folder would spoil the average.
         check_origin(path, training.fingerprint, CHECKPOINTS)
     writer = _AverageWriter(
         description=read_json_object(checkpoints / MODEL),
@@ -80,17 +84,17 @@ class _AverageWriter:
     fingerprint: str
 
     def write_average(self, paths: list[Path], folder: Path) -> None:
-        """Write the mean of checkpoints, and model.json, into a folder.
+        """Write the mean weights of checkpoints (model.safetensors) and their model.json.
 
         Args:
             paths: The checkpoints, oldest first.
             folder: The folder to write into.
         """
-        weights = folder / _WEIGHTS
-        with name_in_errors(weights):
-            save_file(mean_tensors(paths), weights, {"fingerprint": self.fingerprint})
+        weights_file = folder / _WEIGHTS
+        with name_in_errors(weights_file):
+            save_file(mean_tensors(paths), weights_file, {"fingerprint": self.fingerprint})
         description = self._describe(paths)
-        description["weights_sha256"] = sha256_of(weights)
+        description["weights_sha256"] = sha256_of(weights_file)
         write_json(folder / MODEL, description)
 
     def write_ensemble_description(self, paths: list[Path], folder: Path) -> None:
@@ -103,10 +107,13 @@ class _AverageWriter:
         write_json(folder / MODEL, self._describe(paths))
 
     def _describe(self, paths: list[Path]) -> dict[str, Any]:
-        """Return model.json of an average: that of the training, and how it was averaged.
+        """Return the content of model.json: what describes the model, and how it was averaged.
+
+        The entry `averaged` is added to the model's description. It contains the settings, such as
+        `{"last": 5}`, and the updates of the averaged checkpoints.
 
         Args:
-            paths: The averaged checkpoints.
+            paths: The checkpoints that are averaged or form an ensemble.
         """
         averaged = {
             "settings": self.settings.chosen,
@@ -121,10 +128,10 @@ def _update_number(path: Path) -> int:
 
 
 def mean_tensors(paths: list[Path]) -> Tensors:
-    """Return the mean of the tensors with the same name in several files, for each name.
+    """Return, for each name, the mean of the tensors that have this name in several files.
 
-    Means are computed in float64 and returned in float32. This takes the memory of one model in
-    float64 and one more tensor, however many files there are.
+    Means are computed in float64, so that rounding errors do not add up, and returned in float32.
+    The memory for one model in float64 and one more tensor is enough for any number of files.
 
     Args:
         paths: Files in the format safetensors.
@@ -152,18 +159,18 @@ def checkpoints_to_average(
     """Choose the checkpoints to average.
 
     Args:
-        checkpoints: The folder of the exported checkpoints, which are named by their update, such
-            as 0012000.safetensors.
+        checkpoints: The folder of the exported checkpoints, which are named after their update,
+            such as 0012000.safetensors.
         settings: Which of them to average: the last ones, the best ones, or the moving average of
             the weights.
-        training: The record of the training's validations.
+        training: The record of the training's validations, which decides what is best.
 
     Returns:
         The files to average, oldest first.
 
     Raises:
-        UserError: There are too few, because `patience` ended the training early or other settings
-            were valid when it was run.
+        UserError: There are too few, because `patience` ended the training early, or because the
+            training ran with other settings.
     """
     if settings.ema:
         return _moving_average_files(checkpoints)
@@ -175,24 +182,23 @@ def checkpoints_to_average(
     if settings.last is not None:
         updates = sorted(file_by_update)
         if len(updates) < settings.last:
-            raise _too_few(checkpoints, f"last is {settings.last}", "checkpoints", updates)
+            raise _too_few(checkpoints, "last", settings.last, "checkpoints", updates)
         chosen_updates = updates[-settings.last :]
     else:
-        assert settings.best is not None
+        assert settings.best is not None  # The settings contain `ema`, `last` or `best`.
         best_first = ranking(training.validations, training.validation_metric)
+        # The training may have validated more often than it kept a checkpoint.
         validated = [update for update in best_first if update in file_by_update]
         if len(validated) < settings.best:
-            raise _too_few(
-                checkpoints, f"best is {settings.best}", "validated checkpoints", validated
-            )
+            raise _too_few(checkpoints, "best", settings.best, "validated checkpoints", validated)
         chosen_updates = validated[: settings.best]
     return [file_by_update[update] for update in sorted(chosen_updates)]
 
 
 def _moving_average_files(checkpoints: Path) -> list[Path]:
-    """Return the file of the weights' moving average, as a list of one.
+    """Return the file with the moving average of the weights, as a list of one file.
 
-    A training with the setting `train.ema` exports it at its end.
+    A training with the setting `train.ema` exports this file at its end.
 
     Raises:
         UserError: There is no such file.
@@ -206,18 +212,20 @@ def _moving_average_files(checkpoints: Path) -> list[Path]:
     return files
 
 
-def _too_few(checkpoints: Path, setting: str, kind: str, updates: list[int]) -> UserError:
+def _too_few(
+    checkpoints: Path, setting: str, value: int, kind: str, updates: list[int]
+) -> UserError:
     """Return the error for a setting of `average` that asks for more checkpoints than there are.
 
     Args:
         checkpoints: The folder of the checkpoints.
-        setting: The setting and its value, such as `last is 5`.
+        setting: The name of the setting, `last` or `best`.
+        value: The number of checkpoints that it asks for.
         kind: What the setting counts: `checkpoints`, or `validated checkpoints`.
         updates: The updates of the existing checkpoints of this kind.
     """
     available = ", ".join(map(str, sorted(updates))) or "none"
-    key = setting.partition(" ")[0]
     return UserError(
-        f"{checkpoints}: average.{setting}, but the {kind} are: {available}. "
-        f"Lower average.{key}; nothing is trained again"
+        f"{checkpoints}: average.{setting} is {value}, but the {kind} are: {available}. "
+        f"Lower average.{setting}; nothing is trained again"
     )

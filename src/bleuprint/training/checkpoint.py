@@ -12,6 +12,7 @@ generator from the run's seed, the update and the index of the batch.
 """
 
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from bleuprint.config.system import Train
 from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import name_in_errors
 from bleuprint.runtime.json_files import read_json_object, write_json
@@ -65,17 +67,18 @@ class Checkpoint:
 def save(
     folder: Path, update: int, model: _Tensors, optimizer: _Tensors, state: dict[str, Any]
 ) -> Path:
-    """Write a checkpoint of a training.
+    """Write a checkpoint, from which an interrupted training can continue.
 
-    It is written under another name and then renamed, so that a killed process never leaves an
-    incomplete checkpoint.
+    The folder is written under another name and then renamed, so that a process that is killed
+    meanwhile leaves no incomplete checkpoint.
 
     Args:
         folder: The folder of the training's checkpoints.
         update: The number of updates so far.
         model: The weights, by name.
         optimizer: The state of the optimizer, by name.
-        state: Everything else, with the `fingerprint` that identifies the training.
+        state: Everything else that the training continues from, such as its token counts, and the
+            `fingerprint` that identifies the training.
 
     Returns:
         The folder of the checkpoint.
@@ -116,13 +119,14 @@ def read_state(path: Path) -> dict[str, Any]:
     """Check that the files of a checkpoint are intact, and read its state.json.
 
     Args:
-        path: The folder of the checkpoint. It contains the SHA-256 of each file.
+        path: The folder of the checkpoint. Its file sha256.json records the SHA-256 of each other
+            file.
 
     Returns:
-        The content of state.json: everything but tensors.
+        The content of state.json: everything except the tensors.
 
     Raises:
-        DamagedCheckpoint: A file is missing, or its SHA-256 is not the recorded one.
+        DamagedCheckpoint: A file is missing, or its SHA-256 differs from the recorded one.
     """
     try:
         expected_hashes = read_record(dict[str, str], path / HASHES)
@@ -161,18 +165,18 @@ def load(path: Path) -> Checkpoint:
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
-    """Read the newest checkpoint in a folder that is intact.
+    """Read the newest intact checkpoint in a folder, and clean up what a crash has left there.
 
-    Damaged checkpoints that are newer are renamed to damaged-*, with a message on stderr.
-    Checkpoints that a killed process was writing or removing are removed.
+    Each newer checkpoint, which is damaged, is renamed to damaged-*, with a message on stderr. What
+    is left of checkpoints that a killed process was writing or removing is deleted.
 
     Args:
         folder: The folder of the training's checkpoints.
 
     Returns:
-        The checkpoint; None if none is intact.
+        The checkpoint; None if no checkpoint is intact.
     """
-    # Checkpoints have such a name while they are being written or removed.
+    # While a checkpoint is being written or removed, its name begins with a dot.
     for unfinished_path in folder.glob(f".{_PREFIX}*"):
         with name_in_errors(unfinished_path):
             shutil.rmtree(unfinished_path)
@@ -182,10 +186,51 @@ def load_latest(folder: Path) -> Checkpoint | None:
         except DamagedCheckpoint as error:
             print(f"{error}; it is not used", file=sys.stderr)
             damaged_path = path.with_name(f"damaged-{path.name}")
-            # An earlier damaged checkpoint of the same update would prevent the renaming.
+            # A damaged checkpoint of the same update, set aside earlier, would prevent the
+            # renaming.
             shutil.rmtree(damaged_path, ignore_errors=True)
             path.rename(damaged_path)
     return None
+
+
+def load_latest_on_all(folder: Path, group: Group) -> Checkpoint | None:
+    """Read the newest intact checkpoint, the same one in all processes of a training.
+
+    Rank 0, the first process, chooses the checkpoint. It must exist, with the same content, on the
+    machine of every process.
+
+    Args:
+        folder: The folder of the training's checkpoints.
+        group: The processes that train together.
+
+    Returns:
+        The checkpoint; None if rank 0 finds none.
+
+    Raises:
+        UserError: A process does not find the checkpoint, or finds a different one. All processes
+            raise an error.
+    """
+    latest = load_latest(folder) if group.is_main else None
+    # Rank 0 sends all processes the update of its checkpoint; -1 means that it has none.
+    update = int(group.broadcast(-1 if latest is None else latest.update))
+    if update < 0:
+        return None
+    path = checkpoint_path(folder, update)
+    with group.raise_together():
+        if not path.exists():
+            raise UserError(
+                f"{path} is missing on {socket.gethostname()}, but rank 0 continues from it. "
+                "Machines that train together must share one folder"
+            )
+        # Rank 0 has read it already.
+        latest = latest or load(path)
+    if group.differs((path / HASHES).read_text()):
+        raise UserError(
+            f"{folder}: checkpoint {update} is not the same on all of the "
+            f"{group.size} processes: train in one folder that they share, or copy "
+            f"{path.name} from one machine to all"
+        )
+    return latest
 
 
 def prune(folder: Path, settings: Train, ranking: Sequence[int], is_finished: bool) -> None:
@@ -225,8 +270,9 @@ def _kept_updates(
     if not updates:
         return set()
     newest = updates[-1]
-    # Updates at which a checkpoint was due: after each interval, and at the end of the training.
-    # A checkpoint that SIGTERM caused between two intervals does not count for `keep_last`.
+    # The updates at which a checkpoint was due: each `save_interval` updates, and at the end of the
+    # training. SIGTERM also causes a checkpoint, at any update; it does not count for `keep_last`,
+    # so that interrupted and uninterrupted trainings keep the same checkpoints.
     regular_updates = []
     kept = {newest}
     for update in updates:
@@ -236,23 +282,23 @@ def _kept_updates(
         if settings.keep_interval and update % settings.keep_interval == 0:
             kept.add(update)
     kept.update(regular_updates[-settings.keep_last :])
-    # The best of the existing checkpoints are the best of the whole training as well, because a
-    # checkpoint is removed only if `keep_best` better ones exist.
+    # Only existing checkpoints can be kept. The best of these are the best of the whole training as
+    # well, because a checkpoint is removed only if `keep_best` better ones exist.
     best_first = [update for update in ranking if update in updates]
     kept.update(best_first[: settings.keep_best])
     return kept
 
 
 def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors by name as safetensors.
+    """Write tensors with their names to a file in the format safetensors.
 
     Args:
-        tensors: The tensors, on any device.
+        tensors: The tensors by name, on any device.
         path: The file to write.
         metadata: The entries of the file's header.
     """
-    # Copies, since safetensors refuses tensors that share memory, as the state of the optimizer
-    # does: its tensors are parts of one vector.
+    # safetensors refuses tensors that share memory. The tensors of the optimizer do, because they
+    # are parts of one vector. So copies are written.
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     with name_in_errors(path):
         save_file(copies, path, metadata)

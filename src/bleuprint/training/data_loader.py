@@ -29,7 +29,7 @@ from bleuprint.model.backends import can_pack
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.process_pool import map_parts
-from bleuprint.training.optimizer import ACTIVATIONS
+from bleuprint.training.optimizer import ACTIVATION_DTYPES
 
 Item = TypeVar("Item")
 
@@ -70,8 +70,8 @@ class BatchReader:
 
         Returns:
             The parts of each batch. Without BPE-dropout, a batch has one part. BPE-dropout makes
-            sentences longer, so that a batch may exceed `max_tokens`. So it is divided into parts
-            of at most so many tokens.
+            sentences longer, so that a batch may exceed `max_tokens`. It is then divided into
+            parts that do not.
         """
         parts_of_batches = []
         for batch in batches:
@@ -84,7 +84,11 @@ class BatchReader:
         return parts_of_batches
 
     def _resegment(self, pairs: PairIds, batch: PlannedBatch) -> PairIds:
-        """Return the sentence pairs of a batch with other subwords, by BPE-dropout."""
+        """Split the words of a batch into other subwords, by BPE-dropout.
+
+        The words stay the same: `lowest` may become `low est` in one epoch and `lo w est` in the
+        next.
+        """
         return PairIds(
             source=self._resegment_side(pairs.source, batch, self._corpus.source),
             target=self._resegment_side(pairs.target, batch, self._corpus.target),
@@ -93,7 +97,7 @@ class BatchReader:
     def _resegment_side(
         self, sentences: list[Sentence], batch: PlannedBatch, language: str
     ) -> list[Sentence]:
-        """Return the source or target sentences of a batch with other subwords, by BPE-dropout.
+        """Split the words on one side of a batch into other subwords, by BPE-dropout.
 
         A sentence that would become too long for the model keeps its subwords.
 
@@ -105,7 +109,8 @@ class BatchReader:
         segmentation = self._corpus.segmentation(language)
         new_sentences: list[Sentence] = []
         for row, ids in zip(batch.rows.tolist(), sentences, strict=True):
-            # A generator for each sentence, so that the order of sentences does not matter.
+            # Each sentence gets a random generator of its own. So its subwords do not depend on
+            # which process reads it, nor on the sentences that were read before.
             random = Random(f"{self._seed} {batch.epoch} {row} {language}")
             ids_without_eos = np.asarray(ids)[:-1].tolist()
             new_ids = segmentation.resegment(ids_without_eos, self._settings.bpe_dropout, random)
@@ -115,15 +120,17 @@ class BatchReader:
         return new_sentences
 
     def _divide(self, pairs: PairIds) -> list[PairIds]:
-        """Divide the sentence pairs of a batch into parts with at most `max_tokens` positions.
+        """Divide the sentence pairs of a batch into parts of at most `max_tokens` tokens.
 
-        Pairs of similar length are put together, so that the parts have little padding.
+        Padding counts as tokens. Pairs of similar length get into the same part, so that there is
+        little padding.
         """
         source_lengths, target_lengths = pairs.lengths().T
         longer_side = np.maximum(source_lengths, target_lengths)
-        # By the longer side, then by both sides: lexsort sorts by its last key first.
+        # Sorted by the longer side, then by both sides together: the last key of lexsort is the
+        # first by which it sorts.
         order = np.lexsort((source_lengths + target_lengths, longer_side))
-        # A part must hold the longest sentence.
+        # A part has room for the longest sentence in any case.
         max_tokens = max(self._settings.max_tokens, int(longer_side.max()))
         parts = []
         for rows in batch_by_size(source_lengths, target_lengths, order, max_tokens):
@@ -159,14 +166,16 @@ def local_updates(
 ) -> Generator[LocalUpdate, None, None]:
     """Yield this process's share of each update of the weights: with n processes, every n-th batch.
 
-    The batches of all updates are planned first, in the same way by each process, and then read
-    from the corpus. The updates end after `max_epochs`, if the setting is given.
+    A plan, which is the same in all processes, says which sentences each batch contains. Only the
+    sentences of this process's batches are then read from the corpus. The updates end after
+    `max_epochs`, if the setting is given.
 
     Args:
         corpus: The corpus.
         system: The settings of the system.
         seed: The seed of the training.
-        start: How far the batches have been read before, such as by the last checkpoint.
+        start: Where in the plan to start. A training that continues from a checkpoint starts where
+            the checkpoint ended.
         group: The processes that train together.
     """
     settings = system.train
@@ -180,13 +189,13 @@ def local_updates(
         start=start,
         epochs=settings.max_epochs,
     )
-    # `tee` gives two copies of the plan. Readers take their batches from one of them, ahead of the
-    # updates that are yielded from the other one.
-    plan, plan_to_read = tee(plan)
-    batches_to_read = (update.batches[group.rank :: group.size] for update, _ in plan_to_read)
+    # The plan is needed twice: the readers go through it ahead of the updates that are yielded.
+    plan, plan_of_readers = tee(plan)
+    batches_to_read = (update.batches[group.rank :: group.size] for update, _ in plan_of_readers)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
     read_batches = map_parts(reader, batches_to_read, _reader_count(settings, group))
     batch_type = batch_class(system.model, settings, group.device)
+    # From pinned memory, batches are copied to the GPU while it computes.
     pin_memory = group.device.type == "cuda"
     with closing(read_batches):
         for parts_of_batches, (update, position) in zip(read_batches, plan, strict=True):
@@ -202,45 +211,49 @@ def local_updates(
 
 
 def batch_class(model: Model, train: Train, device: torch.device) -> type[TrainingBatch]:
-    """Return the class of the batches that a model is trained on.
+    """Return the class of the batches that a model is trained on: packed or padded.
 
     A `PackedBatch` contains sentences one after the other, without padding. It needs an attention
-    kernel that only some GPUs have. Otherwise a `Batch` contains sentences padded to one length.
+    kernel that only some GPUs support. On all other devices, the class is `Batch`, in which
+    sentences are padded to the same length.
 
     Args:
         model: The settings of the model's shape.
         train: The settings of the training, with its precision.
         device: The device that trains.
     """
-    dtype = ACTIVATIONS.get(train.precision, torch.float32)
+    dtype = ACTIVATION_DTYPES.get(train.precision, torch.float32)
     return PackedBatch if can_pack(model, dtype, device) else Batch
 
 
 def prefetch(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Yield the items of a generator, the next few of which a thread computes ahead of time.
+    """Yield the items of a generator, while a thread already computes the next few of them.
 
-    So batches are read while the model is trained on the batches before.
+    The trainer uses this to read the next batches while the model is trained on the present ones.
 
     Args:
         items: A generator; none of its items is None.
     """
+    # One thread, because a generator cannot run in two threads at once.
     with closing(items), ThreadPoolExecutor(max_workers=1, thread_name_prefix="prefetch") as pool:
-        # The next items, oldest first. `next` gives None after the last item.
+        # The next items, in their order. After the last item, `next` returns None.
         futures = deque(pool.submit(next, items, None) for _ in range(_PREFETCHED_UPDATES))
         try:
             while (item := futures.popleft().result()) is not None:
                 futures.append(pool.submit(next, items, None))
                 yield item
         finally:
+            # If the caller stops early, the items that were requested ahead are not computed.
             pool.shutdown(cancel_futures=True)
 
 
 def _reader_count(settings: Train, group: Group) -> int:
-    """Return how many processes read batches for this training process; 1: it reads by itself.
+    """Return how many processes read batches for this training process.
 
-    Several read only with BPE-dropout on a GPU. Without BPE-dropout, reading is fast. On CPUs, the
-    training itself needs all cores.
+    If it is 1, the training process reads its batches itself. Without BPE-dropout, that is fast
+    enough. On CPUs, the training needs all cores, so that more readers would slow it down.
     """
     if not settings.bpe_dropout or group.device.type == "cpu":
         return 1
+    # The training processes on this machine share its cores.
     return max(1, environment.worker_count() // group.local_size)

@@ -55,7 +55,9 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     """Return the smallest and the largest possible number of checkpoints at the end of a training.
 
     A training keeps the last `keep_last` checkpoints, the best `keep_best` ones, and a milestone at
-    each `keep_interval` updates. One checkpoint may be two or all three of these.
+    each `keep_interval` updates. One checkpoint may be two or all three of these. With `keep_last`
+    2 and `keep_best` 3, there are 3 checkpoints if the last two are also among the best, and 5 if
+    they are not.
 
     Args:
         settings: The settings of the training.
@@ -63,12 +65,13 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
             milestones are not counted.
     """
     if updates is None:
+        # 1: the newest checkpoint is always kept.
         return KeptCheckpoints(
             at_least=max(settings.keep_last, settings.keep_best, 1),
             at_most=max(settings.keep_last + settings.keep_best, 1),
         )
-    # A checkpoint is saved after each interval, and after the last update. So the division is
-    # rounded up, by the floor division of a negative number.
+    # A checkpoint is saved after each interval, and after the last update, even if that ends no
+    # interval. So the quotient is rounded up: -(-a // b) is a / b rounded up.
     saved = -(-updates // settings.save_interval)
     last = min(settings.keep_last, saved)
     validations = updates // settings.validate_interval
@@ -76,9 +79,10 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
     milestones = 0
     if settings.keep_interval:
         milestones = updates // settings.keep_interval
-    # The fewest exist if the last checkpoints are also the best ones and the milestones.
+    # There are fewest if the last checkpoints are also the best ones and the milestones. The newest
+    # checkpoint is kept in any case.
     at_least = max(last, best, milestones, 1)
-    # The most exist if no checkpoint is two of these; but there are not more than are saved.
+    # There are most if no checkpoint is kept for two of these reasons.
     at_most = max(at_least, min(last + best + milestones, saved))
     return KeptCheckpoints(at_least, at_most)
 
@@ -106,13 +110,13 @@ class _SpaceNeeds:
     def bytes_at_work(self, kept_checkpoints: int) -> int:
         """Return how many more bytes the training needs on the disk of its work folder.
 
-        That is the space at the moment when most is used: either while a checkpoint is saved, or at
-        the end, if the weights are copied to a folder on the same disk.
+        It needs most either while it saves a checkpoint, or at its end, when the weights are copied
+        to the export folder on the same disk.
 
         Args:
             kept_checkpoints: The number of checkpoints at the end of the training.
         """
-        # A checkpoint is written before the one that it replaces is deleted.
+        # One more: a checkpoint is written before the one that it replaces is deleted.
         bytes_while_saving = (kept_checkpoints + 1) * self.checkpoint_size.total
         bytes_at_end = kept_checkpoints * self.checkpoint_size.total
         if self.is_one_disk:
@@ -140,12 +144,15 @@ def check_room(
 ) -> Iterator[str]:
     """Check, before a training, that its checkpoints fit on the disk.
 
-    How much space they need is known only within limits. If even the smallest possible amount does
-    not fit, this is an error. If the largest possible amount does not fit, a warning is yielded.
+    How many checkpoints the training will keep is known only within limits (`checkpoints_kept`). It
+    is an error if the smallest possible number does not fit. If only the largest possible number
+    does not fit, a warning is yielded.
 
     Args:
-        work_folder: The folder of the checkpoints. It may contain some already, or not exist yet.
-        export_folder: The folder to which the weights are copied at the end. It may not exist yet.
+        work_folder: The folder in which the training keeps its checkpoints. It may contain some
+            already, or not exist yet.
+        export_folder: The folder to which the weights are copied at the end. It may be on another
+            disk, or not exist yet.
         settings: The settings of the training.
         updates: The expected number of updates; None if it is not known.
         checkpoint_size: The size of one checkpoint.
@@ -188,7 +195,7 @@ def _check_free_bytes(
         folder: An existing folder on the disk.
         least_bytes: The space that the checkpoints need in any case, in bytes.
         most_bytes: The space that they need at most, in bytes.
-        settings: The settings of the training, of which the message advises to change some.
+        settings: The settings of the training. The message says which of them save space.
 
     Yields:
         A warning if less than `most_bytes` is free.
@@ -201,24 +208,37 @@ def _check_free_bytes(
         return
     certainly_fails = free_bytes < least_bytes
     needed = format_bytes(least_bytes) if certainly_fails else f"up to {format_bytes(most_bytes)}"
-    advice = (
-        f"make room there, or lower train.keep_last ({settings.keep_last}) or keep_best "
-        f"({settings.keep_best})"
-    )
-    if settings.keep_interval:
-        # One checkpoint is kept after each interval, so a longer interval keeps fewer.
-        advice += f", or raise keep_interval ({settings.keep_interval})"
     message = (
         f"the checkpoints of this training need {needed} more, but {folder} has "
-        f"{format_bytes(free_bytes)} free: {advice}"
+        f"{format_bytes(free_bytes)} free: {_advice_to_save_space(settings)}"
     )
     if certainly_fails:
         raise UserError(message)
     yield message
 
 
+def _advice_to_save_space(settings: Train) -> str:
+    """Return the end of a message about a full disk: what the user can do to keep less on it.
+
+    It names only settings that would have an effect, with their present values, such as `make room
+    there, or lower train.keep_last (5)`.
+    """
+    advice = ["make room there"]
+    if settings.keep_last > 1:  # At least one checkpoint is kept.
+        advice.append(f"lower train.keep_last ({settings.keep_last})")
+    if settings.keep_best > 0:
+        advice.append(f"lower train.keep_best ({settings.keep_best})")
+    if settings.keep_interval > 0:
+        # One checkpoint is kept for each interval, so longer intervals keep fewer.
+        advice.append(f"raise train.keep_interval ({settings.keep_interval})")
+    return ", or ".join(advice)
+
+
 def _nearest_existing_folder(folder: Path) -> Path:
-    """Return the folder itself, or its nearest parent that exists."""
+    """Return a folder, or the nearest folder above it that exists.
+
+    The operating system reports disks and their free space only for existing folders.
+    """
     nearest = folder.absolute()
     while not nearest.is_dir():
         nearest = nearest.parent

@@ -24,8 +24,9 @@ _SHORT_LENGTH = 16
 def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group) -> None:
     """Check, before a training, that its largest batches fit into memory.
 
-    They are run forward and backward; the weights do not change. If they do not fit, `max_tokens`
-    is halved until they do, so that the error can name a size that fits.
+    So the user learns this in the first seconds, not when such a batch is due. The batches are run
+    forward and backward; the weights do not change. If the batches do not fit, `max_tokens` is
+    halved until they do, so that the error can name a size that fits.
 
     Args:
         step: The model and its optimizer.
@@ -37,30 +38,15 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
         UserError: The batches do not fit. All processes raise it, even if only one ran out of
             memory.
     """
-    longest_source = int(corpus.side("train", corpus.source).lengths.max())
-    longest_target = int(corpus.side("train", corpus.target).lengths.max())
-    longest = max(longest_source, longest_target)
-    max_pairs = settings.sentences_per_update or settings.max_tokens
-    batch_type = batch_class(step.model.settings, settings, group.device)
-
-    def fits(max_tokens: int) -> bool:
-        """Return whether batches of `max_tokens` positions fit into memory, on all processes."""
-        largest_batches = _largest_batches(max_tokens, max_pairs, longest_source, longest_target)
-        fits_here = all(_can_run(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
-        if not fits_here:
-            # Libraries such as cuBLAS allocate memory on the device by themselves, and need room.
-            step.free()
-        is_too_large_anywhere = group.any(not fits_here)
-        return not is_too_large_anywhere
-
     max_tokens = settings.max_tokens
-    if fits(max_tokens):
+    if _fits(max_tokens, step, corpus, settings, group):
         return
     message = f"the largest batch does not fit into the memory of {group.device}"
-    # A batch has room for any sentence, so a size below the longest sentence is never tried.
-    while max_tokens > longest:
-        max_tokens = max(max_tokens // 2, longest)
-        if fits(max_tokens):
+    # A batch always has room for the longest sentence, so there are no smaller batches to try.
+    longest_sentence = max(_longest_sentences(corpus))
+    while max_tokens > longest_sentence:
+        max_tokens = max(max_tokens // 2, longest_sentence)
+        if _fits(max_tokens, step, corpus, settings, group):
             raise UserError(f"{message}: {lower_max_tokens(settings, max_tokens)}")
     # This also happens on a CPU whose address space is limited, if the heap is fragmented.
     raise UserError(
@@ -70,14 +56,50 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     )
 
 
+def _fits(
+    max_tokens: int, step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
+) -> bool:
+    """Return whether the largest batches with `max_tokens` tokens fit into memory.
+
+    Args:
+        max_tokens: The largest number of tokens of a batch, in place of the one in the settings.
+        step: The model and its optimizer.
+        corpus: The corpus, whose longest sentences make the largest batches.
+        settings: The settings of the training.
+        group: The processes of the training.
+
+    Returns:
+        Whether the batches fit on all processes. All of them get the same answer.
+    """
+    longest_source, longest_target = _longest_sentences(corpus)
+    # A batch is a part of an update. If updates are measured in tokens, only `max_tokens` limits
+    # the number of pairs, each of which has at least one token.
+    max_pairs = settings.sentences_per_update or max_tokens
+    batch_type = batch_class(step.model.settings, settings, group.device)
+    largest_batches = _largest_batches(max_tokens, max_pairs, longest_source, longest_target)
+    fits_here = all(_can_run(step, batch_type.from_ids(pairs)) for pairs in largest_batches)
+    if not fits_here:
+        # Libraries such as cuBLAS allocate memory on the device by themselves, and need room.
+        step.free()
+    is_too_large_anywhere = group.any(not fits_here)
+    return not is_too_large_anywhere
+
+
+def _longest_sentences(corpus: BinaryCorpus) -> tuple[int, int]:
+    """Return the lengths in tokens of the longest source and the longest target sentence."""
+    longest_source = corpus.side("train", corpus.source).lengths.max()
+    longest_target = corpus.side("train", corpus.target).lengths.max()
+    return int(longest_source), int(longest_target)
+
+
 def _largest_batches(
     max_tokens: int, max_pairs: int, longest_source: int, longest_target: int
 ) -> Iterator[PairIds]:
-    """Yield the two kinds of batches that need the most memory.
+    """Yield the two batches that need the most memory.
 
-    Attention needs the most memory for a batch of the longest sentences. The projection to the
-    vocabulary needs the most memory for a batch of many short sentences, which has hardly any
-    padding, and so the most target tokens.
+    The first one consists of the longest sentences, for which attention needs the most memory. The
+    second one consists of many short sentences. It has hardly any padding, and so the most target
+    tokens, for which the projection to the vocabulary needs the most memory.
 
     Args:
         max_tokens: The largest number of positions of a batch, padding included, in the source and
@@ -105,8 +127,8 @@ def _uniform_batch(
         target_length: The length of each target sentence in tokens.
     """
     longer_side = max(source_length, target_length)
-    pair_count = min(max_tokens // longer_side, max_pairs)
-    pair_count = max(1, pair_count)
+    # A batch has at least one pair, even if that is longer than `max_tokens`.
+    pair_count = max(1, min(max_tokens // longer_side, max_pairs))
     sources: list[Sentence] = [[EOS] * source_length for _ in range(pair_count)]
     # One source is shorter, so that the batch has padding: some kernels need more memory then.
     sources[0] = [EOS] * max(1, source_length - 1)
@@ -122,6 +144,7 @@ def _can_run(step: TrainStep, batch: TrainingBatch) -> bool:
     model.layer_drop = 0.0
     try:
         with detect_out_of_memory():
+            # The numbers do not matter: the gradient is thrown away.
             step.accumulate_gradient([batch], number=1, index=0, tokens=1)
     except OutOfMemory:
         return False

@@ -127,18 +127,20 @@ class TextSize:
 def fitted_systems_yaml(text: TextSize, is_portable: bool = True) -> str:
     """Return the section `systems` of params.yaml with two systems whose settings fit a text.
 
-    They are `small` and `medium`, which is twice as wide.
+    They are `small` and `medium`, a model that is twice as wide. Both are trained in about half an
+    hour, so that new users soon see results on their own text.
 
     Args:
         text: The size of the training text.
-        is_portable: Whether to use portable arithmetic. It gives the same result on all processors,
-            and trains with one thread: two trainings can run at once, but not on a GPU.
+        is_portable: Whether to use portable arithmetic. It gives the same result on all processors.
+            It needs one thread per training, so that two trainings can run at once, and cannot use
+            a GPU.
     """
     arithmetic = ""
     if is_portable:
         arithmetic = "\n    arithmetic: portable # on CPUs; remove it to train on a GPU"
     size_class = _size_class(text)
-    # Even a text of some hundred short pairs gets at least two updates per epoch.
+    # At most half of the text, so that even an epoch over a tiny text has two updates.
     tokens_per_update = min(size_class.tokens_per_update, int(text.tokens) // 2)
     dropout = size_class.dropout
     return f"""\
@@ -171,12 +173,12 @@ systems:
 
 
 def _size_class(text: TextSize) -> _SizeClass:
-    """Return the settings for texts of this size."""
-    # The classes are sorted by size; the last one has no limit.
+    """Return the size class of a text, which decides its dropout and the size of its updates."""
+    # The classes are sorted by size, so the first one with room for the text is the right one.
     for size_class in _SIZE_CLASSES:
         if text.tokens <= size_class.max_target_tokens:
             return size_class
-    raise ValueError(text)
+    raise AssertionError("the last size class has no limit")
 
 
 def _duration_settings(text: TextSize, tokens_per_update: int, size: _ModelSize) -> str:
@@ -190,15 +192,16 @@ def _duration_settings(text: TextSize, tokens_per_update: int, size: _ModelSize)
         size: The size of the model.
     """
     model = Model(encoder_layers=3, decoder_layers=3, d_model=size.d_model, d_ff=512, heads=4)
-    affordable_pairs = _TRAINING_SECONDS * size.flops_per_second / text.flops_per_pair(model)
+    affordable_flops = _TRAINING_SECONDS * size.flops_per_second
+    affordable_pairs = affordable_flops / text.flops_per_pair(model)
     pairs = min(affordable_pairs, _MAX_EPOCHS * text.pairs)
     updates = pairs * text.target_length / tokens_per_update
-    # A multiple of the interval, so that the last update is validated and saved as well.
     interval = max(1, round(updates / _VALIDATIONS))
+    # A multiple of the interval, so that the last update is validated and saved as well.
     max_updates = interval * _VALIDATIONS
-    epochs = max_updates * tokens_per_update / text.tokens
-    digits = 0 if epochs > 10 else 1
     warmup_updates = min(_MAX_WARMUP_UPDATES, interval * _WARMUP_INTERVALS)
+    epochs = max_updates * tokens_per_update / text.tokens
+    digits = 0 if epochs > 10 else 1  # `45 epochs`, but `2.5 epochs`.
     return f"""\
       max_updates: {max_updates} # {epochs:.{digits}f} epochs
       validate_interval: {interval}
@@ -207,7 +210,9 @@ def _duration_settings(text: TextSize, tokens_per_update: int, size: _ModelSize)
 
 
 def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
-    """Return how many epochs a training has after a number of updates.
+    """Return how often a training has seen its text after a number of updates.
+
+    The result is a fraction: 2.5 epochs are two and a half.
 
     Args:
         train: The settings of the training.
@@ -217,33 +222,32 @@ def epochs_in_updates(train: Train, text: TextSize, updates: int) -> float:
     epochs = updates * _mean_pairs_per_update(train, text) / text.pairs
     if train.max_epochs is None:
         return epochs
-    # The last update of an epoch may be smaller than the updates before.
+    # The last update of an epoch may be smaller than the mean, so the result may be too high.
     return min(epochs, float(train.max_epochs))
 
 
 def training_seconds(
     system: System, text: TextSize, valid_pairs: int, updates: int, threads: int
 ) -> float:
-    """Predict how long a training takes on this machine's processor, without a GPU.
+    """Predict how long a training takes on the processor of this machine, without a GPU.
 
-    A few updates are run and timed.
+    This takes some seconds, because a few updates are run and timed.
 
     Args:
         system: The system to train.
         text: The size of the training text.
         valid_pairs: The number of sentence pairs in the validation set.
         updates: The number of updates.
-        threads: The threads that the training may use.
+        threads: The number of threads that the training may use.
 
     Returns:
         The time in seconds.
     """
     train = system.train
-    # The work of a validation is spread over the updates between two validations.
-    valid_pairs_per_update = valid_pairs / train.validate_interval
-    pairs_per_update = (
-        _mean_pairs_per_update(train, text) + _VALIDATION_COST * valid_pairs_per_update
-    )
+    # A validation after 100 updates costs as much as a hundredth of it after each update. Its cost
+    # is measured in pairs, too: as many as could be trained on in the same time.
+    validation_pairs = _VALIDATION_COST * valid_pairs / train.validate_interval
+    pairs_per_update = _mean_pairs_per_update(train, text) + validation_pairs
     slowdown = _PORTABLE_COST if system.arithmetic == "portable" else 1.0
     return updates * pairs_per_update * slowdown * seconds_per_pair(system, text, threads)
 
@@ -260,11 +264,13 @@ def _mean_pairs_per_update(train: Train, text: TextSize) -> float:
 
 
 def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
-    """Measure how many seconds of training a sentence pair takes on this machine's processor.
+    """Measure how many seconds the training on one sentence pair takes on this processor.
 
-    A model with random weights is trained on random sentences of the text's mean lengths for a few
-    updates; the fastest one counts. Processor time is measured, because other programs that run now
-    may not run during the training. It is the sum over all threads, and so divided by their number.
+    A model with random weights is trained for a few updates, on random sentences whose lengths are
+    the mean lengths of the text. The fastest update counts.
+
+    The clock counts the processor time of this process only, so that other programs that run now do
+    not matter. This time is the sum over all threads, so it is divided by their number.
 
     Args:
         system: The system to train.
@@ -284,13 +290,17 @@ def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
         start_time = time.process_time()
         step.update(number, update)
         update_seconds.append((time.process_time() - start_time) / threads)
+    # The fastest update, because the first ones also load libraries and allocate memory.
     return min(update_seconds) / len(pairs.source)
 
 
 def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
-    """Return an update of the weights that consists of one batch, for a single process."""
+    """Return an update of the weights that consists of one batch, for a single process.
+
+    It looks as if the batch had been read from a training set; its rows and position are made up.
+    """
     rows = np.arange(len(batch.lengths))
-    target_tokens = int(batch.lengths[:, 1].sum())
+    target_tokens = int(batch.lengths[:, 1].sum())  # Column 0 has the source lengths.
     return LocalUpdate(
         update=PlannedUpdate([PlannedBatch(epoch=0, rows=rows)], target_tokens),
         batch_indices=range(1),
@@ -300,11 +310,11 @@ def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
 
 
 def _random_pairs(text: TextSize, max_tokens: int) -> PairIds:
-    """Return random sentence pairs, which have the mean lengths of a text.
+    """Return random sentence pairs whose source and target have the mean lengths of a text.
 
     Args:
         text: The size of the text.
-        max_tokens: The largest number of tokens of all sources, and of all targets.
+        max_tokens: The largest number of source tokens in all pairs, and of target tokens.
     """
     source_length = round(text.source_length)
     target_length = round(text.target_length)
@@ -319,7 +329,7 @@ def _random_sentences(
     random: Random, count: int, length: int, vocabulary_size: int
 ) -> list[Sentence]:
     """Return sentences of `length` token ids: random ones, and EOS at the end."""
-    # The ids up to EOS belong to special tokens.
+    # The first ids, up to EOS, belong to tokens such as PAD, which do not occur inside a sentence.
     ordinary_ids = range(EOS + 1, vocabulary_size)
     sentences: list[Sentence] = []
     for _ in range(count):

@@ -28,7 +28,10 @@ class GradientSum:
     """
 
     def __init__(self, optimizer: FlatOptimizer, group: Group) -> None:
-        """Divide the gradient into buckets, and ask torch to tell when each gradient is complete.
+        """Divide the gradient into buckets, which are summed over the processes one by one.
+
+        torch is asked to call `_mark_complete` for each parameter, so that the sum of a bucket
+        begins as soon as the gradients of its parameters are computed.
 
         Args:
             optimizer: The optimizer, whose gradient is one vector for all parameters.
@@ -40,18 +43,19 @@ class GradientSum:
         self._buckets: list[slice] = []
         # The number of parameters in each bucket.
         self._parameter_counts: list[int] = []
-        # The number of parameters in each bucket whose gradient is not complete. None except
-        # during the last backward pass of an update.
+        # The number of parameters in each bucket whose gradient is not complete yet. It is None
+        # except during the last backward pass of an update: before that, no gradient is complete.
         self._missing_counts: list[int] | None = None
-        # The sums that have begun, which are those of the first buckets.
+        # The sums that have begun. Buckets are summed in order, so these are the first ones.
         self._pending_sums: list[PendingSum] = []
         self._divide_into_buckets(optimizer)
 
     def _divide_into_buckets(self, optimizer: FlatOptimizer) -> None:
-        """Assign each parameter to a bucket, from the last parameter to the first.
+        """Cut the vector of all gradients into buckets, from its end to its start.
 
-        A bucket is a slice of the vector with the gradients of all parameters. It begins where the
-        gradient of a parameter begins, and has at least 25 MB, except for the last one.
+        The backward pass computes the gradients in this order, so the first bucket is complete
+        first. A bucket begins where the gradient of a parameter begins. It has at least 25 MB, so
+        that there are few sums; only the last bucket may be smaller.
 
         Args:
             optimizer: The optimizer, with its parameters and where each begins in the vector.
@@ -72,16 +76,18 @@ class GradientSum:
                 parameter_count = 0
 
     def overlap(self) -> None:
-        """Let sums begin during the backward pass that follows, the process's last of an update.
+        """Let sums begin during the next backward pass, while it computes earlier layers.
 
-        Only then is a gradient complete: each backward pass of an update adds to it.
+        Call this before the last backward pass of this process in an update. Each backward pass of
+        an update adds to the gradient, so it is not complete before the last one.
         """
         self._missing_counts = self._parameter_counts.copy()
 
     def finish(self) -> None:
         """Begin the sums that have not begun yet, and wait for all sums of the update.
 
-        With a GPU, the CPU does not wait: the GPU sums before it uses the gradient again.
+        On a GPU, the CPU does not wait: it only orders the GPU to finish the sums before it uses
+        the gradient again.
 
         Raises:
             PeerLost: Another process has ended.
@@ -108,10 +114,10 @@ class GradientSum:
         parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
 
     def _mark_complete(self, bucket: int) -> None:
-        """Count one more parameter of a bucket whose gradient is complete.
+        """Note that the gradient of one more parameter is complete, and begin sums if possible.
 
-        Then begin the sums of all buckets that are complete, up to the first that is not: all
-        processes must sum the buckets in the same order.
+        All processes must sum the buckets in the same order. So a bucket is summed once it and all
+        buckets before it are complete.
 
         Args:
             bucket: The index of the bucket.

@@ -53,25 +53,27 @@ class Graphs:
     def __init__(
         self, compute: Callable[[PackedBatch, Tensor | int], Tensor], gradient: Tensor
     ) -> None:
-        """Start without CUDA graphs, which are recorded sequences of kernels.
+        """Start without CUDA graphs. They are recorded when batches of new shapes come.
 
         Args:
-            compute: The function to record. It computes the loss of a batch, and adds its gradient,
-                divided by a number of target tokens, to `gradient`.
+            compute: The function whose GPU kernels are recorded. It computes the loss of a batch,
+                and adds its gradient, divided by a number of target tokens, to `gradient`.
             gradient: The gradient of all parameters, as one vector.
         """
         self._compute = compute
         self._gradient = gradient
         self._graphs: dict[tuple[int, ...], _Graph] = {}
-        # The memory and the stream of all graphs, which exist from the first recording on.
+        # The memory and the stream that all graphs share. The first recording creates them.
         self._memory_pool: Any = None
         self._stream: torch.cuda.Stream | None = None
 
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
         """Run a batch forward and backward: add its gradient, and return its loss.
 
-        The kernels of the first batch of a shape are recorded as a CUDA graph. Batches of the same
-        shape are computed by this graph, which launches all kernels at once.
+        A CUDA graph is a recorded sequence of GPU kernels, which is launched at once. This saves
+        time if launching kernels one by one takes longer than computing them. A graph only fits
+        batches of one shape, so each new shape is recorded, and later batches of this shape use the
+        recording.
 
         Args:
             batch: The batch, on the CPU.
@@ -83,11 +85,11 @@ class Graphs:
         graph = self._graphs.get(batch.shape)
         if graph is None:
             if len(self._graphs) == _MAX_GRAPHS:
-                # There is no memory for more graphs, so this batch is computed without one.
+                # More graphs would take too much memory, so this batch is computed without one.
                 return self._compute(batch.to(self._gradient.device), tokens)
             graph = self._record(batch)
             self._graphs[batch.shape] = graph
-        # The graph reads its own copy of the batch and the number of tokens.
+        # The graph always reads the same memory, so batch and number of tokens are copied there.
         for graph_tensor, tensor in zip(graph.batch.tensors, batch.tensors, strict=True):
             graph_tensor.copy_(tensor, non_blocking=True)
         graph.tokens.fill_(tokens)
@@ -102,13 +104,14 @@ class Graphs:
     def _record(self, batch: PackedBatch) -> _Graph:
         """Record the forward and backward pass of a batch as a CUDA graph.
 
-        A graph always reads and writes the same memory, which is allocated here. The gradient of
-        the model does not change.
+        A graph always reads and writes the same memory, which is allocated here. Recording leaves
+        the gradient of the model as it was.
 
         Args:
-            batch: A batch. The graph computes all batches of its shape.
+            batch: A batch. The graph can compute all batches of the same shape.
         """
         device = self._gradient.device
+        # A copy, because later batches are written to this memory.
         graph_batch = batch.map(lambda tensor: tensor.to(device, copy=True))
         tokens = torch.ones((), device=device)
         loss = torch.zeros((), device=device)
@@ -117,20 +120,24 @@ class Graphs:
             """Run the batch in the graph's memory forward and backward, and store its loss."""
             loss.copy_(self._compute(graph_batch, tokens))
 
+        # On CPUs, where tests run this code, nothing can be recorded: `compute` is called itself.
         replay: Callable[[], None] = compute
         if device.type == "cuda":
-            # The passes before a recording add to the gradient.
+            # `_record_cuda` calls `compute` some times, which adds to the gradient.
             gradient_before = self._gradient.clone()
             replay = self._record_cuda(compute).replay
             self._gradient.copy_(gradient_before)
         return _Graph(graph_batch, tokens, loss, replay)
 
     def _record_cuda(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Record the kernels that a function launches as a CUDA graph, after calling it some times.
+        """Record the kernels that a function launches as a CUDA graph.
 
-        In the first calls, libraries allocate and compile what they need, which cannot be recorded.
-        CUDA records kernels on another stream than the current one. A stream is a queue of kernels,
-        so each stream must wait for the other one.
+        The function is called a few times before the recording. In these calls, libraries allocate
+        and compile what they need, which cannot be recorded.
+
+        A stream is a queue of kernels. CUDA cannot record the default stream, so another stream is
+        used. Before the calls it waits for the current stream, and afterwards the current stream
+        waits for it.
 
         Args:
             compute: The function.
@@ -149,17 +156,19 @@ class Graphs:
             try:
                 return self._capture(compute)
             except RuntimeError as error:
-                # After an error in the function, such as a lack of memory, ending the recording
-                # raises another error. The first one is its context.
+                # If the function fails, for example for lack of memory, torch tries to end the
+                # recording, and that fails as well. The first error, the context of the second one,
+                # says what is wrong.
                 raise error.__context__ or error from None
             finally:
+                # After a failure, torch may leave the stream of the recording as the current one.
                 torch.cuda.set_stream(current_stream)
 
     def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
         """Call a function, and return a CUDA graph: a recording of the kernels that it launches."""
         graph = torch.cuda.CUDAGraph()
-        # With "thread_local", other threads may allocate during the recording, such as the one that
-        # reads batches ahead.
+        # With "thread_local", other threads may allocate GPU memory during the recording. The
+        # thread that reads batches ahead does.
         with torch.cuda.graph(
             graph,
             pool=self._memory_pool,

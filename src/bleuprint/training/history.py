@@ -21,21 +21,19 @@ Metric = Literal["loss", "bleu"]
 def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
     """Sort the validations of a training from the best to the worst, and return their updates.
 
-    The earlier of two equally good validations comes first.
+    The earlier of two equally good validations comes first. For example, BLEU scores of 20, 25 and
+    24 after 100, 200 and 300 updates give [200, 300, 100].
 
     Args:
         validations: The `update`, `loss` and `bleu` of each validation.
         metric: What to compare: the lowest loss or the highest BLEU is the best.
     """
-
-    def sort_key(validation: dict[str, Any]) -> tuple[float, int]:
-        """Return a key that is lower for a better or, with equal scores, an earlier validation."""
-        score = validation[metric]
-        if metric == "bleu":
-            score = -score
-        return score, validation["update"]
-
-    best_first = sorted(validations, key=sort_key)
+    # The sort puts low values first, so BLEU is negated.
+    sign = -1 if metric == "bleu" else 1
+    best_first = sorted(
+        validations,
+        key=lambda validation: (sign * validation[metric], validation["update"]),
+    )
     return [validation["update"] for validation in best_first]
 
 
@@ -55,7 +53,7 @@ class CheckpointsRecord:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read checkpoints.json, which names the training of exported checkpoints.
+        """Read checkpoints.json, which says which training run exported the checkpoints.
 
         Args:
             folder: The folder of the exported checkpoints.
@@ -99,19 +97,22 @@ class EarlyEnd:
 
     def __str__(self) -> str:
         """Describe the early end, such as `ended at update 30 of 700: bleu has not improved …`."""
-        of_updates = f" of {self.most_updates:,}" if self.most_updates is not None else ""
+        end = f"ended at update {self.update:,}"
+        if self.most_updates is not None:
+            end += f" of {self.most_updates:,}"
         validations = counted(self.validations, "validation")
         return (
-            f"ended at update {self.update:,}{of_updates}: {self.metric} has not improved in "
-            f"{validations} (best {self.best:.3f} at update {self.best_update:,})"
+            f"{end}: {self.metric} has not improved in {validations} "
+            f"(best {self.best:.3f} at update {self.best_update:,})"
         )
 
     @property
     def warning(self) -> str:
-        """Say why early stopping may have come too early, with advice.
+        """Say why early stopping may have ended the training too early, with advice.
 
-        The text is empty if nothing suggests this.
+        The text is empty if nothing suggests that it was too early.
         """
+        # `loss` and `warmup_updates` are only set if they are reasons.
         reasons = []
         if self.loss is not None:
             loss_fall = f"{self.loss_before:.3f} to {self.loss:.3f}"

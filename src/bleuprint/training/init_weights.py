@@ -80,9 +80,9 @@ class InitFiles:
     def vocabulary(self, side: str) -> Path:
         """Find the file of the source or target vocabulary that the weights were trained with.
 
-        model.json names the SHA-256 of this file. Two folders may contain it: the folder of the
-        weights; or, if that is models/SYSTEM/CORPUS/SEED/averaged in a project, the binarized
-        corpus CORPUS of the same project.
+        model.json contains the SHA-256 of this file, by which it is found. In a release, the file
+        is in the folder of the weights. In a project, the weights are in the folder
+        models/SYSTEM/CORPUS/SEED/averaged, and the file is in the binarized corpus CORPUS.
 
         Args:
             side: `source` or `target`.
@@ -93,6 +93,7 @@ class InitFiles:
         vocabularies = self.description().vocabularies
         expected = vocabularies.source if side == "source" else vocabularies.target
         model_folder = self.weights.parent
+        # As if the folder was in a project. If it is not, the resulting folder does not exist.
         project = model_folder / _PROJECT_OF_MODEL
         corpus_name = model_folder.parent.parent.name
         corpus_folder = paths.corpus_folder(corpus_name, "binary", project)
@@ -107,18 +108,18 @@ class InitFiles:
 
 
 def init_files(init_from: InitFrom, run: Run) -> InitFiles:
-    """Find and check the files of the weights that a training starts from.
+    """Find and check the files of the weights that a training, such as fine-tuning, starts from.
 
-    The setting `train.init_from` names either another system of the experiment (`parent`), which is
-    trained first, or a folder with weights.
+    The setting `train.init_from` names either another system of the experiment (the parent), which
+    is trained first, or a folder with weights.
 
     Args:
         init_from: The setting `train.init_from`.
         run: The run to train: its system, corpus and seed.
 
     Raises:
-        UserError: Files are missing or not the expected ones. If the setting names a folder, the
-            message names its line in params.yaml.
+        UserError: A file is missing, or differs from the one that the settings or the release
+            expect. If the setting names a folder, the message names its line in params.yaml.
     """
     if init_from.parent:
         parent_folder = init_weights_folder(run.system, run.seed)
@@ -127,6 +128,7 @@ def init_files(init_from: InitFrom, run: Run) -> InitFiles:
     try:
         return _checked_files(folder, init_from, run)
     except UserError as error:
+        # The user has written this folder in params.yaml, so the message points there.
         keys = ["runs", run.system, run.corpus, "train", "init_from", "folder"]
         raise place_of_setting(keys).error(str(error)) from None
 
@@ -136,22 +138,22 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
 
     Args:
         folder: The folder of a model, or an unpacked release that contains one model.
-        init_from: The setting `train.init_from`, which may name the SHA-256 of the weights.
+        init_from: The setting `train.init_from`, which may contain the SHA-256 of the weights.
         run: The run to train, for messages.
 
     Raises:
-        UserError: A file is missing or damaged, or has another SHA-256 than model.json, the release
-            or the setting names.
+        UserError: A file is missing or damaged, or its SHA-256 is not the one in model.json, in the
+            release or in the setting.
     """
     model_folder = _model_folder(folder, run)
-    weights = _newest_weights(model_folder)
+    weights = _find_weights(model_folder)
     description = model_folder / DESCRIPTION
     if weights is None or not description.is_file():
         raise UserError(
             f"{model_folder} does not contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
             f"{DESCRIPTION}"
         )
-    # `parent` is the names of a system and a corpus.
+    # What messages call the weights: the parent's system and corpus, or else the folder.
     name = " ".join(init_from.parent or [str(init_from.folder)])
     files = InitFiles(name, weights)
     for side in ("source", "target"):
@@ -162,7 +164,9 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
 
 
 def _check_sha256(files: InitFiles, init_from: InitFrom) -> None:
-    """Compare the SHA-256 of weights with those in model.json and in the settings, if any.
+    """Compare the SHA-256 of weights with the ones in model.json and in the settings.
+
+    Neither needs to be there; then there is nothing to compare with.
 
     Args:
         files: The weights, and model.json in the same folder.
@@ -186,8 +190,8 @@ def _check_sha256(files: InitFiles, init_from: InitFrom) -> None:
 def _model_folder(folder: Path, run: Run) -> Path:
     """Return the folder of the model that `train.init_from` names.
 
-    The setting may name this folder itself, or an unpacked release, which contains the folder of
-    its model below models/.
+    The setting may name this folder itself, or an unpacked release. In a release, the folder of a
+    model is models/SYSTEM/CORPUS/SEED/averaged.
 
     Args:
         folder: The folder that the setting names.
@@ -206,12 +210,12 @@ def _model_folder(folder: Path, run: Run) -> Path:
     return models[0] if models else folder
 
 
-def _newest_weights(folder: Path) -> Path | None:
-    """Return the averaged weights in a folder, or else its newest checkpoint.
+def _find_weights(folder: Path) -> Path | None:
+    """Find the weights in the folder of a model: the averaged ones, or else the newest checkpoint.
 
     Args:
-        folder: A folder with model.safetensors, the averaged weights, or with checkpoints, which
-            are named by their update: 0012000.safetensors.
+        folder: The folder. It contains model.safetensors, the averaged weights, or checkpoints,
+            which are named after their update, such as 0012000.safetensors.
 
     Returns:
         The file; None if the folder contains neither.
@@ -230,13 +234,14 @@ def _newest_weights(folder: Path) -> Path | None:
 def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()) -> None:
     """Add the SHA-256 of the first weights to the settings of trainings that start from a folder.
 
-    The settings are written to reports/resolved.json. DVC compares them, and so trains again after
-    the weights in the folder have changed. If the folder is missing, as in a clone that has only
-    the results, the SHA-256 in the existing reports/resolved.json is added.
+    The settings are written to reports/resolved.json, which DVC compares. With the SHA-256 in them,
+    DVC trains again after the weights in the folder have changed. Someone who has only downloaded
+    the results may not have the folder. Then the SHA-256 is copied from the existing file, so that
+    DVC sees no change.
 
     Args:
         runs: The settings of each training, by system and corpus. The entry `sha256` is added to
-            `train.init_from`.
+            `train.init_from` in them.
         root: The folder of the project, with the existing reports/resolved.json.
 
     Raises:
@@ -254,7 +259,7 @@ def add_weight_hashes(runs: Mapping[str, Mapping[str, Any]], root: Path = Path()
 
 
 def _recorded_hashes(resolved: Path) -> dict[str, str]:
-    """Read the SHA-256 of the first weights in each folder that trainings start from.
+    """Read, for each folder that trainings start from, the recorded SHA-256 of its weights.
 
     Args:
         resolved: The file reports/resolved.json, with the settings of each training.
@@ -275,7 +280,7 @@ def _recorded_hashes(resolved: Path) -> dict[str, str]:
 def _runs_from_folders(
     runs: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Find the trainings that start from weights in a folder.
+    """Find the trainings whose setting `train.init_from` names a folder with weights.
 
     Args:
         runs: The settings of each training, by system and corpus.
@@ -285,20 +290,20 @@ def _runs_from_folders(
     """
     for system, settings_by_corpus in runs.items():
         for corpus, settings in settings_by_corpus.items():
-            # Systems that are not trained here have no settings of training.
+            # `train` is None for external systems, which are not trained.
             train = settings["train"] or {}
             init_from = train.get("init_from", {})
             if "folder" in init_from:
-                # A folder does not depend on the seed, so any seed will do.
+                # All seeds start from the same folder, so the seed does not matter.
                 yield Run(system, corpus, seed=0), init_from
 
 
 def _check_release_checksums(files: Sequence[Path]) -> None:
     """Compare files with the checksums in the nearest SHA256SUMS above them, if there is one.
 
-    A release of this program contains SHA256SUMS and a folder `reports`; its SHA256SUMS must list
-    all files. Any other SHA256SUMS may belong to something else. It is only compared with the files
-    that it lists, and ignored if it cannot be read.
+    A release of this program is a folder with SHA256SUMS, which must list all its files, and a
+    folder `reports`. Any other SHA256SUMS may be about something else: it is ignored if it cannot
+    be read, and files that it does not list are not checked.
 
     Args:
         files: Files in one folder.
@@ -316,7 +321,7 @@ def _check_release_checksums(files: Sequence[Path]) -> None:
     except UserError:
         if is_release:
             raise
-        return
+        return  # It is not a list of checksums of this program.
     for path in files:
         expected_sha256 = checksums.get(path.relative_to(folder).as_posix())
         if expected_sha256 is None and is_release:
@@ -326,7 +331,7 @@ def _check_release_checksums(files: Sequence[Path]) -> None:
 
 
 def _checksum_folder(path: Path) -> Path | None:
-    """Return the nearest folder above a path that contains a file SHA256SUMS; None without one."""
+    """Return the nearest folder above a path that contains a file SHA256SUMS; None if none does."""
     for folder in path.parents:
         if (folder / CHECKSUM_FILE).is_file():
             return folder
@@ -358,9 +363,9 @@ class _SharedTokens:
 def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFiles) -> list[str]:
     """Copy the weights that a training starts from into its model.
 
-    The weights may have been trained with other vocabularies. So the embeddings, and the projection
-    to the vocabulary, are copied token by token, for the tokens that both vocabularies contain. All
-    other tokens keep the model's random values.
+    The weights may have been trained with other vocabularies, in which a token has another id. So
+    the embeddings, and the projection to the vocabulary, are copied token by token, for the tokens
+    that both vocabularies contain. All other tokens keep the random values of the new model.
 
     Args:
         model: The model, which is changed.
@@ -387,21 +392,25 @@ def copy_init_weights(model: "Transformer", corpus: BinaryCorpus, files: InitFil
 
 
 def _shared_tokens(corpus: BinaryCorpus, language: str, init_vocabulary: Path) -> _SharedTokens:
-    """Find the tokens that are in two vocabularies: of a training, and of its first weights.
+    """Find the tokens that the vocabularies of a training and of its first weights share.
+
+    The id of a token is its row in the embeddings, and differs between the vocabularies. If `house`
+    has id 12 in the first weights and id 7 in the training, row 12 is to be copied to row 7.
 
     Args:
         corpus: The corpus of the training, with its vocabularies.
         language: The source or target language of the corpus.
-        init_vocabulary: The file of the other vocabulary.
+        init_vocabulary: The file of the vocabulary of the first weights.
     """
     model_vocabulary = corpus.segmentation(language).vocabulary
     init_tokens = Vocabulary.read(init_vocabulary).tokens
     init_id_by_token = {token: token_id for token_id, token in enumerate(init_tokens)}
-    # Special tokens, such as EOS, are the first tokens of every vocabulary, in the same order.
+    # Special tokens, such as EOS, have the first ids in every vocabulary, in the same order.
     model_rows = list(range(len(SPECIALS)))
     init_rows = list(range(len(SPECIALS)))
     for model_id in range(len(SPECIALS), len(model_vocabulary)):
         init_id = init_id_by_token.get(model_vocabulary.tokens[model_id])
+        # A word of the text that only looks like a special token, such as `<s>`, gets no row of it.
         if init_id is not None and init_id >= len(SPECIALS):
             model_rows.append(model_id)
             init_rows.append(init_id)
@@ -434,13 +443,14 @@ def _copy_weights(
 
     from bleuprint.model.weights import named_weights, read_weights
 
-    # The tensors with one row for each token of a vocabulary, by name.
+    # For each tensor with one row per token: the tokens whose rows are copied.
     tokens_by_weight = {name: tokens_by_side[side] for name, side in _SIDE_OF_TOKEN_WEIGHTS.items()}
     model_weights = named_weights(model)
     expected_shapes = {}
     for name, weight in model_weights.items():
         shape = list(weight.shape)
         if name in tokens_by_weight:
+            # In the file, the tensor has as many rows as the other vocabulary has tokens.
             shape[0] = tokens_by_weight[name].init_size
         expected_shapes[name] = shape
     with torch.no_grad():
@@ -457,9 +467,10 @@ def _copy_weights(
 def _describe_copied_tokens(
     files: InitFiles, corpus: BinaryCorpus, tokens_by_side: Mapping[str, _SharedTokens]
 ) -> list[str]:
-    """Return messages that say how many tokens got the weights that the training starts from.
+    """Return messages for the user: how many tokens of the model have got weights from the files.
 
-    A second message warns if fewer than half of the source or target tokens got them.
+    All other tokens start with random weights. If these are more than half of the source or target
+    tokens, a second message warns of it: the vocabularies probably should be the same.
 
     Args:
         files: The files of the weights.
@@ -471,7 +482,7 @@ def _describe_copied_tokens(
     for side, tokens in tokens_by_side.items():
         token_kind = "tokens" if corpus.joint else f"{side} tokens"
         count = f"{tokens.shared_count:,} of {tokens.model_count:,} {token_kind} taken over"
-        # A joint vocabulary has the same count on both sides, which is named once.
+        # A joint vocabulary has the same count on both sides, which is said only once.
         if count not in counts:
             counts.append(count)
         if 2 * tokens.shared_count < tokens.model_count:

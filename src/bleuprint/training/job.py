@@ -68,16 +68,18 @@ class Job:
         return sorted(self.split_folder.glob("valid.*"))
 
     def file_hashes(self, fingerprint_name: str) -> dict[str, str]:
-        """Return the SHA-256 of each file that went into one of the training's fingerprints.
+        """Return the SHA-256 of each file on which one of the training's fingerprints depends.
 
-        A training is identified by fingerprints, hashes of its settings, code, data and first
-        weights. If one has changed, these hashes tell which file has changed.
+        Fingerprints are hashes of the training's settings, code, data and first weights. If one of
+        them has changed, so that the system must be trained again, the hashes of the files show
+        which file is the cause.
 
         Args:
-            fingerprint_name: `settings`, `code`, `data` or `start`.
+            fingerprint_name: `settings`, `code`, `data` or `start` (the first weights).
 
         Returns:
-            The SHA-256 by path. It is empty for `settings` and `code`, which hash something else.
+            The SHA-256 by path. It is empty for `settings` and `code`, which are not hashes of
+            whole files.
         """
         if fingerprint_name == "data":
             return self._data_hashes()
@@ -88,7 +90,7 @@ class Job:
     def _data_hashes(self) -> dict[str, str]:
         """Return the SHA-256 of each file of the corpus that a training reads, by its path.
 
-        Their order matters, since messages name the first file that has changed.
+        The order matters: messages name the first file whose hash has changed.
         """
         corpus = BinaryCorpus(self.corpus_folder)
         hashes = {}
@@ -98,7 +100,8 @@ class Job:
                 hashes[str(self.corpus_folder / name)] = sha256
         for path in self.validation_references():
             hashes[str(path)] = sha256_of(path)
-        # The header is last: it lists the hashes of the other files, and so changes with each.
+        # The header is last, because it contains the hashes of the other files: it changes whenever
+        # one of them does, so it would hide which one.
         header = self.corpus_folder / CORPUS
         hashes[str(header)] = corpus.training_sha256
         return hashes

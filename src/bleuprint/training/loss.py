@@ -65,8 +65,8 @@ def batch_loss(
     if isinstance(batch, PackedBatch):
         hidden = model.packed_hidden_states(batch)
         labels = batch.labels
-        # On GPUs, the loss itself ignores PAD: to select rows here, the CPU would have to wait
-        # until the GPU has counted them.
+        # On CPUs, leaving out the rows whose label is PAD saves time. On GPUs, the CPU would have
+        # to wait until the GPU has counted them, so the loss ignores PAD instead.
         if labels.device.type == "cpu":
             is_counted = labels != PAD
             hidden = hidden[is_counted]
@@ -91,10 +91,10 @@ def linear_cross_entropy(
 
     Both are one operation, so that the logits of all labels are never in memory at once.
 
-    Label smoothing takes a probability from the label. It is spread evenly over all tokens, the
-    label included (uniform; Szegedy et al. 2016, section 7), or over the tokens other than the
-    label and PAD (non_target; The Annotated Transformer, OpenNMT-py). The entropy of the resulting
-    target distribution is not subtracted.
+    Label smoothing takes a probability from the label, and spreads it evenly over other tokens:
+    over all tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the
+    tokens other than the label and PAD (non_target; The Annotated Transformer, OpenNMT-py). The
+    entropy of this target distribution is not subtracted, so the loss of a perfect model is not 0.
 
     Args:
         hidden: Hidden states, one row for each label, (labels, d_model).
@@ -141,7 +141,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         """Return the loss, and keep the gradients of hidden states, weight and bias in `ctx`.
 
-        Logits are computed for a block of labels at once, so that they do not fill the memory.
+        To save memory, a block of logits at a time is computed, and dropped after its gradient.
 
         Args:
             ctx: Keeps the gradients for the backward pass.
@@ -164,13 +164,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
         distribution = _target_distribution(vocabulary_size, smoothing, smoothing_target)
         weight_values, bias_values = values
         if hidden.device.type != "cpu":
-            # More rows, up to a multiple of 64, are faster. Their logits are not used.
+            # Faster with a multiple of 64 rows. The logits of added rows are ignored.
             weight_values = aligned_rows(weight_values)
             bias_values = None if bias_values is None else aligned_rows(bias_values)
         block_size = _labels_in_block(vocabulary_size, hidden)
         for start in range(0, len(labels), block_size):
             end = min(start + block_size, len(labels))
-            # Rows of zeros are added, as oneDNN prefers some numbers of rows. They are not used.
+            # CPUs are faster with some numbers of rows. The logits of added rows are ignored.
             hidden_block = pad_rows(hidden[start:end])
             loss, gradient = _loss_and_gradient(
                 linear(hidden_block, weight_values, bias_values),
@@ -191,15 +191,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients that the forward pass has computed, by the chain rule.
+        """Return the gradients that the forward pass has computed, times the gradient of the loss.
 
         Args:
-            ctx: The gradients of the loss by hidden states, weight and bias.
-            gradients: The gradient by the loss, the only output: a scalar.
+            ctx: Contains the gradients of the loss with respect to hidden states, weight and bias.
+            gradients: The gradient with respect to the loss, the only output: a scalar.
         """
         (loss_gradient,) = gradients
         bias_gradient = None if ctx.bias is None else ctx.bias.mul_(loss_gradient)
-        # One for each argument of `forward`; the last five need no gradient.
+        # torch expects one gradient for each argument of `forward`. The last five arguments, such
+        # as the labels, have none.
         return (
             ctx.hidden.mul_(loss_gradient),
             ctx.weight.mul_(loss_gradient),
@@ -213,14 +214,15 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 
 def _labels_in_block(vocabulary_size: int, hidden: Tensor) -> int:
-    """Return for how many labels logits are computed at once.
+    """Return for how many labels logits are computed at once, so that they do not fill the memory.
 
     Args:
-        vocabulary_size: The number of logits of a label.
-        hidden: Hidden states, whose device and type the logits have.
+        vocabulary_size: The number of tokens in the vocabulary. Each label has as many logits.
+        hidden: The hidden states. The logits have the same device and type.
     """
     block_bytes = _BLOCK_BYTES["cpu" if hidden.device.type == "cpu" else "gpu"]
-    return max(1, block_bytes // (vocabulary_size * hidden.itemsize))
+    bytes_per_label = vocabulary_size * hidden.itemsize
+    return max(1, block_bytes // bytes_per_label)
 
 
 def _loss_and_gradient(
@@ -236,19 +238,21 @@ def _loss_and_gradient(
     On GPUs this is a Triton kernel or torch; on CPUs, C++ or torch.
 
     Args:
-        logits: The logits. They may have more rows than there are labels, and more columns than
-            tokens in the vocabulary. They may be overwritten.
+        logits: The logits, at least (labels, vocabulary). There may be more rows and columns,
+            because some sizes of matrix products are faster. They may be overwritten.
         labels: The tokens to predict, (labels,).
         vocabulary_size: The number of tokens in the vocabulary.
         distribution: The probabilities that the model should give to the tokens.
         is_compiled: Whether a GPU computes the loss by the Triton kernel.
-        needs_gradient: Whether the gradient is needed; if not, the second result has no meaning.
+        needs_gradient: Whether the gradient is needed. If not, as in validation, the second result
+            is meaningless.
 
     Returns:
         The loss, summed over the labels, and its gradient in the shape of the logits. The gradient
         is 0 in the additional rows and columns.
     """
     if logits.device.type != "cpu" and needs_gradient:
+        # The labels of additional rows are PAD, which does not count.
         missing_labels = len(logits) - len(labels)
         padded_labels = functional.pad(labels, (0, missing_labels), value=PAD)
         if is_compiled:
@@ -258,7 +262,9 @@ def _loss_and_gradient(
         return plain_loss(logits, padded_labels, vocabulary_size, distribution)
     native_loss = _native_loss(logits, labels, distribution)
     if native_loss is not None:
+        # C++ has overwritten the logits with their gradient.
         return native_loss, logits
+    # Without C++, and for validation on a GPU.
     used_logits = logits[: len(labels), :vocabulary_size]
     log_probabilities = used_logits.to(_loss_dtype(logits)).log_softmax(-1)
     loss = _loss(log_probabilities, labels[:, None], distribution)
@@ -273,7 +279,8 @@ def plain_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy of logits, and its gradient, by torch's operations on a GPU.
 
-    No operation lets the CPU wait for the GPU, as selecting the labels that are not PAD would.
+    Labels that are PAD are multiplied by 0 instead of being left out: to leave them out, the CPU
+    would have to wait until the GPU has counted them.
 
     Args:
         logits: The logits, one row for each label. They may have more columns than there are tokens
@@ -291,11 +298,11 @@ def plain_loss(
     is_counted = (labels != PAD)[:, None]
     masked_logits = logits.to(_loss_dtype(logits)).masked_fill(is_beyond, -torch.inf)
     log_probabilities = masked_logits.log_softmax(-1)
-    # The label may be any token, so its probability is written last.
+    # The probabilities that the model should give to each token.
     expected = torch.where(columns == PAD, distribution.pad, distribution.other)
     expected = torch.where(columns == labels[:, None], distribution.label, expected)
     expected = expected.masked_fill(is_beyond, 0.0)
-    # The logarithms beyond the vocabulary are -inf, and 0 times -inf would be NaN.
+    # Beyond the vocabulary, logarithms are -inf, and the product 0 * -inf would be NaN.
     finite_log_probabilities = log_probabilities.masked_fill(is_beyond, 0.0)
     loss = -(expected * finite_log_probabilities * is_counted).sum(-1).sum()
     gradient = (log_probabilities.exp() - expected) * is_counted
@@ -331,8 +338,8 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
         return None
     assert logits.is_contiguous() and labels.is_contiguous()
     library.cross_entropy.restype = ctypes.c_double
-    # A name keeps the array in memory until C++ has returned: C++ gets only its address. Without
-    # one, the thread that reads batches ahead could overwrite the probabilities.
+    # C++ gets only the address of this array. The variable keeps the array in memory until C++ has
+    # returned; otherwise another thread could overwrite it.
     probabilities = np.array(distribution)
     arguments = native.c_arguments(
         logits,  # C++ overwrites them with their gradient.
@@ -352,18 +359,18 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
 def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution) -> Tensor:
     """Return the cross-entropy of the model's probabilities, summed over the labels.
 
-    It is minus the sum of expected probability x log-probability over all tokens. As all tokens but
-    two have the same expected probability, the sum is computed as if all had it, and then corrected
-    for the label and for PAD.
+    For one label, the cross-entropy is minus the sum of target probability x log-probability over
+    all tokens. All tokens except two have the target probability `other`. So the sum is computed as
+    if all tokens had it, and then corrected for the label and for PAD.
 
     Args:
         log_probabilities: The model's log-probabilities of all tokens, (labels, vocabulary).
         labels: The tokens to predict, (labels, 1).
         distribution: The probabilities that the model should give to the tokens.
     """
-    other, label, pad = distribution  # `other` is 0 without label smoothing.
+    other, label, pad = distribution
     loss = -(label - other) * log_probabilities.gather(1, labels).sum()
-    if other:
+    if other:  # Without label smoothing, `other` and `pad` are 0.
         loss -= other * log_probabilities.sum() + (pad - other) * log_probabilities[:, PAD].sum()
     return loss
 
@@ -371,9 +378,9 @@ def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistrib
 def _gradient(
     log_probabilities: Tensor, labels: Tensor, distribution: TargetDistribution
 ) -> Tensor:
-    """Return the gradient of the cross-entropy by the logits.
+    """Return the gradient of the cross-entropy with respect to the logits.
 
-    It is the model's probability of each token minus the probability that it should have.
+    It is the probability that the model gives to each token, minus its target probability.
 
     Args:
         log_probabilities: The model's log-probabilities of all tokens, (labels, vocabulary). They
@@ -383,9 +390,8 @@ def _gradient(
     """
     other, label, pad = distribution
     gradient = log_probabilities.exp_()
-    # As if all tokens should have the probability `other`, which is 0 without label smoothing. Then
-    # PAD and the label are corrected.
-    if other:
+    # `other` is subtracted from all tokens; then PAD and the label are corrected.
+    if other:  # Without label smoothing, `other` and `pad` are 0.
         gradient -= other
         gradient[:, PAD] -= pad - other
     label_difference = log_probabilities.new_full(labels.shape, other - label)

@@ -20,8 +20,8 @@ def fused_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy of logits, and its gradient, by a Triton kernel on a GPU.
 
-    `plain_loss` in loss.py computes the same with torch. The kernel runs a program for each row of
-    logits, which computes the loss and the gradient of this row.
+    The kernel runs one program for each row of logits, which computes the loss and the gradient of
+    this row. `plain_loss` in loss.py computes the same with torch's operations.
 
     Args:
         logits: The logits, one row for each label. They may have more columns than there are tokens
@@ -73,15 +73,15 @@ def _cross_entropy(  # type: ignore[no-untyped-def]
 
     `logits`, `labels` and `losses` point to all rows, which are `stride` logits apart. The first
     `size` of their `columns` belong to the vocabulary; `block` columns are read at once. The first
-    loop computes the loss, the second one the gradient. The sum of exponentials is relative to the
-    highest logit so far, so that nothing overflows ("online softmax").
+    loop computes the loss: `denominator` sums exp(x - highest), where `highest` is the highest
+    logit so far, so that nothing overflows ("online softmax"). The second computes the gradient.
     """
     row = tl.program_id(0)
     label = tl.load(labels + row)
     # In 64 bits: the logits may have more than 2^31 elements.
     logits += row.to(tl.int64) * stride
     if label != pad:
-        # Read now: after the first loop, threads that are ahead overwrite logits by the gradient.
+        # Read before the loops: in the second loop, threads that are ahead overwrite the logits.
         label_logit = tl.load(logits + label).to(tl.float32)
         pad_logit = tl.load(logits + pad).to(tl.float32)
         highest = -float("inf")

@@ -12,7 +12,7 @@ _INITIAL_SCALE = 2.0**16
 _DOUBLED_AFTER_UPDATES = 2000
 # With a smaller scale, a gradient that is not finite comes from a diverging model, not from the
 # scale.
-LOWEST = 1e-4
+LOWEST_PLAUSIBLE_SCALE = 1e-4
 
 
 class LossScale:
@@ -44,9 +44,10 @@ class LossScale:
         return self.state["loss_scale"]
 
     def update(self, overflow: Tensor) -> None:
-        """Halve or double the scale after an update, if it is time to.
+        """Halve the scale if the gradient overflowed; double it after 2,000 updates if it did not.
 
-        All values are tensors on the device, so conditions are written as products.
+        All values are tensors on the device, since `if` would make the CPU wait for a GPU. So
+        conditions are written as products: a factor is 1 if its condition is false.
 
         Args:
             overflow: A scalar: 1 if the gradient of the update was not finite, 0 otherwise.
@@ -54,9 +55,9 @@ class LossScale:
         update_count = self.state["scaled_updates"]
         # Count the update; an overflow sets the count to 0.
         update_count.add_(1).mul_(1 - overflow)
-        # After enough updates without overflow, double the scale.
+        # After enough updates without overflow, double the scale, and count from 0 again.
         is_doubled = update_count >= _DOUBLED_AFTER_UPDATES
         self.value.mul_(torch.where(is_doubled, 2.0, 1.0))
+        update_count.masked_fill_(is_doubled, 0)
         # After an overflow, halve the scale.
         self.value.mul_(1 - overflow / 2)
-        update_count.masked_fill_(is_doubled, 0)

@@ -36,26 +36,27 @@ def inverse_sqrt(settings: InverseSqrt, update: int) -> float:
         settings: The settings of the schedule.
         update: The number of the update, from 1.
     """
-    # A warmup of 0 updates is like one of 1 update, which has the rate `lr` already.
+    # Without warmup, the formula is the same as with a warmup of 1 update, whose rate is `lr`.
     warmup_updates = max(1, settings.warmup_updates)
     slope = settings.lr - settings.warmup_init_lr
     rising_rate = settings.warmup_init_lr + slope * update / warmup_updates
     falling_rate = settings.lr * math.sqrt(warmup_updates / update)
+    # The two curves meet at the end of the warmup; before it, the rising one is lower.
     return min(rising_rate, falling_rate)
 
 
 def noam(settings: Noam, update: int, d_model: int) -> float:
-    """Return the learning rate of Vaswani et al. 2017, section 5.3.
+    """Return the learning rate of "Attention Is All You Need" (Vaswani et al. 2017, section 5.3).
 
-    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5), which rises
-    linearly in the warmup, and then falls.
+    It is factor * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5). It rises linearly
+    during the warmup, and then falls with the inverse square root of the update.
 
     Args:
         settings: The settings of the schedule.
         update: The number of the update, from 1.
         d_model: The number of dimensions of the model's hidden states.
     """
-    # Without warmup, the rate only falls, as it does with a warmup of 1 update.
+    # Without warmup, the formula is the same as with a warmup of 1 update: the rate only falls.
     warmup_updates = max(1, settings.warmup_updates)
     rising_rate = update / math.pow(warmup_updates, 1.5)
     falling_rate = 1 / math.sqrt(update)
@@ -75,7 +76,8 @@ def cosine(settings: Cosine, update: int) -> float:
     if update < settings.warmup_updates:
         return settings.lr * update / settings.warmup_updates
     falling_updates = settings.max_updates - settings.warmup_updates
-    # The part of the way down that is done, from 0 to 1.
-    share = min(1.0, (update - settings.warmup_updates) / falling_updates)
-    amplitude = settings.lr - settings.min_lr
-    return settings.min_lr + amplitude * (1 + math.cos(math.pi * share)) / 2
+    # How much of the falling part is done, from 0 (warmup over) to 1 (`max_updates` reached).
+    progress = min(1.0, (update - settings.warmup_updates) / falling_updates)
+    # Half a cosine, from 1 at the start of the falling part to 0 at its end.
+    remaining_share = (1 + math.cos(math.pi * progress)) / 2
+    return settings.min_lr + (settings.lr - settings.min_lr) * remaining_share

@@ -18,9 +18,12 @@ def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
     """Return the advice to lower `max_tokens`, the largest number of tokens in a batch.
 
     The advice is the end of a message that a batch does not fit into memory. It also says whether
-    this changes the result. It does not with `sentences_per_update`: the sentences of an update are
-    drawn first and then divided into batches. It does with `tokens_per_update`: updates are put
-    together from batches, whose sentences depend on `max_tokens`.
+    a lower `max_tokens` changes the result:
+
+    - With `sentences_per_update`, it does not. The sentences of an update are drawn first, and then
+      divided into batches.
+    - With `tokens_per_update`, it does. Batches are made first, and updates consist of batches. So
+      with other batches, other sentences come together in an update.
 
     Args:
         train: The settings of the training that ran out of memory.
@@ -39,8 +42,9 @@ def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
 def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: int) -> str | None:
     """Return a warning if an update has fewer batches than there are processes.
 
-    Processes train together by computing different batches of an update, so some would be idle. The
-    warning names a lower `max_tokens`, with which each process has a batch.
+    Processes train together by computing different batches of the same update. If there are too few
+    batches, some processes have nothing to do. The warning names a lower `max_tokens`, with which
+    each process has a batch.
 
     Args:
         settings: The settings of the training.
@@ -55,15 +59,17 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
         target_lengths = corpus.side("train", corpus.target).lengths
         tokens_per_pair = np.maximum(source_lengths, target_lengths).mean()
         update_tokens = settings.sentences_per_update * tokens_per_pair
-        # These updates keep their sentences if max_tokens is lowered.
+        # A lower max_tokens does not change which sentences an update has.
         effect = ""
     else:
         assert settings.tokens_per_update is not None
         update_tokens = settings.tokens_per_update
-        # These updates are put together from batches, whose sentences depend on max_tokens.
+        # These updates consist of batches, whose sentences depend on max_tokens.
         effect = ", of updates with other sentences"
-    is_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
-    if processes == 1 or not is_idle:
+    # One full batch for each process would be more tokens than an update has. The factors allow for
+    # batches that are not full.
+    are_some_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
+    if processes == 1 or not are_some_idle:
         return None
     enough_tokens = _ENOUGH_TOKENS_FACTOR * update_tokens / processes
     return (

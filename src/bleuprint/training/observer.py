@@ -17,7 +17,9 @@ class Observer:
     """
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        """Hear that the training starts, or continues from a checkpoint.
+        """Handle the start of the training, or its continuation from a checkpoint.
+
+        The trainer calls this. The method does nothing here; subclasses may log or print something.
 
         Args:
             state: The state of the training, at its start or in the checkpoint.
@@ -26,28 +28,28 @@ class Observer:
         """
 
     def waited(self, seconds: float) -> None:
-        """Hear how long the training waited for the data of the next update."""
+        """Handle the arrival of the next update's data, for which the training waited so long."""
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:
-        """Hear of an update of the weights, which `state` already counts."""
+        """Handle an update of the weights, which `state` already counts."""
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        """Hear of a point of the training curve; its loss is the mean since the previous point."""
+        """Handle a point of the training curve; its loss is the mean since the previous point."""
 
     def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
-        """Hear of a validation: the `loss` in nats per token, and `bleu`."""
+        """Handle the results of a validation: the `loss` in nats per token, and `bleu`."""
 
     def skipped(self, state: TrainState) -> None:
-        """Hear that the next update ran out of memory and was skipped."""
+        """Handle an update that ran out of memory and was skipped."""
 
     def warned(self, message: str) -> None:
-        """Hear a message for the user; training continues."""
+        """Handle a message for the user; training continues."""
 
     def saving(self, state: TrainState) -> None:
-        """Hear that a checkpoint of `state` is about to be written."""
+        """Prepare for a checkpoint of `state`, which is about to be written."""
 
     def saved(self, state: TrainState) -> None:
-        """Hear that the checkpoint was written."""
+        """Handle a checkpoint of `state` that was written."""
 
     def ended(self, state: TrainState, status: Status) -> None:
-        """Hear that the training ended; called exactly once after `started`, however it ends."""
+        """Handle the end of the training; called exactly once after `started`, however it ends."""

@@ -21,7 +21,7 @@ from bleuprint.training.loss_scale import LossScale
 # On CPUs, parameters begin at multiples of this many elements. The gaps are 0 and stay 0.
 _ALIGNED_ELEMENTS = 64
 # The types of activations and matrix products, where they differ from the parameters' float32.
-ACTIVATIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+ACTIVATION_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 # The names of state vectors: the velocity of SGD, the two moments of Adam, and the moving average
 # of the weights before its bias is corrected.
 _VELOCITY = "momentum_buffer"
@@ -46,7 +46,9 @@ class FlatOptimizer:
     """
 
     def __init__(self, model: nn.Module, settings: Train) -> None:
-        """Make the parameters of a model, and their gradients, parts of two vectors.
+        """Make the parameters of a model parts of one vector, and their gradients of another one.
+
+        So an update of all weights is one operation instead of one for each parameter.
 
         Args:
             model: The model, on its device. Its parameters become views of the vector of weights.
@@ -66,17 +68,19 @@ class FlatOptimizer:
             size += _aligned_size(parameter)
         self.weights = torch.zeros(size, device=parameters[0].device)
         self.gradient = torch.zeros_like(self.weights)
-        # Vectors such as the moments of Adam, by their name in a checkpoint.
+        # What the optimizer remembers for each weight, such as the moments of Adam: one vector for
+        # each kind, by its name in a checkpoint.
         self._vectors: dict[str, Tensor] = {}
         for kind in _state_vectors(settings):
             self._vectors[kind] = torch.zeros_like(self.weights)
         # The state to save in a checkpoint.
         self._state = self._state_views(names)
         self._make_parameters_views()
-        # The copy of the weights by which the model multiplies if it computes in 16 bits.
+        # If the model computes in 16 bits, it multiplies by this copy of the weights. Updates are
+        # added to the weights in float32, because small ones would be lost in 16 bits.
         self._weights_16_bits: Tensor | None = None
-        if settings.precision in ACTIVATIONS:
-            self._weights_16_bits = self.weights.to(ACTIVATIONS[settings.precision])
+        if settings.precision in ACTIVATION_DTYPES:
+            self._weights_16_bits = self.weights.to(ACTIVATION_DTYPES[settings.precision])
             use_copies(model, self.weights, self._weights_16_bits)
         self.loss_scale: LossScale | None = None
         if settings.precision == "float16":
@@ -97,15 +101,18 @@ class FlatOptimizer:
     def _state_views(self, names: Sequence[str]) -> dict[str, Tensor]:
         """Return the state to save in a checkpoint, as views of the optimizer's vectors.
 
-        A vector such as a moment of Adam is saved as one tensor for each weight, because on another
-        device the weights may lie elsewhere in it. The tensor is named after the vector and the
-        weight, such as exp_avg.projection.weight.
+        A vector such as the first moment of Adam is saved as one tensor for each parameter. So a
+        checkpoint can be loaded on another device, on which the parameters may begin at other
+        elements of the vector. The tensor is named after the vector and the parameter, such as
+        exp_avg.projection.weight.
 
         Args:
-            names: The names of the weights, in the order of `parameters`.
+            names: The names of the parameters, in the order of `self.parameters`.
         """
         state: dict[str, Tensor] = {}
         if _FIRST_MOMENT in self._vectors:
+            # Adam counts its updates: its moments start at 0, and how much too small they are
+            # depends on this number. SGD needs no such count.
             state["step"] = torch.zeros((), device=self.weights.device)
         for name, parameter, start in zip(names, self.parameters, self.starts, strict=True):
             end = start + parameter.numel()
@@ -120,10 +127,11 @@ class FlatOptimizer:
     def grad_norm(self) -> Tensor:
         """Return the Euclidean norm of the gradient, a scalar.
 
-        Call this once in an update: in float16, the loss was multiplied by a scale, and this
-        divides the gradient by it first.
+        Call this only once per update, because in float16 it also changes the gradient: it undoes
+        the scaling of the loss.
         """
         if self.loss_scale is not None:
+            # The loss was multiplied by the scale, and so was its gradient.
             self.gradient.div_(self.loss_scale.value)
         norm: Tensor = self.gradient.norm()
         return norm
@@ -132,23 +140,23 @@ class FlatOptimizer:
     def step(self, learning_rate: float, grad_norm: Tensor) -> None:
         """Clip the gradient to the norm `clip_norm`, and update the weights.
 
-        The moving average of the weights is updated as well, if there is one. In float16, a
-        gradient may overflow, that is, not be finite. Then the weights stay, and only the scale of
-        the loss is lowered.
+        The moving average of the weights is updated as well, if there is one. In float16, the
+        gradient may overflow, that is, contain infinity or NaN. Then the weights stay unchanged,
+        and the scale by which the loss is multiplied is halved.
 
         Args:
             learning_rate: The learning rate of this update.
             grad_norm: The norm of the gradient, a scalar.
         """
-        # The optimizers of torch take overflow as a scalar on the device: if it is 1, they leave
-        # weights and moments unchanged. So the CPU need not wait to learn whether there was one.
+        # A scalar on the device: 1 after an overflow, otherwise 0. The optimizers of torch read it
+        # there, and change nothing if it is 1. So the CPU need not wait for the GPU to know it.
         overflow = None
         if self.loss_scale is not None:
             overflow = (~grad_norm.isfinite()).float()
             self.loss_scale.update(overflow)
         clip_norm = self._settings.clip_norm
         if clip_norm:
-            # In float64, in which Python would compute the quotient of two numbers.
+            # In float64, like a quotient of two numbers in Python.
             factor = (clip_norm / grad_norm.double()).clamp(max=1.0)
             self.gradient.mul_(factor.float())
         if self._settings.optimizer.name == "sgd":
@@ -163,11 +171,13 @@ class FlatOptimizer:
     def _sgd(self, learning_rate: float, overflow: Tensor | None) -> None:
         """Update the weights by SGD with momentum.
 
-        torch's function takes a list of parameters: here one, the vector of all weights.
+        torch's function expects lists of tensors, one for each parameter. Here each list contains
+        one tensor, the vector for all weights.
 
         Args:
             learning_rate: The learning rate.
-            overflow: A scalar; if it is 1, the weights stay unchanged. None means 0.
+            overflow: A scalar; if it is 1, the gradient is not finite, and the weights stay
+                unchanged. None means 0.
         """
         settings = self._settings.optimizer
         assert settings.momentum is not None
@@ -188,13 +198,14 @@ class FlatOptimizer:
     def _adam(self, learning_rate: float, overflow: Tensor | None) -> None:
         """Update the weights by Adam, or by AdamW if the settings name it.
 
-        torch's function takes a list of parameters: here one, the vector of all weights. The class
-        torch.optim.Adam is not used, because creating it imports torch's compiler, which takes
-        longer than some stages of the pipeline.
+        torch's function expects lists of tensors, one for each parameter. Here each list contains
+        one tensor, the vector for all weights. The class torch.optim.Adam is not used, because
+        creating it imports torch's compiler, which takes longer than some stages of the pipeline.
 
         Args:
             learning_rate: The learning rate.
-            overflow: A scalar; if it is 1, the weights stay unchanged. None means 0.
+            overflow: A scalar; if it is 1, the gradient is not finite, and the weights stay
+                unchanged. None means 0.
         """
         settings = self._settings.optimizer
         assert settings.betas is not None and settings.eps is not None
@@ -205,7 +216,7 @@ class FlatOptimizer:
             [self._vectors[_FIRST_MOMENT]],
             [self._vectors[_SECOND_MOMENT]],
             [],  # The greatest second moments, which only AMSGrad needs.
-            [self._state["step"]],
+            [self._state["step"]],  # The number of updates so far, which torch increases.
             fused=True,
             found_inf=overflow,
             amsgrad=False,
@@ -226,17 +237,17 @@ class FlatOptimizer:
     def state_dict(self) -> dict[str, Tensor]:
         """Return the state to save in a checkpoint, by name.
 
-        It contains Adam's moments and step count, or SGD's velocity; and, if there are any, the
-        moving average of the weights and the scale of the loss. Names end in the name of a weight,
-        such as exp_avg.projection.weight.
+        It contains Adam's moments and step count, or SGD's velocity. Depending on the settings, it
+        also contains the moving average of the weights, and the scale of the loss. A tensor for one
+        parameter is named after it, such as exp_avg.projection.weight.
         """
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
         """Restore a state that `state_dict` returned.
 
-        The weights of the model must have been loaded before. If the model computes in 16 bits, the
-        copy of its weights is renewed.
+        Load the weights of the model before: if the model computes in 16 bits, this also renews the
+        16-bit copy of the weights.
 
         Args:
             tensors: The state, by name. Tensors that it does not contain stay as they are.
@@ -247,9 +258,10 @@ class FlatOptimizer:
 
 
 def _state_vectors(settings: Train) -> list[str]:
-    """Return the names of the vectors that an optimizer updates together with the weights.
+    """Return what an optimizer remembers for each weight, as the names of vectors.
 
-    Each is as long as the vector of all weights. Checkpoints contain them in this order.
+    Adam remembers two moments, SGD the velocity (momentum). With the setting `ema`, both also keep
+    the moving average. Each vector is as long as the vector of all weights.
     """
     vectors = [_FIRST_MOMENT, _SECOND_MOMENT]
     if settings.optimizer.name == "sgd":
@@ -260,10 +272,10 @@ def _state_vectors(settings: Train) -> list[str]:
 
 
 def _aligned_size(parameter: Tensor) -> int:
-    """Return how many elements a parameter takes in the vector of all weights, with its gap.
+    """Return how many elements a parameter takes in the vector of all weights, with padding.
 
-    A gap of zeros follows a parameter, so that products with the next one are fast: on CPUs a
-    parameter begins at a multiple of 64 elements; on GPUs it has a multiple of 64 rows.
+    Matrix products are faster if a parameter begins at a multiple of 64 elements (CPUs), or has a
+    multiple of 64 rows (GPUs). So zeros follow a parameter up to such a multiple.
     """
     if parameter.device.type == "cpu":
         return _round_up(parameter.numel(), _ALIGNED_ELEMENTS)
@@ -280,8 +292,9 @@ def _round_up(number: int, step: int) -> int:
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:
     """Return the moving average of the weights, by name, from a saved state of the optimizer.
 
-    The saved average started at 0. So after n updates it is too small by the factor 1 - decay^n,
-    by which it is divided here, as Adam corrects its moments (Kingma and Ba 2015, section 3).
+    The saved average started at 0, so it is too small, in particular after few updates. After n
+    updates it is 1 - decay^n times as large as it should be, and so is divided by this factor. Adam
+    corrects its moments in the same way (Kingma and Ba 2015, section 3).
 
     Args:
         state: The saved state of the optimizer.

@@ -20,7 +20,9 @@ from bleuprint.training.train_state import TrainState
 def export_checkpoints(
     job: Job, work_folder: Path, fingerprints: Fingerprints, output: Path
 ) -> None:
-    """Export the weights of the checkpoints of a finished training, for averaging and decoding.
+    """Export the weights of a finished training's checkpoints, without the optimizer's state.
+
+    The stages that average and translate read them.
 
     The folder `output` gets these files:
 
@@ -90,7 +92,7 @@ def export_results(
 ) -> None:
     """Write training.json, the counts of a finished training, and curves.json, its learning curves.
 
-    If the training is repeated, both files are the same: they contain no times.
+    They contain no times, so a training that is repeated writes the same files.
 
     Args:
         state: The state of the finished training.
@@ -110,7 +112,7 @@ def export_results(
         early_end=early_end,
         **fingerprints.by_name(),
     )
-    # Optional facts that are None are not written, as in the files of earlier versions.
+    # A fact that is None is not written, so that the file is the same as earlier versions wrote.
     known_facts = {name: fact for name, fact in asdict(facts).items() if fact is not None}
     write_json(results / "training.json", known_facts)
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

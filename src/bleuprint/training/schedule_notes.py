@@ -33,10 +33,10 @@ class UpdateLimit(NamedTuple):
 
 
 def schedule_notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
-    """Yield notes on settings of training that do not fit each other, for all systems.
+    """Yield notes on settings of training that do not fit together, for all systems.
 
-    Each note is one line. It begins with the systems that it applies to, so that systems with the
-    same settings get one note together.
+    An example is a warmup that is longer than the training. Each note is one line, which begins
+    with the systems that it applies to, so that systems with the same settings share one note.
 
     Args:
         settings: The settings of the experiment.
@@ -56,12 +56,12 @@ def schedule_notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
 
 def system_notes(system: System, limit: UpdateLimit | None) -> Iterator[str]:
-    """Yield notes on settings of one system that are valid one by one, but do not fit each other.
+    """Yield notes on settings of one system, each of which is valid, but which do not fit together.
 
     Args:
         system: The settings of the system.
-        limit: After how many updates the training ends at the latest. None if this is not known;
-            then settings that depend on it are not compared.
+        limit: After how many updates the training ends at the latest. If it is None, this is not
+            known, and the settings that would be compared with it are not checked.
     """
     train = system.train
     if limit is not None:
@@ -77,9 +77,9 @@ def system_notes(system: System, limit: UpdateLimit | None) -> Iterator[str]:
 def _update_limit(train: Train, corpus_name: str, corpus: Corpus, root: Path) -> UpdateLimit | None:
     """Return after how many updates a training ends at the latest; None if this is not known.
 
-    It ends at `max_updates` or after `max_epochs`, whichever comes first. How many updates an epoch
-    has is computed from the statistics of the prepared corpus. Before the corpus is prepared, only
-    `max_updates` is known.
+    It ends at `max_updates` or after `max_epochs`, whichever comes first. The number of updates in
+    an epoch is computed from the statistics of the corpus. Before the corpus is prepared, there are
+    no statistics, and only `max_updates` is known.
 
     Args:
         train: The settings of the training.
@@ -99,20 +99,24 @@ def _update_limit(train: Train, corpus_name: str, corpus: Corpus, root: Path) ->
     except (UserError, KeyError, FileNotFoundError):
         # The corpus has not been prepared, or another version of this program prepared it.
         return limit
-    # The statistics count tokens without the end symbol, which training adds to each sentence.
+    # The statistics count tokens without EOS, which training adds to each sentence.
     tokens_with_eos = target.tokens + target.sentences
-    first_limit = train.update_limit(tokens_with_eos, target.sentences)
-    if first_limit is None or first_limit == train.max_updates:
-        return limit
-    description = f"the {first_limit:,} updates of max_epochs {train.max_epochs:,} on {corpus_name}"
-    return UpdateLimit(first_limit, description)
+    updates = train.update_limit(tokens_with_eos, target.sentences)
+    if updates is None or updates == train.max_updates:
+        return limit  # `max_updates` comes first.
+    description = f"the {updates:,} updates of max_epochs {train.max_epochs:,} on {corpus_name}"
+    return UpdateLimit(updates, description)
 
 
 def _warmup_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
-    """Yield a note if training ends before the warmup does: the learning rate never decays."""
+    """Yield a note if training ends before the warmup does, so that the learning rate only rises.
+
+    Usually this is a mistake: a schedule is meant to lower the learning rate towards the end.
+    """
     warmup_updates = train.lr_schedule.warmup_updates
     if warmup_updates == 0 or warmup_updates < limit.updates:
         return
+    # The user may not know this value, because params.yaml need not contain it.
     default = " (the default)" if warmup_updates == _DEFAULT_WARMUP_UPDATES else ""
     yield (
         f"train.lr_schedule: warmup_updates {warmup_updates:,}{default} is not below "
@@ -121,7 +125,10 @@ def _warmup_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
 
 
 def _cosine_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
-    """Yield a note if the cosine schedule ends before the training, or after it."""
+    """Yield a note if the cosine schedule ends before the training, or after it.
+
+    The learning rate should reach its minimum at the last update.
+    """
     cosine = system.train.lr_schedule.cosine
     if cosine is None or cosine.max_updates == limit.updates:
         return
@@ -129,7 +136,7 @@ def _cosine_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
     if cosine.max_updates < limit.updates:
         remaining_updates = limit.updates - cosine.max_updates
         effect = "have learning rate 0 and change nothing"
-        if cosine.min_lr:
+        if cosine.min_lr > 0:
             effect = f"have learning rate min_lr, {cosine.min_lr:g}"
         yield (
             f"{setting} is below {limit.description}: the last {remaining_updates:,} updates "
@@ -144,9 +151,10 @@ def _cosine_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
 
 
 def _interval_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
-    """Yield a note on each interval that is longer than the training.
+    """Yield a note on each interval in updates that is longer than the whole training.
 
-    These are the intervals of validations, of checkpoints, and of checkpoints that are kept.
+    There are three intervals: between validations, between checkpoints, and between checkpoints
+    that are kept forever.
     """
     if train.validate_interval > limit.updates:
         yield (
@@ -168,7 +176,7 @@ def _interval_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
 def _ema_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
     """Yield a note if the moving average of the weights spans more updates than the training has.
 
-    Then the average still contains a large part of the first, random weights.
+    Such an average still contains a large part of the first weights, which translate badly.
     """
     decay = system.train.ema
     if decay is None or not system.average.ema:
@@ -184,9 +192,13 @@ def _ema_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
 
 
 def _average_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
-    """Yield a note if the training saves fewer checkpoints than `average` asks for."""
+    """Yield a note if the training saves fewer checkpoints than `average` asks for.
+
+    If the limit is `max_updates`, this was an error when the settings were read. Here it is found
+    for a limit that depends on the size of the corpus.
+    """
     if limit.updates == system.train.max_updates:
-        return  # The settings are checked against max_updates when they are read.
+        return
     try:
         system.check_average(limit.updates)
     except ValueError as error:
@@ -200,8 +212,8 @@ def _patience_notes(train: Train, limit: UpdateLimit | None) -> Iterator[str]:
     """
     if train.patience is None:
         return
-    # The first validation always gives the best score so far. The training ends after `patience`
-    # more validations without a better one.
+    # The first validation is always the best one so far, so it does not count: the training can end
+    # after `patience` more validations.
     earliest_end = (1 + train.patience) * train.validate_interval
     settings = f"train.patience {train.patience} with validate_interval {train.validate_interval:,}"
     warmup_updates = train.lr_schedule.warmup_updates
@@ -224,6 +236,7 @@ def _length_notes(system: System) -> Iterator[str]:
     plus `max_len_b`.
     """
     decode = system.decode
+    # If max_len_a is not 0, the longest length depends on the source, and may be enough.
     if decode.max_len_a == 0 and decode.min_len > decode.max_len_b:
         yield (
             f"decode.min_len {decode.min_len} is above max_len_b {decode.max_len_b}, with "

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collect_sigterm() -> Iterator[Sequence[int]]:
-    """Return a context in which SIGTERM is added to a list instead of ending the process.
+    """Return a context in which SIGTERM does not end the process, but is added to a list.
 
-    Clusters send SIGTERM some time before they kill a process, so that it can save its work. They
-    may repeat the signal: after the first one, the process ignores it even after the context.
+    Clusters send SIGTERM some time before they kill a process, so that it can save its work. The
+    caller looks into the list from time to time, and stops when it is not empty.
 
     Yields:
         The signals received so far. The list grows while the context lasts.
@@ -20,5 +20,6 @@ def collect_sigterm() -> Iterator[Sequence[int]]:
     try:
         yield received
     finally:
+        # A cluster may repeat the signal while the process ends: it is then ignored.
         next_handler = signal.SIG_IGN if received else previous_handler
         signal.signal(signal.SIGTERM, next_handler)

@@ -60,24 +60,28 @@ class TrainState:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> "TrainState":
-        """Return the state in a checkpoint.
+        """Return the state that a checkpoint contains.
 
         Args:
-            saved: The content of its state.json, which has other fields as well.
+            saved: The content of the checkpoint's state.json. It also has other entries, such as
+                the fingerprint of the training.
         """
         fields = {name: saved[name] for name in cls.__dataclass_fields__}
+        # In JSON, the position is a mapping.
         fields["position"] = Position(**saved["position"])
         return cls(**fields)
 
     def is_finished(self, settings: Train) -> bool:
-        """Return whether the training is to end now.
+        """Return whether the training should end now.
 
         It ends after its last update or epoch, or by early stopping.
         """
         return self._is_complete(settings) or self._is_out_of_patience(settings)
 
     def early_end(self, settings: Train, most_updates: int | None) -> EarlyEnd | None:
-        """Return why early stopping ended the training, and what suggests that it was too early.
+        """Return why early stopping ended the training, and signs that this was too early.
+
+        Such signs are a loss that was still falling, and a warmup that was not over.
 
         Args:
             settings: The settings of the training.
@@ -93,7 +97,7 @@ class TrainState:
         best_update = self.ranking(metric)[0]
         best_validation = self._validation_at(best_update)
         *earlier, last = self.validations
-        # The training may have been stopped because BLEU did not improve, while the loss did.
+        # This is possible if the metric is BLEU: it did not improve, but the loss did.
         is_loss_falling = last["loss"] < min(validation["loss"] for validation in earlier)
         warmup_updates = settings.lr_schedule.warmup_updates
         is_warmup_over = self.update >= warmup_updates
@@ -118,9 +122,9 @@ class TrainState:
         return has_all_updates or has_all_epochs
 
     def _is_out_of_patience(self, settings: Train) -> bool:
-        """Return whether early stopping ends the training.
+        """Return whether early stopping ends the training now.
 
-        It does after `patience` validations in a row that were not better than an earlier one.
+        It does so after `patience` validations in a row, none of which is the best so far.
         """
         if settings.patience is None or not self.validations:
             return False

@@ -30,9 +30,9 @@ from bleuprint.training.data_loader import LocalUpdate
 from bleuprint.training.gradient_sum import GradientSum
 from bleuprint.training.graphs import Graphs
 from bleuprint.training.loss import batch_loss
-from bleuprint.training.loss_scale import LOWEST
+from bleuprint.training.loss_scale import LOWEST_PLAUSIBLE_SCALE
 from bleuprint.training.lr_schedule import learning_rate
-from bleuprint.training.optimizer import ACTIVATIONS, FlatOptimizer
+from bleuprint.training.optimizer import ACTIVATION_DTYPES, FlatOptimizer
 
 # The number of sentence pairs that an error message names.
 _NAMED_PAIRS = 5
@@ -98,9 +98,9 @@ class PendingUpdate:
         learning_rate: The learning rate.
         counts: The numbers of tokens and floating-point operations.
         losses: The summed loss of each batch, on the GPU; 0 for batches of other processes.
-        figures: Three numbers that are being copied from the GPU: the summed loss, the norm of the
-            gradient, and the scale of the loss (without a scale, the norm again).
-        arrived: The event of the GPU after which `figures` can be read; None on CPUs.
+        loss_norm_scale: Three numbers that are being copied from the GPU: the summed loss, the norm
+            of the gradient, and the scale of the loss (without a scale, the norm again).
+        copied: The event of the GPU after which these numbers can be read; None on CPUs.
     """
 
     number: int
@@ -108,8 +108,8 @@ class PendingUpdate:
     learning_rate: float
     counts: UpdateCounts
     losses: Tensor
-    figures: Tensor
-    arrived: torch.cuda.Event | None
+    loss_norm_scale: Tensor
+    copied: torch.cuda.Event | None
 
 
 class OutOfMemory(Exception):
@@ -142,20 +142,20 @@ class TrainStep:
         self._graphs = Graphs(self._backward, self.optimizer.gradient)
         # The norm of the gradient of the last update in which it was finite.
         self._last_norm = 0.0
-        model.activation_dtype = ACTIVATIONS.get(settings.precision)
+        model.activation_dtype = ACTIVATION_DTYPES.get(settings.precision)
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
         model.is_compiled = compiles(group.device) if settings.compile is None else settings.compile
         if model.is_compiled:
-            # Layer by layer: all encoder layers share one compiled function, as do all decoder
-            # layers, which saves time.
+            # Layer by layer saves time: all encoder layers share one compiled function, and so do
+            # all decoder layers.
             for layer in chain(model.encoder, model.decoder):
                 layer.compile(dynamic=True, backend=COMPILER)
 
     def update(self, number: int, local: LocalUpdate) -> PendingUpdate:
         """Compute an update of the weights: gradients of all batches, then a step of the optimizer.
 
-        On a GPU, this only orders the computation. The CPU does not wait for its result, and can
-        prepare the next update.
+        On a GPU, this only starts the computation. The CPU does not wait for the result, so that it
+        can prepare the next update meanwhile.
 
         Args:
             number: The number of the update, from 1.
@@ -171,6 +171,8 @@ class TrainStep:
         self.optimizer.zero_grad()
         counts = self._count(local)
         losses = self._accumulate_gradients(number, local, counts.target_tokens)
+        # The gradient is summed over all processes, even if one of them ran out of memory: the
+        # others wait for its part.
         self._gradient_sum.finish()
         if self._group.any(losses is None):
             self.free()
@@ -180,40 +182,46 @@ class TrainStep:
         rate = learning_rate(self._settings.lr_schedule, number, self.model.settings.d_model)
         self.optimizer.step(rate, norm)
         loss = self._group.all_reduce(losses.sum())
+        # Without a scale, a number that is not used takes its place.
         loss_scale = self.optimizer.loss_scale
         scale = norm if loss_scale is None else loss_scale.value
-        figures, arrived = self._start_copy(torch.stack((loss, norm.double(), scale.double())))
+        # One copy of three numbers takes less time than three copies.
+        loss_norm_scale, copied = self._start_copy(
+            torch.stack((loss, norm.double(), scale.double()))
+        )
         return PendingUpdate(
             number=number,
             plan=local.update,
             learning_rate=rate,
             counts=counts,
             losses=losses,
-            figures=figures,
-            arrived=arrived,
+            loss_norm_scale=loss_norm_scale,
+            copied=copied,
         )
 
-    def _start_copy(self, figures: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
-        """Start to copy a tensor from the GPU to the CPU, without waiting for it.
+    def _start_copy(self, tensor: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+        """Start to copy a tensor from the GPU to the CPU, without waiting for the GPU.
 
         Args:
-            figures: The tensor. On CPUs it is returned itself.
+            tensor: The tensor, on the device of this process.
 
         Returns:
-            The copy, and the event of the GPU after which it can be read; None on CPUs.
+            The copy, and an event. Before the copy is read, `event.synchronize()` must be called,
+            which waits until the GPU has written it. On CPUs, there is no event: it is None.
         """
-        copy = figures.to("cpu", non_blocking=True)
+        copy = tensor.to("cpu", non_blocking=True)
         if self._group.device.type != "cuda":
             return copy, None
-        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        arrived.record()
-        return copy, arrived
+        copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        copied.record()
+        return copy, copied
 
     def free(self) -> None:
-        """Free GPU memory and set the gradient to 0, after a batch did not fit into the memory.
+        """Free as much GPU memory as possible, after a batch did not fit into it.
 
-        CUDA graphs are dropped; they can be recorded again. torch gives back the memory that it
-        keeps for later tensors, so that other libraries can allocate.
+        The part of the gradient that was computed is thrown away. CUDA graphs are dropped; they can
+        be recorded again. torch gives back the memory that it keeps for later tensors, so that
+        other libraries, such as cuBLAS, can allocate it.
         """
         self.optimizer.zero_grad()
         self._graphs.clear()
@@ -223,9 +231,9 @@ class TrainStep:
     def read_stats(self, pending: PendingUpdate) -> UpdateStats:
         """Return the statistics of an update, after waiting until a GPU has computed it.
 
-        In float16, the gradient overflows now and then, that is, it is not finite. Then the
-        optimizer has skipped the update, and the statistics contain the gradient norm of the update
-        before.
+        In float16, the gradient overflows now and then, that is, it contains infinity or NaN. The
+        optimizer has then skipped the update. The statistics contain the gradient norm of the last
+        update whose norm was finite.
 
         Args:
             pending: The update, as `update` returned it.
@@ -234,14 +242,16 @@ class TrainStep:
             UserError: The training diverged: the loss is not finite; or the gradient is not finite,
                 and this is not an overflow of float16.
         """
-        if pending.arrived is not None:
-            pending.arrived.synchronize()
-        loss, norm, scale = pending.figures.tolist()
+        if pending.copied is not None:
+            pending.copied.synchronize()
+        loss, norm, scale = pending.loss_norm_scale.tolist()
         is_norm_finite = math.isfinite(norm)
-        # In float16, the loss is multiplied by a scale, which may have been too large. If it is
-        # very small already, it is not the reason.
-        can_overflow = self.optimizer.loss_scale is not None and scale >= LOWEST
-        if not math.isfinite(loss) or not (is_norm_finite or can_overflow):
+        # In float16, the loss is multiplied by a scale. If the scale is large, it explains why the
+        # gradient is not finite. If it is very small, the model itself has diverged.
+        can_overflow = self.optimizer.loss_scale is not None and scale >= LOWEST_PLAUSIBLE_SCALE
+        is_norm_plausible = is_norm_finite or can_overflow
+        has_diverged = not (math.isfinite(loss) and is_norm_plausible)
+        if has_diverged:
             mean_loss = loss / pending.counts.target_tokens
             raise self._divergence_error(pending, mean_loss, norm)
         if is_norm_finite:
@@ -256,17 +266,17 @@ class TrainStep:
         )
 
     def _norm_of_rank_0(self, norm: Tensor) -> Tensor:
-        """Return the norm of the gradient that rank 0 has computed, on all processes.
+        """Return the gradient norm that rank 0 has computed, on all processes.
 
-        Machines may round differently, but all must clip the gradient by the same norm, so that
-        their weights stay equal.
+        Rank 0 is the first process. Machines may round differently, but all processes must clip the
+        gradient by the same norm: otherwise their weights would slowly become different.
 
         Args:
             norm: The norm of the gradient that this process has computed.
         """
         if self._group.size == 1:
             return norm
-        # Summed over all processes, zeros of the others leave the norm of rank 0.
+        # All other processes contribute 0 to a sum, which so is the norm of rank 0.
         if not self._group.is_main:
             norm = torch.zeros_like(norm)
         return self._group.all_reduce(norm)
@@ -277,7 +287,8 @@ class TrainStep:
         Args:
             local: This process's share of the batches of the update.
         """
-        # It begins with an array of no pairs, since a process may have no batch.
+        # A process may have no batch, and np.concatenate needs at least one array. So the list
+        # begins with an array of 0 pairs.
         lengths = [np.zeros((0, 2), np.int64)]
         for batch in local.batches:
             for part in batch:
@@ -304,7 +315,7 @@ class TrainStep:
     def _accumulate_gradients(
         self, number: int, local: LocalUpdate, target_tokens: int
     ) -> Tensor | None:
-        """Add up the gradients of this process's batches of an update.
+        """Run this process's batches of an update forward and backward, and add up their gradients.
 
         Args:
             number: The number of the update, from 1.
@@ -341,12 +352,13 @@ class TrainStep:
         """Run a batch forward and backward, which adds its gradient to the gradient of the update.
 
         Args:
-            batch: The batch, in one part, or in several if it is too long for one.
+            batch: The parts of the batch. It usually has one part; BPE-dropout may make it so long
+                that it is divided into several.
             number: The number of the update, from 1.
             index: The index of the batch in the update.
             tokens: The number of target tokens of the update, by which the gradient is divided.
-            is_last: Whether this is the process's last batch of the update. Then the gradient is
-                summed over processes while it is computed.
+            is_last: Whether this is the process's last batch of the update. The gradient is then
+                complete, and is summed over processes while it is still computed.
 
         Returns:
             The loss of the batch, summed over its target tokens.
@@ -355,8 +367,8 @@ class TrainStep:
         total_loss = torch.zeros((), dtype=torch.float64, device=self._group.device)
         for part_index, part in enumerate(batch):
             if isinstance(part, PackedBatch) and self._is_launch_bound(part):
-                # A CUDA graph launches all kernels at once. Sums over processes cannot begin within
-                # it; they begin after it.
+                # A CUDA graph launches all kernels at once, which is faster for a small batch. Sums
+                # over processes cannot begin within a graph; they begin after it.
                 total_loss += self._graphs(part, tokens)
                 continue
             is_last_part = part_index == len(batch) - 1
@@ -366,22 +378,24 @@ class TrainStep:
         return total_loss
 
     def _seed_dropout(self, number: int, index: int) -> None:
-        """Seed torch's random numbers for a batch.
+        """Seed torch's random numbers for a batch, so that its dropout is always the same.
 
-        So its dropout does not depend on the process that computes it, on earlier batches, or on
-        whether the training was interrupted.
+        It does not depend on the process that computes the batch, on earlier batches, or on whether
+        the training was interrupted.
 
         Args:
             number: The number of the update, from 1.
             index: The index of the batch in the update.
         """
+        # A hash of the three numbers. Updates are counted from 0 here, as in earlier versions, so
+        # that results stay the same.
         seeds = np.random.SeedSequence((self._seed, number - 1, index))
-        seed = int(seeds.generate_state(1, np.uint64)[0])
-        # torch takes seeds of 63 bits.
-        torch.manual_seed(seed >> 1)
+        seed_of_64_bits = int(seeds.generate_state(1, np.uint64)[0])
+        # torch accepts seeds of 63 bits.
+        torch.manual_seed(seed_of_64_bits >> 1)
 
     def _backward(self, batch: TrainingBatch, tokens: Tensor | int) -> Tensor:
-        """Run a batch forward and backward.
+        """Run a batch forward and backward, which adds its gradient to the gradient of the update.
 
         Args:
             batch: The batch, on the model's device.
@@ -403,21 +417,24 @@ class TrainStep:
         return loss.detach()
 
     def _is_launch_bound(self, batch: PackedBatch) -> bool:
-        """Return whether launching the kernels of a batch takes longer than computing them.
+        """Return whether a batch is so small that launching its GPU kernels takes most of the time.
 
-        Such a batch is computed by a CUDA graph, whose kernels are launched at once.
+        Such a batch is computed by a CUDA graph, which launches all kernels at once.
 
         Args:
             batch: The batch.
         """
-        # With LayerDrop, a graph would always skip the layers that were skipped when it was
-        # recorded.
-        return not self.model.layer_drop and self._flops(batch.lengths) < _LAUNCH_FLOPS
+        if self.model.layer_drop > 0:
+            # LayerDrop skips random layers. A graph would always skip the layers that were skipped
+            # when it was recorded.
+            return False
+        return self._flops(batch.lengths) < _LAUNCH_FLOPS
 
     def _divergence_error(self, pending: PendingUpdate, mean_loss: float, norm: float) -> UserError:
-        """Return the error for a training whose loss or gradient is not finite.
+        """Return the error for a training whose loss or gradient is infinite or NaN.
 
-        It names the sentence pairs of the first batch whose loss is not finite, if there is one.
+        It names the sentence pairs of the first batch whose loss is not finite, if there is one:
+        they may be the cause.
 
         Args:
             pending: The update.
@@ -425,12 +442,13 @@ class TrainStep:
             norm: The norm of the gradient.
         """
         message = f"the loss of update {pending.number} is {mean_loss}, its gradient's norm {norm}"
-        # Each process knows the losses of its own batches; the sum marks those of all processes.
+        # 1 for each bad batch. Each process only knows its own batches, so the marks of all
+        # processes are added.
         is_bad = (~pending.losses.isfinite()).double()
         bad_batches = self._group.all_reduce(is_bad).nonzero().flatten().tolist()
         if bad_batches:
             rows = pending.plan.batches[bad_batches[0]].rows
-            # Messages count lines from 1, rows are counted from 0.
+            # Rows are counted from 0, but users count lines from 1.
             line_numbers = [str(row + 1) for row in rows[:_NAMED_PAIRS].tolist()]
             if len(rows) > _NAMED_PAIRS:
                 line_numbers.append("...")
@@ -442,7 +460,10 @@ class TrainStep:
 
 
 def compiles(device: torch.device) -> bool:
-    """Return whether torch.compile is used on a device: on GPUs that Triton supports."""
+    """Return whether to use torch.compile on a device: on GPUs that Triton supports.
+
+    torch.compile generates its GPU code with Triton.
+    """
     return (
         device.type == "cuda"
         and has_triton()
@@ -452,9 +473,9 @@ def compiles(device: torch.device) -> bool:
 
 @contextmanager
 def detect_out_of_memory() -> Iterator[None]:
-    """Return a context that turns errors about a lack of memory into OutOfMemory.
+    """Return a context that turns every error about a lack of memory into `OutOfMemory`.
 
-    torch and Python report a lack of memory by different errors, on CPUs and on GPUs.
+    Callers need one class to catch: torch and Python raise different errors on CPUs and on GPUs.
     """
     try:
         yield

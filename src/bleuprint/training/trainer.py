@@ -5,7 +5,6 @@ processes train together, each with its own `Trainer`.
 """
 
 import math
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -82,7 +81,7 @@ class Trainer:
             group: The processes that train together.
             folder: The folder of the checkpoints.
             fingerprints: Hashes of everything that decides the result.
-            observer: Is told of every event of the training, in the process with rank 0 only.
+            observer: Logs and prints what happens. Only the process with rank 0 uses it.
 
         Raises:
             UserError: The model does not fit into memory, or a checkpoint cannot be used.
@@ -91,7 +90,7 @@ class Trainer:
         self._group = group
         self._folder = folder
         self._fingerprints = fingerprints
-        # The base class `Observer` ignores all events.
+        # The other processes get the base class, which ignores all events.
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus_folder)
@@ -111,7 +110,10 @@ class Trainer:
         self._load_checkpoint_or_first_weights()
 
     def _create_model(self) -> Transformer:
-        """Create the model with random weights, on the device of this process."""
+        """Create the model with random weights, on the device of this process.
+
+        The sizes of its vocabularies are the sizes of the corpus's vocabularies.
+        """
         source_vocabulary = self._corpus.segmentation(self._corpus.source).vocabulary
         target_vocabulary = self._corpus.segmentation(self._corpus.target).vocabulary
         model = Transformer(self._job.system.model, len(source_vocabulary), len(target_vocabulary))
@@ -129,7 +131,7 @@ class Trainer:
         """
         with self._observed(), collect_sigterm() as signals:
             if self.state.is_finished(self._settings):
-                # It was killed after its last checkpoint, before superfluous ones were removed.
+                # An earlier process was killed after it had saved the last checkpoint.
                 self._remove_superfluous_checkpoints(is_finished=True)
                 self._report_early_end()
                 return
@@ -144,8 +146,8 @@ class Trainer:
         """Train from the last checkpoint on, until the training ends or a process gets SIGTERM.
 
         Args:
-            signals: The SIGTERM signals that the process has received. The list grows while this
-                runs, and the training stops once it is not empty.
+            signals: The SIGTERM signals that the process has received. A signal handler adds to
+                this list while the training runs; the training stops once it is not empty.
 
         Raises:
             Interrupted: A process received SIGTERM; a checkpoint is saved.
@@ -161,10 +163,11 @@ class Trainer:
         with closing(prefetch(plan)) as updates:
             for local in self._report_waiting(updates):
                 is_save_due = self._run_update(local, validator)
-                # All processes stop together, after the same update.
+                # All processes stop together, after the same update, if any of them got a signal.
                 is_stopped = self._group.any(bool(signals))
                 if is_stopped:
-                    # The checkpoint must contain the update that was just begun.
+                    # The weights in the checkpoint include the update that was just begun, so the
+                    # state must count it.
                     self._count_update()
                 is_finished = self.state.is_finished(self._settings)
                 if is_save_due or is_stopped or is_finished:
@@ -178,9 +181,9 @@ class Trainer:
     def _run_update(self, local: LocalUpdate, validator: Validator) -> bool:
         """Begin an update of the weights, and validate the model if a validation is due.
 
-        A GPU may still compute the update when this returns. Normally, the next call counts it. It
-        is counted here, which waits for the GPU, if a validation or a checkpoint is due after it,
-        or if it is the last update.
+        A GPU may still compute the update when this returns; the next call then adds it to the
+        state. If a validation or a checkpoint is due after it, or if it is the last update, it is
+        added to the state here, after waiting for the GPU.
 
         Args:
             local: This process's share of the update.
@@ -189,14 +192,12 @@ class Trainer:
         Returns:
             Whether a checkpoint is due.
         """
+        # False if the update ran out of memory and was skipped. Then nothing is due after it.
         is_begun = self._begin_update(local)
-        # The number of this update; or of the update before, if this one was skipped because it ran
-        # out of memory.
-        update = self.state.update
-        if self._uncounted is not None:
-            update += 1
+        update = self._begun_updates
         is_validation_due = is_begun and update % self._settings.validate_interval == 0
         is_save_due = is_begun and update % self._settings.save_interval == 0
+        # Whether the training ends depends on the state as it will be once the update is counted.
         state_after = replace(self.state, update=update, position=local.position)
         if is_validation_due or is_save_due or state_after.is_finished(self._settings):
             self._count_update()
@@ -207,7 +208,7 @@ class Trainer:
         return is_save_due
 
     def _interruption(self) -> Interrupted:
-        """Return the error that ends a process whose training SIGTERM has stopped."""
+        """Return the error that ends the process after SIGTERM has stopped the training."""
         run = self._job.run
         return Interrupted(
             f"train {run.system} {run.corpus}, seed {run.seed}: stopped by SIGTERM: saved at "
@@ -243,10 +244,10 @@ class Trainer:
             start_time = time.monotonic()
 
     def _begin_update(self, local: LocalUpdate) -> bool:
-        """Begin an update of the weights, then count the update before it.
+        """Begin an update of the weights, then add the previous update to the state.
 
-        In this order, a GPU has the next update to compute while the statistics of the one before
-        are read.
+        In this order, a GPU already computes this update while the CPU reads the statistics of the
+        previous one.
 
         Args:
             local: This process's share of the update.
@@ -254,25 +255,29 @@ class Trainer:
         Returns:
             Whether the update was begun; False if it ran out of memory and was skipped.
         """
-        number = self.state.update + 1
-        if self._uncounted is not None:
-            # The update before was begun, but the state does not count it yet.
-            number += 1
         try:
-            pending = self._train_step.update(number, local)
+            pending = self._train_step.update(self._begun_updates + 1, local)
         except OutOfMemory:
             self._count_update()
             self._skip_update()
+            # The sentences of the skipped update are not read again.
             self.state.position = local.position
             return False
         self._count_update()
         self._uncounted = _UncountedUpdate(pending, local.position)
         return True
 
-    def _count_update(self) -> None:
-        """Add the update that was begun last to the state, if it is not counted yet.
+    @property
+    def _begun_updates(self) -> int:
+        """Return the number of updates, including one that the state does not count yet."""
+        if self._uncounted is None:
+            return self.state.update
+        return self.state.update + 1
 
-        This waits until a GPU has computed the update, since its loss and tokens are counted.
+    def _count_update(self) -> None:
+        """Add the update that was begun last to the state, unless the state counts it already.
+
+        The state sums up losses, so this waits until a GPU has computed the loss of the update.
 
         Raises:
             UserError: The training diverged.
@@ -298,6 +303,8 @@ class Trainer:
     def _skip_update(self) -> None:
         """Record that an update ran out of memory and is skipped.
 
+        One such update in a training hardly matters. A second one means that memory is too small.
+
         Raises:
             UserError: It is the second one of the training; a checkpoint is saved.
         """
@@ -314,7 +321,8 @@ class Trainer:
     def _record_point(self, stats: UpdateStats) -> None:
         """Add a point to the training curve, if one is due after this update.
 
-        Points are due at regular intervals and at the last update.
+        Points are due at regular intervals and at the last update. The loss of a point is the mean
+        over all updates since the previous point.
 
         Args:
             stats: The statistics of the update.
@@ -322,7 +330,7 @@ class Trainer:
         state = self.state
         interval = _CURVE_INTERVAL
         if self._expected_updates:
-            # As many updates between two points as give the curve about 200 points.
+            # So the curve gets about 200 points, however long the training is.
             interval = max(1, self._expected_updates // _CURVE_POINTS)
         is_last = state.update == self._expected_updates
         if state.update % interval != 0 and not is_last:
@@ -338,9 +346,9 @@ class Trainer:
 
     @cached_property
     def _expected_updates(self) -> int | None:
-        """Return about how many updates the training has without early stopping.
+        """Return about how many updates the training has, if early stopping does not end it sooner.
 
-        None if only early stopping ends the training.
+        None if the settings contain no other end than early stopping.
         """
         lengths = self._corpus.side("train", self._corpus.target).lengths
         return self._settings.update_limit(int(lengths.sum()), len(lengths))
@@ -416,7 +424,7 @@ class Trainer:
             )
             self._remove_superfluous_checkpoints(is_finished)
             self._observer.saved(self.state)
-        # The other processes wait: they must not end while the checkpoint is being written.
+        # The other processes wait here, so that none ends while the checkpoint is being written.
         self._group.barrier()
 
     def _remove_superfluous_checkpoints(self, is_finished: bool) -> None:
@@ -432,34 +440,13 @@ class Trainer:
     def _load_checkpoint_or_first_weights(self) -> None:
         """Continue from the newest intact checkpoint; without one, load the first weights.
 
-        Rank 0 chooses the checkpoint, and all processes load it.
-
         Raises:
-            UserError: A process finds no checkpoint, or another one, where rank 0 finds one.
+            UserError: The processes do not find the same checkpoint.
         """
-        latest = None
-        if self._group.is_main:
-            latest = checkpoint.load_latest(self._folder)
-        # Rank 0 tells all processes the update of the checkpoint; -1 means that there is none.
-        update = int(self._group.broadcast(-1 if latest is None else latest.update))
-        if update < 0:
+        latest = checkpoint.load_latest_on_all(self._folder, self._group)
+        if latest is None:
             self._load_first_weights()
             return
-        path = checkpoint.checkpoint_path(self._folder, update)
-        # If one process raises an error, all do.
-        with self._group.raise_together():
-            if not path.exists():
-                raise UserError(
-                    f"{path} is missing on {socket.gethostname()}, but rank 0 continues from it. "
-                    "Machines that train together must share one folder"
-                )
-            latest = latest or checkpoint.load(path)
-        if self._group.differs((path / checkpoint.HASHES).read_text()):
-            raise UserError(
-                f"{self._folder}: checkpoint {update} is not the same on all of the "
-                f"{self._group.size} processes: train in one folder that they share, or copy "
-                f"{path.name} from one machine to all"
-            )
         load_weights(self.model, latest.model)
         self._train_step.optimizer.load_state_dict(latest.optimizer)
         self.state = TrainState.from_dict(latest.state)
@@ -474,8 +461,8 @@ class Trainer:
         for message in messages:
             self._observer.warned(message)
         if messages:
-            # The weights were copied. An optimizer in 16 bits has a copy of them, which is renewed
-            # when it loads a state, even one without tensors.
+            # The weights were copied. In 16 bits, the optimizer has a copy of the old weights. It
+            # renews the copy whenever it loads a state; an empty state changes nothing else.
             self._train_step.optimizer.load_state_dict({})
 
     @contextmanager

@@ -24,7 +24,8 @@ _MAX_EXTRA_TOKENS = 20
 def _without_compiling(model: Transformer) -> AbstractContextManager[None]:
     """Return a context in which a model runs without torch.compile.
 
-    Validation has other shapes of batches than training, and compiling for each takes too long.
+    The batches of validation have other shapes than those of training. Compiling the model for each
+    of these shapes would take longer than it saves.
     """
     if not model.is_compiled:
         return nullcontext()
@@ -45,8 +46,9 @@ class Validator:
         """
         self._corpus = corpus
         references = list(read_lines(texts / f"valid.{corpus.target}"))
-        # sacreBLEU scores some languages by a tokenizer of their own, most by `13a`. With several
-        # target languages, one with its own tokenizer decides, since False sorts before True.
+        # The target language decides by which tokenizer sacreBLEU splits the text: most languages
+        # by `13a`, a few, such as Chinese, by one of their own. If the corpus has several target
+        # languages, one with its own tokenizer is preferred (False sorts before True).
         language = min(corpus.target_languages, key=is_scored_by_13a)
         self._bleu = bleu_metric(references, language)
         source_lengths = corpus.side("valid", corpus.source).lengths
@@ -61,7 +63,7 @@ class Validator:
     def validate(self, model: Transformer, group: Group) -> dict[str, float]:
         """Compute the loss and the BLEU score of a model on the validation set.
 
-        Each process computes a share of the batches, and all get the same result.
+        Each process computes a share of the batches. All processes return the same result.
 
         Args:
             model: The model.
@@ -82,7 +84,8 @@ class Validator:
     def _loss(self, model: Transformer, group: Group) -> float:
         """Return the loss of the references in nats per target token, without label smoothing.
 
-        Each process computes a share of the batches; the losses are summed over all processes.
+        Each process computes a share of the batches: with n processes, every n-th batch. The losses
+        are then summed over all processes.
         """
         total_loss = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
@@ -95,15 +98,16 @@ class Validator:
     def _translate(self, model: Transformer, group: Group) -> list[str]:
         """Translate the validation set by greedy search.
 
-        Each process translates a share of the batches, and then all exchange their translations.
+        Each process translates a share of the batches: with n processes, every n-th batch. The
+        processes then exchange their translations.
 
         Returns:
             The detokenized translations, in the order of the validation set.
         """
         sources = self._corpus.side("valid", self._corpus.source)
         longest_output = int(sources.lengths.max()) + _MAX_EXTRA_TOKENS
-        # One row for each sentence. The rows that other processes translate stay PAD here. The id
-        # of PAD is 0, so the sum over all processes contains all translations.
+        # The token ids of all translations, one row for each sentence. The rows of sentences that
+        # other processes translate stay PAD, whose id is 0. So the sum over processes is complete.
         outputs = torch.full((len(sources), longest_output), PAD, device=group.device)
         for rows in self._batches[group.rank :: group.size]:
             batch_rows = rows.tolist()
@@ -122,16 +126,17 @@ class Validator:
 def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
     """Translate sentences by choosing the most probable token at each step.
 
-    Beam search with a beam of 1 would do the same. But a training is repeated when code that it
-    uses has changed, and a change of beam search must not repeat it.
+    Beam search with a beam of 1 would do the same. It is not used here, because models are trained
+    again whenever code that the training uses has changed: with this function, a change of beam
+    search needs no new training.
 
     Args:
         model: The model.
         source: The token ids of the source sentences, (sentences, source length).
 
     Returns:
-        The token ids of each translation, without EOS. A translation that does not end by EOS is
-        cut at 20 tokens more than the longest source.
+        The token ids of each translation, without EOS. If the model does not end a translation, it
+        is cut 20 tokens after the length of the longest source.
     """
     cache = model.init_cache(source)
     tokens = torch.full((source.size(0),), BOS, device=source.device)
