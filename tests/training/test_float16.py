@@ -92,9 +92,9 @@ def test_updates_go_on_after_an_overflow(optimizer):
 def test_an_overflow_or_a_small_scale_alone_is_not_an_error(grad_norm, scale):
     step = train_step("float16")
     pending = step.update(1, LOCAL)
-    figures = torch.tensor([30.0, grad_norm, scale], dtype=torch.float64)
+    loss_norm_and_scale = torch.tensor([30.0, grad_norm, scale], dtype=torch.float64)
 
-    stats = step.read_stats(dataclasses.replace(pending, figures=figures))
+    stats = step.read_stats(dataclasses.replace(pending, loss_norm_scale=loss_norm_and_scale))
 
     assert stats.loss == 30
 
@@ -106,7 +106,7 @@ def test_an_overflow_in_spite_of_a_small_scale_is_an_error():
 
     # The message has the mean loss of the 27 tokens: 30 / 27 = 1.11.
     with pytest.raises(UserError, match=r"loss of update 1 is 1\.1\d*, its gradient's norm inf"):
-        step.read_stats(dataclasses.replace(pending, figures=loss_norm_and_scale))
+        step.read_stats(dataclasses.replace(pending, loss_norm_scale=loss_norm_and_scale))
 
 
 def test_a_loss_that_is_nan_is_an_error_at_any_scale():

@@ -55,7 +55,7 @@ def replace_packed_attention(monkeypatch):
     )
 
 
-def keep_figures_on_meta(monkeypatch):
+def keep_copies_on_meta(monkeypatch):
     """Leave tensors where they are that should be copied to the CPU.
 
     An update starts such a copy of its loss and gradient norm at its end, without waiting for it.
@@ -83,7 +83,7 @@ def test_updates_are_computed_on_a_device_from_which_nothing_can_be_read(
     corpus, monkeypatch, precision, batch_class
 ):
     replace_packed_attention(monkeypatch)
-    keep_figures_on_meta(monkeypatch)
+    keep_copies_on_meta(monkeypatch)
     monkeypatch.setattr(data_loader, "batch_class", lambda *_: batch_class)
     system = system_of(precision=precision, ema=0.9)
     step = new_train_step(corpus, system, META)
@@ -91,7 +91,7 @@ def test_updates_are_computed_on_a_device_from_which_nothing_can_be_read(
     for number, update in enumerate(first_updates(corpus, system, META), 1):
         pending = step.update(number, update)
 
-        assert pending.figures.device == META
+        assert pending.loss_norm_scale.device == META
 
 
 def record_calls(monkeypatch, method_names):

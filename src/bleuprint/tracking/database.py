@@ -67,8 +67,8 @@ def logged_outputs(path: Path, experiment: str) -> set[str]:
 def prepare_database(path: Path) -> None:
     """Create the MLflow database in a file, or migrate it to the tables of the installed MLflow.
 
-    To migrate a database is to change its tables to those of a newer MLflow. What happens depends
-    on the file:
+    Migrating a database changes its tables as a newer MLflow needs them. What happens depends on
+    the file:
 
     - Missing, or without content of the user: it is replaced by a new database. Such a file is left
       when the creation of a database is interrupted.

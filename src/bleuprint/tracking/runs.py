@@ -330,8 +330,7 @@ def complete_run(
 
     new_metrics = _missing_points(client, run, points) + _new_scores(run, scores)
     new_tags = []
-    # The set difference of (name, value) pairs: the tags that the run lacks or has with another
-    # value.
+    # A set difference of (name, value) pairs: the tags that are missing or have another value.
     for name, value in sorted(tags.items() - run.data.tags.items()):
         if value != UNKNOWN or name not in run.data.tags:
             new_tags.append(RunTag(name, value))

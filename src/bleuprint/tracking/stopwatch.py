@@ -150,7 +150,7 @@ class Stopwatch:
             self.machines.append(self._machine)
         now = time.monotonic()
         if not self._ended_updates:
-            # The call is about the present update, which so ends now.
+            # The call is about the present update, which ends now.
             self._end_update(now)
         oldest_update = self._ended_updates.popleft()
         self._interval_seconds += oldest_update.seconds
@@ -258,6 +258,7 @@ class Stopwatch:
             Fields of `TrainingCost`. A cost is None if the FLOP/s of the device are not published.
             All fields are missing if the training has run on different machines.
         """
+        # Of different machines, it is not known how long each of them was used.
         for key in _COST_KEYS:
             if len(self._distinct_values(key)) != 1:
                 return {}

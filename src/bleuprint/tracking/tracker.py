@@ -206,6 +206,7 @@ def _connect(description: RunDescription) -> _Connection:
         # The training was interrupted, and continues now.
         client.update_run(run.info.run_id, status="RUNNING")
     runs.describe_run(client, run, description)
+    # The points that an interrupted training has logged must not be logged again.
     curve_names = [name for name in run.data.metrics if name.startswith(("train/", "valid/"))]
     return _Connection(client, run, runs.logged_updates(client, run, curve_names))
 

@@ -191,11 +191,12 @@ def local_updates(
     )
     # The plan is needed twice: the readers go through it ahead of the updates that are yielded.
     plan, plan_of_readers = tee(plan)
+    # With 2 processes, the first one (rank 0) reads batches 0, 2, 4 ... of each update.
     batches_to_read = (update.batches[group.rank :: group.size] for update, _ in plan_of_readers)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
     read_batches = map_parts(reader, batches_to_read, _reader_count(settings, group))
     batch_type = batch_class(system.model, settings, group.device)
-    # From pinned memory, batches are copied to the GPU while it computes.
+    # Batches in pinned memory can be copied to the GPU while it computes.
     pin_memory = group.device.type == "cuda"
     with closing(read_batches):
         for parts_of_batches, (update, position) in zip(read_batches, plan, strict=True):

@@ -297,7 +297,7 @@ def seconds_per_pair(system: System, text: TextSize, threads: int) -> float:
 def _one_batch_update(batch: TrainingBatch) -> LocalUpdate:
     """Return an update of the weights that consists of one batch, for a single process.
 
-    It looks as if the batch had been read from a training set; its rows and position are made up.
+    The batch does not come from a training set, so its rows and its position are invented.
     """
     rows = np.arange(len(batch.lengths))
     target_tokens = int(batch.lengths[:, 1].sum())  # Column 0 has the source lengths.

@@ -86,6 +86,7 @@ class GradientSum:
     def finish(self) -> None:
         """Begin the sums that have not begun yet, and wait for all sums of the update.
 
+        Some have not begun if LayerDrop has skipped a layer: its gradients never become complete.
         On a GPU, the CPU does not wait: it only orders the GPU to finish the sums before it uses
         the gradient again.
 

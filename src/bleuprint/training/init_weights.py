@@ -268,6 +268,7 @@ def _recorded_hashes(resolved: Path) -> dict[str, str]:
         The SHA-256 by folder. It is empty if the file is missing or damaged, or contains the
         conflict markers of a Git merge.
     """
+    # If the file cannot be used, nothing is recorded.
     with suppress(UserError), report_as_damage(resolved):
         runs = read_json_object(resolved, ("runs",))["runs"]
         recorded_hashes = {}

@@ -54,6 +54,8 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
     Returns:
         The warning; None if there are enough batches.
     """
+    if processes == 1:
+        return None
     if settings.sentences_per_update is not None:
         source_lengths = corpus.side("train", corpus.source).lengths
         target_lengths = corpus.side("train", corpus.target).lengths
@@ -66,10 +68,10 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
         update_tokens = settings.tokens_per_update
         # These updates consist of batches, whose sentences depend on max_tokens.
         effect = ", of updates with other sentences"
-    # One full batch for each process would be more tokens than an update has. The factors allow for
-    # batches that are not full.
+    # An update has too few batches if one full batch for each process would be more tokens than the
+    # update has. Batches are rarely full, so the limit is multiplied by a factor.
     are_some_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
-    if processes == 1 or not are_some_idle:
+    if not are_some_idle:
         return None
     enough_tokens = _ENOUGH_TOKENS_FACTOR * update_tokens / processes
     return (

@@ -20,11 +20,10 @@ from bleuprint.training.train_state import TrainState
 def export_checkpoints(
     job: Job, work_folder: Path, fingerprints: Fingerprints, output: Path
 ) -> None:
-    """Export the weights of a finished training's checkpoints, without the optimizer's state.
+    """Export the weights of a finished training's checkpoints, for the stages that average them.
 
-    The stages that average and translate read them.
-
-    The folder `output` gets these files:
+    The checkpoints also contain the state of the optimizer, which is not needed any more. The
+    folder `output` gets these files:
 
     - UPDATE.safetensors, the weights of each checkpoint
     - UPDATE.ema.safetensors, the moving average of the weights at the last checkpoint, if the
@@ -45,6 +44,7 @@ def export_checkpoints(
     try:
         with atomic_folder(output) as unfinished_output:
             paths = checkpoint.paths(work_folder)
+            # Oldest first, so `last_state` is the state at the end of the training.
             for path in paths:
                 last_state = checkpoint.read_state(path)
                 weights = unfinished_output / f"{checkpoint.update_of(path):07d}.safetensors"

@@ -124,7 +124,7 @@ class TrainState:
     def _is_out_of_patience(self, settings: Train) -> bool:
         """Return whether early stopping ends the training now.
 
-        It does so after `patience` validations in a row, none of which is the best so far.
+        It does so after `patience` validations in a row without a new best score.
         """
         if settings.patience is None or not self.validations:
             return False

@@ -276,7 +276,7 @@ class TrainStep:
         """
         if self._group.size == 1:
             return norm
-        # All other processes contribute 0 to a sum, which so is the norm of rank 0.
+        # All other processes contribute 0 to the sum, so it is the norm of rank 0.
         if not self._group.is_main:
             norm = torch.zeros_like(norm)
         return self._group.all_reduce(norm)

@@ -24,8 +24,8 @@ _MAX_EXTRA_TOKENS = 20
 def _without_compiling(model: Transformer) -> AbstractContextManager[None]:
     """Return a context in which a model runs without torch.compile.
 
-    The batches of validation have other shapes than those of training. Compiling the model for each
-    of these shapes would take longer than it saves.
+    Validation batches have other shapes than training batches. Compiling the model for each of
+    these shapes would take longer than it saves.
     """
     if not model.is_compiled:
         return nullcontext()
