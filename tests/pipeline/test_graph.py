@@ -238,7 +238,10 @@ def test_dvc_runs_resolve_before_all_other_stages(project, stages):
 
 
 def test_a_synthetic_text_depends_on_its_sources_and_the_averaged_model(stages):
-    """System tiny, trained on corpus own, translates the text `forward` for the corpus other."""
+    """System tiny, trained on the corpus own, translates the text `forward` for the corpus other.
+
+    It reads the downloaded text, the vocabulary of its own corpus, and its averaged weights.
+    """
     assert stages_before(stages)["back_translate@forward"] == {
         "download@other",
         "binarize@own",

@@ -85,7 +85,7 @@ def test_leftovers_are_searched_in_all_folders_that_the_report_reads():
 
 
 def test_only_files_of_removed_runs_that_the_report_would_read_are_moved(project):
-    """LEFTOVERS are such files, for example results/deep/own/1/scores.json of no system.
+    """LEFTOVERS are such files, for example results/deep/own/1/scores.json of a removed system.
 
     UNREAD are files of removed runs in folders that no stage reads, such as models/deep. NAMED are
     files of the systems and corpora in params.yaml.
@@ -112,9 +112,10 @@ def test_leftovers_replace_the_leftovers_of_the_same_run_that_were_moved_before(
 
 
 def test_moving_a_folder_of_version_1_0_keeps_the_run_that_was_moved_into_it_before(project):
-    """results/outside/own/online-a contains results of version 1.0, and 1/ is a removed run.
+    """results/outside/own/1 is a run of a removed system called outside, and is moved first.
 
-    First the run is moved to work/removed/results/outside, then the rest of the folder.
+    Version 1.0 wrote other results into the same folder, here online-a. The rest of the folder is
+    moved afterwards, to the same place in work/removed.
     """
     write_file(project / "results/outside/own/1/scores.json")
 

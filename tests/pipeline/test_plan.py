@@ -184,7 +184,11 @@ def test_a_stage_without_meta_is_an_error_that_names_the_missing_values(project)
 
 
 def test_the_plan_is_read_after_a_run_in_progress_has_ended(project, monkeypatch):
-    """During a run, half of the outputs are written, so the plan would be wrong."""
+    """During a run, half of the outputs are written, so the plan would be wrong.
+
+    The command `bleuprint plan` runs in a thread. Two functions that it calls are replaced: one
+    tells the test when the command waits, the other one when it reads the plan.
+    """
     monkeypatch.chdir(project.root)
     events = []
     plan_is_waiting = Event()

@@ -173,6 +173,7 @@ def test_reproduce_waits_for_the_first_program_and_keeps_its_results(
 def test_snakemake_ends_with_an_error_while_dvc_repro_runs(
     project, start_and_wait_in_training, start
 ):
+    """Two programs in one project would overwrite each other's outputs. DVC itself succeeds."""
     dvc = start_and_wait_in_training("dvc repro")
 
     snakemake = start("snakemake")
@@ -207,7 +208,10 @@ def plan_in_progress(project):
 
 
 def test_a_dry_run_of_snakemake_names_a_plan_in_progress_once(project):
-    """`bleuprint plan` only reads, so DVC answers meanwhile; the note must not come twice."""
+    """Snakemake asks DVC what has changed, so both could report the process that holds the project.
+
+    `bleuprint plan` only reads outputs: DVC may answer meanwhile.
+    """
     with plan_in_progress(project) as plan_process:
         output = project.run("snakemake", "--dry-run", status=None)
 
@@ -216,7 +220,7 @@ def test_a_dry_run_of_snakemake_names_a_plan_in_progress_once(project):
 
 
 def test_a_dry_run_of_snakemake_names_a_running_dvc_repro_once(project, start_and_wait_in_training):
-    """Snakemake and DVC both could tell about the process; the user should read it once."""
+    """Snakemake asks DVC what has changed, so both could report the process that is running."""
     dvc = start_and_wait_in_training("dvc repro")
 
     output = project.run("snakemake", "--dry-run", status=None)
@@ -268,7 +272,11 @@ def list_writer(project, process, command):
     write_json(project.root / ".dvc/tmp/rwlock", content)
 
 
-def test_a_process_in_dvcs_list_of_writers_is_a_runner(project, sleep_process, monkeypatch):
+def test_a_process_in_dvcs_list_of_writers_keeps_others_out(project, sleep_process, monkeypatch):
+    """DVC lists which processes write outputs, here `sleep 600`, which is running.
+
+    `hold_project` locks the project for a command; the error names the process in DVC's list.
+    """
     monkeypatch.chdir(project.root)
     list_writer(project, sleep_process, command="/x/bin/sleep 600")
 

@@ -32,7 +32,7 @@ class FinishedStages:
     dedup: graph.Stage
     inputs: dict[str, list[str]]
 
-    def with_valid_mark(self):
+    def stages_with_valid_mark(self):
         """Return the names of those of the two stages whose marks are valid."""
         lock = LockFile.read(self.root)
         names = []
@@ -41,7 +41,7 @@ class FinishedStages:
                 names.append(stage.name)
         return names
 
-    def void_mark(self, stage):
+    def invalidate_mark(self, stage):
         """Replace the mark of a stage by one of a killed run, which fits no state of its inputs."""
         (self.root / stage.mark).write_text("of a killed run")
 
@@ -68,7 +68,7 @@ def finished(project, tmp_path, stages):
 
 
 def test_marks_are_valid_while_nothing_changes(finished):
-    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own", "dedup@own"]
 
 
 @pytest.mark.parametrize("seconds", [-7200, 7200])
@@ -82,74 +82,92 @@ def test_marks_are_valid_while_nothing_changes(finished):
         ),
     ],
 )
-def test_an_input_with_another_time_makes_a_mark_invalid(finished, file, still_valid, seconds):
-    """An older time counts, too: a file may be restored from a copy."""
+def test_another_modification_time_of_an_input_invalidates_the_mark_of_its_stage(
+    finished, file, still_valid, seconds
+):
+    """A mark is a file that says: this stage has finished with its inputs in this state.
+
+    The stages clean and dedup of the corpus own have marks. A time two hours earlier counts, too: a
+    user may restore a file from a backup.
+    """
     path = finished.root / file
     new_time = path.stat().st_mtime + seconds
 
     os.utime(path, (new_time, new_time))
 
-    assert finished.with_valid_mark() == still_valid
+    assert finished.stages_with_valid_mark() == still_valid
 
 
-def test_a_new_file_in_an_input_folder_makes_a_mark_invalid(finished):
+def test_a_new_file_in_an_input_folder_invalidates_the_mark_of_its_stage(finished):
     """The stage dedup reads the folder data/clean/own."""
     (finished.root / "data/clean/own/train/a.de").touch()
 
-    assert finished.with_valid_mark() == ["clean@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own"]
 
 
-def test_a_mark_is_valid_again_without_the_new_file(finished):
-    """The stage dedup reads the folder data/clean/own."""
+def test_a_mark_is_valid_again_after_the_new_file_in_the_input_folder_is_deleted(finished):
+    """A mark is a file that says: this stage has finished with its inputs in this state.
+
+    The stages clean and dedup have marks. The stage dedup reads the folder data/clean/own.
+    """
     new_file = finished.root / "data/clean/own/train/a.de"
     new_file.touch()
+
     new_file.unlink()
 
-    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own", "dedup@own"]
 
 
-def test_an_input_with_another_size_and_the_same_time_makes_a_mark_invalid(finished):
-    """The stage dedup reads the folder data/clean/own."""
+def test_another_size_of_an_input_invalidates_the_mark_although_its_time_is_the_same(finished):
+    """A mark is a file that says: this stage has finished with its inputs in this state.
+
+    The stages clean and dedup have marks. The stage dedup reads the folder data/clean/own.
+    """
     file = finished.root / "data/clean/own/train/a.en"
-    old_state = file.stat()
+    old_times = file.stat()
 
     file.write_text("another two\nlines\n")
-    os.utime(file, ns=(old_state.st_atime_ns, old_state.st_mtime_ns))
+    os.utime(file, ns=(old_times.st_atime_ns, old_times.st_mtime_ns))
 
-    assert finished.with_valid_mark() == ["clean@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own"]
 
 
-def test_a_removed_input_makes_a_mark_invalid(finished):
+def test_deleting_an_input_invalidates_the_mark_of_its_stage(finished):
     """The stage dedup reads the folder data/clean/own."""
     (finished.root / "data/clean/own/train/a.en").unlink()
 
-    assert finished.with_valid_mark() == ["clean@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own"]
 
 
 def test_the_time_stamp_that_snakemake_writes_into_a_folder_does_not_count(finished):
     (finished.root / "data/clean/own/.snakemake_timestamp").touch()
 
-    assert finished.with_valid_mark() == ["clean@own", "dedup@own"]
+    assert finished.stages_with_valid_mark() == ["clean@own", "dedup@own"]
 
 
-def test_a_missing_output_makes_a_mark_invalid(finished):
+def test_a_missing_output_invalidates_the_mark_of_its_stage(finished):
     (finished.root / "data/filter_stats/own/clean.json").unlink()
 
-    assert finished.with_valid_mark() == ["dedup@own"]
+    assert finished.stages_with_valid_mark() == ["dedup@own"]
 
 
-def test_other_settings_make_a_mark_invalid(finished):
+def test_other_settings_invalidate_the_mark_of_a_stage(finished):
     clean_with_other_settings = replace(finished.clean, parameters={})
+    project_with_other_settings = replace(finished, clean=clean_with_other_settings)
 
-    assert replace(finished, clean=clean_with_other_settings).with_valid_mark() == ["dedup@own"]
+    assert project_with_other_settings.stages_with_valid_mark() == ["dedup@own"]
 
 
-def test_a_mark_of_another_command_is_invalid(finished):
-    """The command in dvc.yaml was another one when the stage began."""
+def test_a_mark_of_a_stage_that_began_with_another_command_is_invalid(finished):
+    """A mark is a file that says that a stage has finished; it contains a digest of the command.
+
+    Here the mark of clean gets the digest of the stage dedup.
+    """
     mark = finished.root / finished.clean.mark
+
     mark.write_text(mark.read_text().replace(finished.clean.digest, finished.dedup.digest))
 
-    assert finished.with_valid_mark() == ["dedup@own"]
+    assert finished.stages_with_valid_mark() == ["dedup@own"]
 
 
 @pytest.mark.parametrize(
@@ -157,16 +175,21 @@ def test_a_mark_of_another_command_is_invalid(finished):
     [
         pytest.param("clean@own", ["dedup@own"], id="the same stage"),
         pytest.param(
-            "clean@owner", ["clean@own", "dedup@own"], id="a stage whose name begins like it"
+            "clean@owner", ["clean@own", "dedup@own"], id="a stage whose name starts with clean@own"
         ),
     ],
 )
-def test_a_stage_that_dvc_has_run_since_has_no_valid_mark(finished, recorded_stage, still_valid):
-    """A user may run `dvc repro -s` with other settings, and take them back afterwards."""
+def test_a_later_run_of_a_stage_by_dvc_invalidates_the_mark_of_the_stage(
+    finished, recorded_stage, still_valid
+):
+    """Snakemake has finished clean@own and dedup@own, and written a file, the mark, for each.
+
+    Then `dvc repro` runs a stage, perhaps with other settings, and records it in dvc.lock.
+    """
     entry = f"  {recorded_stage}:\n    cmd: a\n    outs:\n    - path: b\n"
     (finished.root / "dvc.lock").write_text(f"schema: '2.0'\nstages:\n{entry}")
 
-    assert finished.with_valid_mark() == still_valid
+    assert finished.stages_with_valid_mark() == still_valid
 
 
 def test_no_note_is_printed_if_all_marks_are_valid(finished, capsys):
@@ -175,20 +198,23 @@ def test_no_note_is_printed_if_all_marks_are_valid(finished, capsys):
     assert "not recorded" not in capsys.readouterr().err
 
 
-def test_no_note_is_printed_for_an_invalid_mark_of_a_recorded_stage(finished, capsys):
+def test_an_invalid_mark_of_a_stage_in_dvc_lock_is_ignored_without_a_note(finished, capsys):
+    """The stage is recorded in DVC and up to date, so a killed later run of it does not matter."""
     recording.record_finished(finished.root)
-    finished.void_mark(finished.clean)
+    finished.invalidate_mark(finished.clean)
 
     recording.record_finished(finished.root)
 
     assert "not recorded" not in capsys.readouterr().err
 
 
-def test_a_note_names_the_stages_with_invalid_marks_that_have_to_run_again(finished, capsys):
+def test_a_note_names_the_finished_stages_whose_inputs_were_edited_while_they_ran(finished, capsys):
+    """Such a stage has computed its outputs from the old inputs, so it has to run again."""
     recording.record_finished(finished.root)
+    # An output of clean and input of dedup.
     (finished.root / "data/clean/own/train/a.en").write_text("another\n")
-    finished.void_mark(finished.clean)
-    finished.void_mark(finished.dedup)
+    finished.invalidate_mark(finished.clean)
+    finished.invalidate_mark(finished.dedup)
 
     recording.record_finished(finished.root)
 
@@ -197,6 +223,7 @@ def test_a_note_names_the_stages_with_invalid_marks_that_have_to_run_again(finis
 
 
 def test_an_error_of_dvc_is_one_line_that_says_how_to_try_again(finished):
+    """DVC cannot store the outputs of finished stages: its cache is a file instead of a folder."""
     (finished.root / ".dvc" / "cache").write_text("a file in place of the folder")
 
     message = r"^DVC did not record .*cache.*\. To try again: bleuprint sync"
@@ -207,6 +234,7 @@ def test_an_error_of_dvc_is_one_line_that_says_how_to_try_again(finished):
 
 
 def test_stages_are_recorded_once_the_cause_of_an_error_is_removed(finished, capsys):
+    """Snakemake has finished two stages. DVC's cache is first a file instead of a folder."""
     cache = finished.root / ".dvc" / "cache"
     cache.write_text("a file in place of the folder")
     with pytest.raises(UserError):
@@ -221,9 +249,10 @@ def test_stages_are_recorded_once_the_cause_of_an_error_is_removed(finished, cap
     assert micro.Project(finished.root).recorded() == {"clean@own", "dedup@own"}
 
 
-def test_recorded_stages_are_not_recorded_again(finished, capsys):
+def test_a_second_call_has_no_stages_left_to_record(finished, capsys):
+    """Recording again would compute the hashes of all outputs, which takes minutes."""
     recording.record_finished(finished.root)
-    capsys.readouterr()
+    capsys.readouterr()  # Discards the messages of the first call.
 
     recording.record_finished(finished.root)
 

@@ -61,34 +61,41 @@ def test_the_checksums_of_a_release_are_right(release_copy):
     assert run_sha256sum(release_copy).stdout == ""
 
 
-def test_the_checksums_of_a_release_cover_all_files_but_the_checksums_and_the_model_card(
-    release_copy,
-):
-    """The model card contains the SHA-256 of the file of checksums."""
-    lines = (release_copy / CHECKSUM_FILE).read_text().splitlines()
-    listed = {line.split("  ", 1)[1] for line in lines}
+def test_the_checksums_of_a_release_list_every_file_except_readme_and_sha256sums(release_copy):
+    """SHA256SUMS lists a sum and a name per line. The model card, README.md, contains its sum."""
+    listed_files = set()
+    for line in (release_copy / "SHA256SUMS").read_text().splitlines():
+        _sum, name = line.split("  ", 1)
+        listed_files.add(name)
 
     files = set()
     for path in release_copy.rglob("*"):
         if path.is_file():
             files.add(path.relative_to(release_copy).as_posix())
-    assert listed == files - {CHECKSUM_FILE, CARD}
-    assert WEIGHTS in listed
+    assert listed_files == files - {"SHA256SUMS", "README.md"}
+    assert WEIGHTS in listed_files
 
 
 def test_sha256sum_finds_changed_weights_in_a_release(release_copy):
-    (release_copy / WEIGHTS).write_bytes(b"other")
+    """Users can check a download without bleuprint: `sha256sum --check SHA256SUMS`."""
+    weights = "models/tiny/own/1/averaged/model.safetensors"
+    (release_copy / weights).write_bytes(b"other")
 
     process = run_sha256sum(release_copy)
 
     assert process.returncode == 1
-    assert process.stdout == f"{WEIGHTS}: FAILED\n"
+    assert process.stdout == f"{weights}: FAILED\n"
 
 
 def test_the_model_card_names_languages_experiment_commit_and_licenses(released):
+    """The release is of the experiment micro, at a commit that starts with c0ffee.
+
+    The model translates from English (en) to German (de). The corpus own has a source called own,
+    whose license is "none".
+    """
     _, release_folder = released
 
-    # The metadata stand between two lines of dashes.
+    # The card starts with metadata in YAML, between two lines of dashes.
     _, metadata, text = (release_folder / "README.md").read_text().split("---\n", 2)
 
     assert YAML(typ="safe").load(metadata)["language"] == ["de", "en"]
@@ -98,33 +105,41 @@ def test_the_model_card_names_languages_experiment_commit_and_licenses(released)
     assert (release_folder / "references.bib").exists()
 
 
-def test_a_release_contains_the_weights_of_its_system_and_of_no_other(released):
+def test_a_release_of_one_system_contains_the_weights_of_this_system_only(released):
+    """The project has trained the systems tiny and wide; tiny was released."""
     project, release_folder = released
+    weights = "models/tiny/own/1/averaged/model.safetensors"
 
-    assert sha256_of(release_folder / WEIGHTS) == sha256_of(project / WEIGHTS)
-    assert load_file(release_folder / WEIGHTS)
+    assert sha256_of(release_folder / weights) == sha256_of(project / weights)
+    assert load_file(release_folder / weights)
     assert (release_folder / "ctranslate2/tiny/own/1/model/model.bin").exists()
     assert not (release_folder / "models/wide").exists()
 
 
-def test_only_the_html_report_of_a_release_quotes_the_corpus(released):
+def test_only_the_html_report_of_a_release_quotes_sentences_of_the_corpus(released):
+    """A license may forbid publishing the corpus; a user can delete the report, index.html."""
     project, release_folder = released
-    sentences = (project / "inputs/a.en").read_text().splitlines()
+    corpus_sentences = (project / "inputs/a.en").read_text().splitlines()
     # A short sentence could occur anywhere by chance.
-    long_sentences = [sentence.encode() for sentence in sentences if len(sentence) > 15]
+    long_sentences = [text.encode() for text in corpus_sentences if len(text) > 15]
 
     for path in release_folder.rglob("*"):
         if path.is_file() and path.name != "index.html":
             content = path.read_bytes()
-            assert not any(sentence in content for sentence in long_sentences), path
+            for sentence in long_sentences:
+                assert sentence not in content, path
 
 
-def test_code_that_differs_from_its_commit_is_not_released(by_dvc, tmp_path):
-    """All stages are up to date: a comment in dvc.yaml runs nothing, and is not committed."""
+def test_a_release_is_refused_while_the_code_differs_from_its_commit(by_dvc, tmp_path):
+    """A release names its commit, by which others reproduce it.
+
+    Here dvc.yaml has a comment that is not committed. It makes no stage out of date.
+    """
     project = by_dvc.copy(tmp_path / "project")
     commit = project.run("git", "rev-parse", "HEAD").strip()
     project.write("dvc.yaml", f"{project.read('dvc.yaml')}# a comment\n")
-    assert project.changed() == set()
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
     release_folder = tmp_path / "released"
 
     output = project.run(
@@ -138,28 +153,37 @@ def test_code_that_differs_from_its_commit_is_not_released(by_dvc, tmp_path):
     assert not release_folder.exists()
 
 
-def test_a_release_has_the_results_of_its_project(release_copy):
+def test_verify_finds_the_results_of_a_release_equal_to_the_results_of_its_project(release_copy):
+    """The working folder is the project. The release of system tiny has 2 results to compare."""
     own_report = verify.open_own_report()
+    released_report = verify.open_report(str(release_copy))
 
-    verification = verify.compare_reports(own_report, verify.open_report(str(release_copy)))
+    verification = verify.compare_reports(own_report, released_report)
 
     assert verification.is_same
     assert "2 results with the same bytes" in verification.lines[0]
 
 
 @pytest.mark.parametrize("path_in_release", ["", "reports/results.json"])
-def test_verify_refuses_a_release_with_other_weights(release_copy, path_in_release):
-    (release_copy / WEIGHTS).write_bytes(b"other")
+def test_verify_refuses_a_release_whose_weights_were_replaced(release_copy, path_in_release):
+    """SHA256SUMS contains the checksum of the weights.
 
-    message = f"copy/{WEIGHTS}: not the file that {CHECKSUM_FILE} names"
+    All files are checked even if the user only names the results in the release.
+    """
+    weights = "models/tiny/own/1/averaged/model.safetensors"
+    (release_copy / weights).write_bytes(b"other")
+
+    message = f"copy/{weights}: not the file that SHA256SUMS names"
     with pytest.raises(UserError, match=message):
         verify.open_report(str(release_copy / path_in_release))
 
 
-def test_verify_refuses_a_release_without_its_weights(release_copy):
-    (release_copy / WEIGHTS).unlink()
+def test_verify_refuses_a_release_whose_weights_are_missing(release_copy):
+    """SHA256SUMS of the release lists the weights."""
+    weights = "models/tiny/own/1/averaged/model.safetensors"
+    (release_copy / weights).unlink()
 
-    with pytest.raises(UserError, match=f"copy/{WEIGHTS}: not the file"):
+    with pytest.raises(UserError, match=f"copy/{weights}: not the file"):
         verify.open_report(str(release_copy))
 
 
@@ -273,9 +297,11 @@ def rename_in_checksums(folder, old_name, new_name):
         (list_absolute_path, "which is not inside the folder"),
     ],
 )
-def test_a_release_that_its_checksums_do_not_cover_is_refused_in_one_line(
-    release_copy, damage, message
-):
+def test_verify_refuses_a_manipulated_release_in_one_line(release_copy, damage, message):
+    """Each function damages the release in the way that its name says.
+
+    SHA256SUMS must cover every file of a release: users run its code and load its weights.
+    """
     damage(release_copy)
 
     with pytest.raises(UserError) as error:
@@ -315,11 +341,12 @@ def test_an_older_release_that_lists_its_model_card_is_accepted(older_release):
     verify.open_report(str(older_release))
 
 
-def test_an_older_release_with_another_model_card_than_it_lists_is_refused(older_release):
+def test_verify_refuses_an_older_release_whose_model_card_was_replaced(older_release):
+    """In earlier versions, SHA256SUMS also listed the checksum of the model card, README.md."""
     list_model_card(older_release)
-    (older_release / CARD).write_text("other")
+    (older_release / "README.md").write_text("other")
 
-    with pytest.raises(UserError, match=f"{CARD}: not the file that {CHECKSUM_FILE} names"):
+    with pytest.raises(UserError, match=r"README\.md: not the file that SHA256SUMS names"):
         verify.open_report(str(older_release))
 
 
@@ -331,48 +358,61 @@ def test_an_older_release_with_another_model_card_than_it_lists_is_refused(older
         (empty_checksums, "no line lists"),
     ],
 )
-def test_weights_without_a_checksum_are_refused_as_a_start(release_copy, damage, message):
-    """A new system starts from the weights of a release: `init_from: {new: {folder: ...}}`."""
+def test_a_system_cannot_start_from_released_weights_whose_checksum_is_lost(
+    release_copy, damage, message
+):
+    """The system `new` starts from the weights of a release: `init_from: {new: {folder: ...}}`.
+
+    SHA256SUMS of the release is damaged, so the weights might be of anyone.
+    """
     damage(release_copy)
 
-    with pytest.raises(UserError, match=f"{CHECKSUM_FILE} is damaged: {message}"):
+    with pytest.raises(UserError, match=f"SHA256SUMS is damaged: {message}"):
         init_files(InitFrom(folder=str(release_copy)), Run("new", "another", 1))
 
 
-def test_the_exported_script_writes_nothing_into_the_release(release_copy):
-    """Python would write compiled modules, which no checksum covers."""
+def test_running_the_exported_script_leaves_the_release_valid(release_copy):
+    """By default, Python would write compiled modules beside the script.
+
+    `verify` refuses a release with a file that SHA256SUMS does not list.
+    """
     script = release_copy / "ctranslate2/tiny/own/1/translate.py"
     command = [sys.executable, str(script)]
 
     subprocess.run(command, input="ba deo\n", text=True, capture_output=True, check=True)
 
-    verify.open_report(str(release_copy))
+    verify.open_report(str(release_copy))  # Raises UserError for an unlisted file.
 
 
 @pytest.mark.parametrize("name", ["constraints.txt", WEIGHTS])
-def test_a_file_that_is_a_link_out_of_the_project_is_not_released(
+def test_a_release_is_refused_if_a_file_is_a_link_to_a_file_outside_the_project(
     released, tmp_path, monkeypatch, name
 ):
-    """The link may lead to a secret, which a release would publish."""
+    """Publishing the release would publish the other file, here one with a password."""
+    secret_file = tmp_path / "netrc"
+    secret_file.write_text("password")
+    released_project, _ = released
     project = tmp_path / "project"
-    shutil.copytree(released[0], project, symlinks=True)
-    monkeypatch.chdir(project)
-    monkeypatch.setattr("bleuprint.pipeline.release.code_commit", lambda: "c0ffee")
-    secret = tmp_path / "netrc"
-    secret.write_text("password")
+    shutil.copytree(released_project, project, symlinks=True)
     (project / name).unlink(missing_ok=True)
-    (project / name).symlink_to(secret)
+    (project / name).symlink_to(secret_file)
+    monkeypatch.chdir(project)
+    # Skips the check that the code is committed.
+    monkeypatch.setattr("bleuprint.pipeline.release.code_commit", lambda: "c0ffee")
 
     with pytest.raises(UserError) as error:
         release(load_settings(), tmp_path / "new", system="tiny")
 
-    assert f"{name}: leads to {secret}, outside the project" in str(error.value)
+    assert f"{name}: leads to {secret_file}, outside the project" in str(error.value)
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", [".", "reports", "reports/results.json", "PROJECT", "LINK"])
-def test_a_project_is_not_compared_with_itself(released, tmp_path, monkeypatch, name):
-    """PROJECT stands for the absolute path of the project, LINK for a link to the project."""
+def test_verify_refuses_to_compare_a_project_with_itself(released, tmp_path, monkeypatch, name):
+    """The comparison would always succeed and prove nothing.
+
+    PROJECT is replaced by the absolute path of the project, LINK by a link to the project.
+    """
     project, _ = released
     monkeypatch.chdir(project)
     link = tmp_path / "link"
@@ -383,17 +423,22 @@ def test_a_project_is_not_compared_with_itself(released, tmp_path, monkeypatch, 
         verify.open_report(path)
 
 
-def test_a_system_on_any_corpus_may_start_from_a_release(release_copy):
-    """The vocabularies are beside the weights, so the corpus of the release is not needed."""
+def test_a_system_on_another_corpus_can_start_from_the_weights_of_a_release(release_copy):
+    """The release was trained on the corpus own; system new trains on the corpus another.
+
+    The vocabularies are beside the weights, so the corpus of the release is not needed.
+    """
     files = init_files(InitFrom(folder=str(release_copy)), Run("new", "another", 1))
 
-    assert files.weights == release_copy / WEIGHTS
-    vocabularies = set(files.weights.parent.glob("vocabulary.*"))
-    assert {path.suffix for path in vocabularies} == {".de", ".en"}
+    assert files.weights == release_copy / "models/tiny/own/1/averaged/model.safetensors"
+    folder_of_weights = files.weights.parent
+    vocabularies = {folder_of_weights / "vocabulary.de", folder_of_weights / "vocabulary.en"}
+    assert set(folder_of_weights.glob("vocabulary.*")) == vocabularies
     assert {files.vocabulary("source"), files.vocabulary("target")} <= vocabularies
 
 
-def test_a_release_does_not_overwrite_a_folder_with_files(released, monkeypatch):
+def test_a_release_into_a_folder_with_files_is_refused(released, monkeypatch):
+    """The folder contains an earlier release, which must not be overwritten."""
     project, release_folder = released
     monkeypatch.chdir(project)
 
@@ -412,8 +457,9 @@ def test_a_release_does_not_overwrite_a_folder_with_files(released, monkeypatch)
 def test_a_release_of_an_unknown_system_or_corpus_is_refused(
     released, tmp_path, monkeypatch, system, corpus, section
 ):
-    """The unknown system or corpus is called none."""
-    monkeypatch.chdir(released[0])
+    """In params.yaml, no system and no corpus has the name `none`. The folder is not created."""
+    project, _ = released
+    monkeypatch.chdir(project)
 
     with pytest.raises(UserError, match=f"^params.yaml: no {section}.* entry 'none'"):
         release(load_settings(), tmp_path / "new", system=system, corpus=corpus)
@@ -422,7 +468,12 @@ def test_a_release_of_an_unknown_system_or_corpus_is_refused(
 
 
 def test_a_release_is_refused_while_a_stage_is_out_of_date(released, tmp_path, monkeypatch):
-    monkeypatch.chdir(released[0])
+    """The results would belong to other settings than the released params.yaml.
+
+    `changed_stages` asks DVC for the stages that are out of date; here one is simulated.
+    """
+    project, _ = released
+    monkeypatch.chdir(project)
     monkeypatch.setattr("bleuprint.pipeline.release.changed_stages", lambda: {"train@a-b-1": []})
 
     with pytest.raises(UserError, match=r"^train@a-b-1 is out of date: .* Run: make reproduce$"):

@@ -23,8 +23,6 @@ from micro import Project, ran
 from root import ROOT
 
 RESOLVED = "reports/resolved.json"
-TRAININGS = {"train@tiny-own-1", "train@tiny-other-1", "train@wide-own-1", "train@wide-other-1"}
-TRANSLATIONS = {name.replace("train@", "translate@") for name in TRAININGS}
 
 
 @pytest.fixture(scope="module")
@@ -170,41 +168,52 @@ def stale_stages(project, texts, *, by_project_code=False):
 def test_an_edit_of_params_yaml_makes_only_the_stages_that_read_the_setting_stale(
     project, old, new, expected
 ):
-    """System wide is like tiny, and corpus other is like own."""
-    text = project.read("params.yaml")
-    assert text.count(old) == 1
+    """A stale stage has to run again. Its name is STAGE@SYSTEM-CORPUS-SEED or STAGE@CORPUS.
 
-    assert stale_stages(project, {"params.yaml": text.replace(old, new)}) == expected
+    System wide inherits the settings of tiny, and corpus other the settings of corpus own. Stages
+    that only become stale when an earlier stage has run are not listed.
+    """
+    params = project.read("params.yaml")
+    assert params.count(old) == 1
+    edited_params = params.replace(old, new)
+
+    assert stale_stages(project, {"params.yaml": edited_params}) == expected
 
 
 def test_a_new_default_makes_only_the_trainings_that_use_it_stale(project):
+    """The default label smoothing changes from 0.1 to 0.15 in the code.
+
+    Three runs are trained: tiny on own, tiny on other, and wide on own. params.yaml sets the label
+    smoothing of tiny on other to 0.2, so this training stays up to date.
+    """
     module = "src/bleuprint/config/system.py"
     code = project.read(module)
-    default = "label_smoothing: Share = 0.1"
-    assert code.count(default) == 1
-    new_code = code.replace(default, "label_smoothing: Share = 0.15")
+    old_default = "label_smoothing: Share = 0.1"
+    assert code.count(old_default) == 1
+    new_code = code.replace(old_default, "label_smoothing: Share = 0.15")
 
     stale = stale_stages(project, {module: new_code}, by_project_code=True)
 
-    # params.yaml sets the label smoothing of tiny on the corpus other.
     assert stale == {"train@tiny-own-1", "train@wide-own-1"}
 
 
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        pytest.param("inputs/a.en", {"download@own", "download@other"}, id="of both corpora"),
-        pytest.param("inputs/b.en", {"download@other"}, id="of the corpus other"),
-        pytest.param("inputs/c.en", set(), id="of no corpus"),
+        pytest.param("inputs/a.en", {"download@own", "download@other"}, id="own and other name it"),
+        pytest.param("inputs/b.en", {"download@other"}, id="the corpus other names it"),
+        pytest.param("inputs/c.en", set(), id="no corpus names it"),
     ],
 )
-def test_a_changed_text_makes_only_the_corpora_that_name_it_stale(project, file, expected):
-    """The file of both corpora exists before; the others are new."""
+def test_a_changed_input_file_makes_only_the_corpora_that_name_it_stale(project, file, expected):
+    """inputs/a.en gets one more line; inputs/b.en and inputs/c.en are new files."""
     is_new = not (project.root / file).exists()
+    assert is_new == (file != "inputs/a.en")
     old_text = "" if is_new else project.read(file)
 
-    assert is_new == (file != "inputs/a.en")
-    assert stale_stages(project, {file: f"{old_text}more\n"}) == expected
+    stale = stale_stages(project, {file: f"{old_text}one more line\n"})
+
+    assert stale == expected
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +225,7 @@ def commented_code(project):
             documented = path.read_text().replace('"""', '"""Now: ', 1)
             texts[str(path.relative_to(project.root))] = f"{documented}\n\n# a comment\n"
     packages = {Path(name).parent for name in texts}
-    assert len(packages) > 15
+    assert len(packages) > 15  # The loop has found the code.
     return texts
 
 
@@ -225,10 +234,16 @@ def test_comments_and_docstrings_make_no_stage_stale(project, commented_code):
 
 
 def test_dvc_runs_only_resolve_after_an_edit_of_comments_and_docstrings(project, commented_code):
-    """The stage resolve depends on the files of code, and compares the code without comments."""
-    texts = {**commented_code, "dvc.lock": project.read("dvc.lock")}  # Restored at the end.
-    with edited(project, texts):
-        assert project.repro() == ["resolve"]
+    """Every module gets a comment and another docstring.
+
+    The stage resolve depends on the files of code. It computes hashes of the code without comments,
+    and all other stages depend on these hashes.
+    """
+    texts_to_restore = {**commented_code, "dvc.lock": project.read("dvc.lock")}
+    with edited(project, texts_to_restore):
+        stages_run = project.repro()
+
+    assert stages_run == ["resolve"]
 
 
 def with_new_constants(project, packages):
@@ -240,25 +255,39 @@ def with_new_constants(project, packages):
     return texts
 
 
-def test_code_that_only_shows_results_makes_no_stage_stale(project):
-    texts = with_new_constants(project, ["tracking", "report", "serving", "cli"])
+def test_an_edit_of_code_that_only_shows_results_makes_no_stage_stale(project):
+    """Every module of four packages gets a new constant; no stage that computes imports them."""
+    new_code = with_new_constants(project, ["tracking", "report", "serving", "cli"])
+    assert len(new_code) > 60  # modules
 
-    assert len(texts) > 60
-    assert stale_stages(project, texts) == set()
+    stale = stale_stages(project, new_code)
+
+    assert stale == set()
 
 
-def test_code_of_the_training_makes_all_trainings_and_nothing_else_stale(project):
+def test_an_edit_of_training_code_makes_all_trainings_and_no_other_stage_stale(project):
+    """The module of the learning-rate schedule gets a new constant."""
     module = "src/bleuprint/training/lr_schedule.py"
 
     stale = stale_stages(project, {module: f"{project.read(module)}\nMORE = 1\n"})
 
-    assert stale == TRAININGS
+    assert stale == {
+        "train@tiny-own-1",
+        "train@tiny-other-1",
+        "train@wide-own-1",
+        "train@wide-other-1",
+    }
 
 
-def test_code_of_the_model_makes_all_trainings_and_translations_stale(project):
-    texts = with_new_constants(project, ["model"])
+def test_an_edit_of_model_code_makes_all_trainings_and_translations_stale(project):
+    """Both stages compute with the model. Every module of its package gets a new constant."""
+    new_code = with_new_constants(project, ["model"])
 
-    assert stale_stages(project, texts) >= TRAININGS | TRANSLATIONS
+    stale = stale_stages(project, new_code)
+
+    for run in ("tiny-own-1", "tiny-other-1", "wide-own-1", "wide-other-1"):
+        assert f"train@{run}" in stale
+        assert f"translate@{run}" in stale
 
 
 def test_nothing_is_stale_once_all_edits_are_taken_back(project):
@@ -268,9 +297,9 @@ def test_nothing_is_stale_once_all_edits_are_taken_back(project):
     assert project.changed() == set()
 
 
-def test_resolve_keeps_the_modification_time_of_an_unchanged_file(project):
-    """Snakemake compares modification times."""
-    path = project.root / RESOLVED
+def test_resolve_keeps_the_modification_time_of_resolved_json_if_no_setting_changed(project):
+    """Snakemake compares modification times: a new time would make it run all stages again."""
+    path = project.root / "reports/resolved.json"
     old_time = path.stat().st_mtime_ns
 
     write_resolved(project.root)
@@ -279,25 +308,32 @@ def test_resolve_keeps_the_modification_time_of_an_unchanged_file(project):
 
 
 @pytest.mark.parametrize("kind", ["train", "translate"])
-def test_an_excluded_run_asks_for_no_gpu(project, kind):
-    """System wide is excluded from the corpus other: `wide: {corpora: {other: null}}`."""
+def test_a_run_that_params_yaml_excludes_does_not_ask_for_a_gpu(project, kind):
+    """params.yaml excludes the system wide from the corpus other: `corpora: {other: null}`.
+
+    The stages of this run exist, but write empty outputs. They must not wait for a GPU.
+    """
     stages = {stage.name: stage for stage in graph.load_stages(project.root)}
 
     assert stages[f"{kind}@wide-other-1"].gpu == 0
     assert stages[f"{kind}@wide-own-1"].gpu == 1
 
 
-def test_a_dvc_experiment_runs_only_what_its_setting_changes(own_project):
-    """System wide is like tiny, so it runs too; nothing is written into the project itself."""
+def test_a_dvc_experiment_with_another_decoding_setting_runs_no_training(own_project):
+    """`dvc exp run --temp` runs in a copy of the project, so the project itself stays as it was.
+
+    System wide inherits the setting from tiny, so its translations are also computed again.
+    """
     setting = "systems.tiny.decode.max_len_b=6"
 
     output = own_project.run("dvc", "exp", "run", "--temp", "-S", setting)
 
-    runs = ["tiny-own-1", "tiny-other-1", "wide-own-1"]
-    translations = {f"translate@{run}" for run in runs}
-    scores = {f"score@{run}" for run in runs}
-    assert set(ran(output)) == {"resolve", "report"} | translations | scores
-    assert own_project.run("git", "status", "--porcelain") == ""
+    expected_stages = {"resolve", "report"}
+    for run in ("tiny-own-1", "tiny-other-1", "wide-own-1"):
+        expected_stages |= {f"translate@{run}", f"score@{run}"}
+    assert set(ran(output)) == expected_stages
+    changes_in_the_project = own_project.run("git", "status", "--porcelain")
+    assert changes_in_the_project == ""
 
 
 # The section of the system fine, and what makes it start from the weights of tiny.
@@ -312,22 +348,29 @@ def insert_fine_tuned_system(project):
     project.write("params.yaml", with_system + INIT_FROM)
 
 
-def test_dvc_runs_a_fine_tuned_system_by_one_edit_and_one_run(own_project):
-    """Its parent, the system with whose weights it starts, stands below it in params.yaml."""
+def test_one_run_of_dvc_trains_a_fine_tuned_system_that_params_yaml_adds(own_project):
+    """System fine starts from the weights of tiny, which params.yaml defines after fine.
+
+    The stages of the other systems are up to date. On the corpus other, params.yaml excludes fine:
+    the stages of this run write empty outputs.
+    """
     insert_fine_tuned_system(own_project)
 
     stages_run = set(own_project.repro())
 
-    # On the corpus other the system is excluded: its stages write empty outputs.
-    expected = {"resolve", "fresh@fine-1", "parents@fine", "init_weights@fine-1", "report"}
+    expected_stages = {"resolve", "fresh@fine-1", "parents@fine", "init_weights@fine-1", "report"}
     for kind in ("train", "average", "translate", "score"):
-        expected |= {f"{kind}@fine-own-1", f"{kind}@fine-other-1"}
-    assert stages_run == expected
+        expected_stages |= {f"{kind}@fine-own-1", f"{kind}@fine-other-1"}
+    assert stages_run == expected_stages
 
 
 @pytest.mark.parametrize("engine", ["dvc", "snakemake"])
 def test_a_fine_tuned_system_is_trained_from_the_weights_of_its_parent(own_project, engine):
-    """Each stage of this project writes the names of the files that it has read."""
+    """System fine starts from the averaged weights of tiny, its parent.
+
+    Each stage of this project writes the names of the files that it has read, so they lead from the
+    training of fine back to the weights of tiny.
+    """
     insert_fine_tuned_system(own_project)
 
     if engine == "dvc":
@@ -335,13 +378,14 @@ def test_a_fine_tuned_system_is_trained_from_the_weights_of_its_parent(own_proje
     else:
         own_project.snakemake()
 
-    assert own_project.changed() == set()
-    training_reads = own_project.read("models/fine/own/1/checkpoints/file")
-    assert "data/starts/fine/1/weights/file" in training_reads
-    start_reads = own_project.read("data/starts/fine/1/weights/file")
-    assert "data/parents/fine/1/file" in start_reads
-    parents_read = own_project.read("data/parents/fine/1/file")
-    assert "models/tiny/own/1/averaged/file" in parents_read
+    stages_out_of_date = own_project.changed()
+    assert stages_out_of_date == set()
+    files_read_by_train = own_project.read("models/fine/own/1/checkpoints/file")
+    assert "data/starts/fine/1/weights/file" in files_read_by_train
+    files_read_by_init_weights = own_project.read("data/starts/fine/1/weights/file")
+    assert "data/parents/fine/1/file" in files_read_by_init_weights
+    files_read_by_parents = own_project.read("data/parents/fine/1/file")
+    assert "models/tiny/own/1/averaged/file" in files_read_by_parents
 
 
 @pytest.fixture(scope="module")
@@ -353,8 +397,13 @@ def fine_tuned(stand_in, tmp_path_factory):
     return project
 
 
-def test_a_system_that_no_longer_starts_from_another_is_trained_again(fine_tuned, tmp_path):
-    """Each stage of this project writes the names of the files that it has read."""
+def test_a_system_is_trained_again_from_random_weights_when_init_from_is_deleted(
+    fine_tuned, tmp_path
+):
+    """System fine was trained from the weights of tiny: `init_from: {fine: {system: tiny, ...}}`.
+
+    Each stage of this project writes the names of the files that it has read.
+    """
     project = fine_tuned.copy(tmp_path / "project")
     params = project.read("params.yaml")
     project.write("params.yaml", params.replace(INIT_FROM, ""))
@@ -362,38 +411,58 @@ def test_a_system_that_no_longer_starts_from_another_is_trained_again(fine_tuned
     stages_run = project.repro()
 
     assert "train@fine-own-1" in stages_run
-    assert "data/starts/fine/1/weights" not in project.read("models/fine/own/1/checkpoints/file")
+    files_read_by_train = project.read("models/fine/own/1/checkpoints/file")
+    assert "data/starts/fine/1/weights" not in files_read_by_train
 
 
-def test_a_system_that_starts_from_another_corpus_is_trained_again(fine_tuned, tmp_path):
-    """Each stage of this project writes the names of the files that it has read."""
+def test_a_system_is_trained_again_when_it_starts_from_a_model_of_another_corpus(
+    fine_tuned, tmp_path
+):
+    """System fine was trained from the model of tiny on the corpus own; now it is corpus other.
+
+    Each stage of this project writes the names of the files that it has read.
+    """
     project = fine_tuned.copy(tmp_path / "project")
-    project.edit("params.yaml", INIT_FROM, INIT_FROM.replace("own", "other"))
+    new_init_from = "init_from: {fine: {system: tiny, corpus: other}}\n"
+    project.edit("params.yaml", INIT_FROM, new_init_from)
 
     stages_run = project.repro()
 
     assert {"parents@fine", "init_weights@fine-1", "train@fine-own-1"} <= set(stages_run)
-    assert "models/tiny/other/1/averaged/file" in project.read("data/parents/fine/1/file")
-    assert project.changed() == set()
+    files_read_by_parents = project.read("data/parents/fine/1/file")
+    assert "models/tiny/other/1/averaged/file" in files_read_by_parents
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
 
 
-def test_other_seeds_repeat_no_training_that_starts_from_another_system(fine_tuned, tmp_path):
+def trainings_with_seeds(project, seeds):
+    """Change the seeds in params.yaml, run DVC, and return the names of the trainings that ran."""
+    params = project.read("params.yaml")
+    project.write("params.yaml", re.sub(r"(?m)^seeds: .*$", f"seeds: {seeds}", params))
+    trainings = {name for name in project.repro() if name.startswith("train@")}
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
+    return trainings
+
+
+def test_a_new_seed_trains_only_the_runs_with_this_seed(fine_tuned, tmp_path):
+    """All systems have run with seed 1. System fine starts from the weights of tiny."""
     project = fine_tuned.copy(tmp_path / "project")
-    one_seed = project.read("params.yaml")
-    assert one_seed.count("seeds: [1]\n") == 1
 
-    trainings_by_seeds = {}
-    for seeds in ("[1, 2]", "[2, 1]", "[1]"):
-        project.write("params.yaml", one_seed.replace("seeds: [1]\n", f"seeds: {seeds}\n"))
-        stages_run = project.repro()
-        trainings = {name for name in stages_run if name.startswith("train@")}
-        trainings_by_seeds[seeds] = trainings
-        assert project.changed() == set()
+    trainings = trainings_with_seeds(project, "[1, 2]")
 
-    assert "train@fine-own-2" in trainings_by_seeds["[1, 2]"]
-    assert not any(name.endswith("-1") for name in trainings_by_seeds["[1, 2]"])
-    assert trainings_by_seeds["[2, 1]"] == set()
-    assert trainings_by_seeds["[1]"] == set()
+    assert "train@fine-own-2" in trainings
+    for name in trainings:
+        assert name.endswith("-2")
+
+
+def test_reordering_or_removing_seeds_trains_nothing(fine_tuned, tmp_path):
+    """All systems have run with the seeds 1 and 2. System fine starts from the weights of tiny."""
+    project = fine_tuned.copy(tmp_path / "project")
+    trainings_with_seeds(project, "[1, 2]")
+
+    assert trainings_with_seeds(project, "[2, 1]") == set()
+    assert trainings_with_seeds(project, "[1]") == set()
 
 
 def entry_of_lock(project, stage):
@@ -406,8 +475,12 @@ def entry_of_lock(project, stage):
 
 
 @pytest.mark.parametrize("engine", ["dvc", "snakemake"])
-def test_a_training_and_its_record_use_the_settings_from_before_an_edit(own_project, engine):
-    """While the training runs, clip_norm is edited from 2.0 to 3.0."""
+def test_an_edit_during_a_training_counts_for_the_next_run_only(own_project, engine):
+    """While the training runs, the user edits clip_norm in params.yaml from 2.0 to 3.0.
+
+    The training and dvc.lock must agree on 2.0. If dvc.lock recorded 3.0, DVC would never train
+    with 3.0.
+    """
     project = own_project
     project.edit("params.yaml", "clip_norm: 1.0", "clip_norm: 2.0")
     # The stages of this project run the command in this variable while a training runs.
@@ -453,26 +526,32 @@ def pushed(stand_in, tmp_path_factory):
     return project
 
 
-def test_a_clone_is_up_to_date_once_it_has_pulled(pushed, tmp_path):
+def test_after_dvc_pull_all_stages_of_a_clone_are_up_to_date(pushed, tmp_path):
+    """A colleague clones the repository and pulls the outputs from the DVC remote."""
     from dvc.repo import Repo
 
     subprocess.run(["git", "clone", "-q", pushed.root, tmp_path / "clone"], check=True)
     clone = Project(tmp_path / "clone")
-    assert clone.changed()
+    stages_out_of_date_before = clone.changed()
 
     with Repo(str(clone.root)) as repo:
         repo.pull()
 
+    assert stages_out_of_date_before != set()
     assert clone.changed() == set()
     averaged_model = "models/tiny/own/1/averaged/file"
     assert clone.read(averaged_model) == pushed.read(averaged_model)
-    # Resolving the settings in the clone writes what is committed.
+    # Resolving the settings in the clone writes the same file that was committed.
     write_resolved(clone.root)
     assert clone.run("git", "status", "--porcelain") == ""
 
 
-def test_links_in_place_of_ignored_folders_are_not_committed(tmp_path):
-    """In some labs, data/ is a link to another disk. Git sees a link as a file."""
+def test_git_ignores_links_in_place_of_ignored_folders(tmp_path):
+    """In some labs, data/ is a link to another disk.
+
+    Git treats a link as a file, so the pattern `data/` in .gitignore would not match it, but `data`
+    does. Only .gitignore itself can be committed here.
+    """
     ignored_folders = [
         ".snakemake",
         ".venv",
@@ -501,8 +580,11 @@ def test_links_in_place_of_ignored_folders_are_not_committed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["data", "models", "results", "models/tiny"])
-def test_a_link_in_place_of_a_folder_of_outputs_is_refused(tmp_path, name):
-    """DVC would say "outside of git repository", after the first stage has run."""
+def test_a_link_in_place_of_a_folder_of_outputs_is_an_error_before_the_first_stage(tmp_path, name):
+    """DVC cannot store outputs behind a link, but it finds this out after a stage has run.
+
+    The error tells how to put the cache of DVC on another disk instead.
+    """
     disk = tmp_path / "disk"
     disk.mkdir()
     link = tmp_path / name
@@ -515,7 +597,10 @@ def test_a_link_in_place_of_a_folder_of_outputs_is_refused(tmp_path, name):
 
 
 def test_a_link_in_place_of_the_folder_work_is_accepted(tmp_path):
-    """No output of a stage is in work/."""
+    """Checkpoints of running trainings are in work/; outputs of stages, which DVC stores, are not.
+
+    An unaccepted link would raise UserError.
+    """
     disk = tmp_path / "disk"
     disk.mkdir()
     (tmp_path / "models").mkdir()

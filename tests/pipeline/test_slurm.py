@@ -45,8 +45,11 @@ def queued_jobs(program_folder):
 
 
 @pytest.mark.usefixtures("queued_jobs")
-def test_jobs_that_a_killed_run_of_this_project_has_left_are_named(tmp_path):
-    """Of the queued jobs, only number 7 has the name of a rule and the folder of the project."""
+def test_jobs_that_a_killed_run_of_this_project_has_left_are_an_error(tmp_path):
+    """SLURM's queue has three jobs: 7 and 9 have names of our rules, 7 and 8 run in this project.
+
+    So job 7 is left from a killed Snakemake, and a new run would write the same outputs.
+    """
     with pytest.raises(UserError, match=r"this project: 7\. Wait .*\(squeue .*scancel 7$"):
         slurm.check_no_earlier_jobs(tmp_path)
 
@@ -58,9 +61,13 @@ def test_jobs_of_other_projects_are_accepted(tmp_path):
 
 
 def test_only_training_and_translation_ask_for_a_gpu(resources):
-    wildcards = {"key": "own", **TRAINING}
+    """`resources` contains, for each rule of Snakemake, functions of the values in a job's name."""
+    wildcards = {"key": "own", "system": "tiny", "corpus": "own", "seed": "1"}
 
-    rules_with_gpu = {name for name, of_rule in resources.items() if of_rule["gpu"](wildcards)}
+    rules_with_gpu = set()
+    for rule_name, resources_of_rule in resources.items():
+        if resources_of_rule["gpu"](wildcards):
+            rules_with_gpu.add(rule_name)
 
     assert rules_with_gpu == {"train", "translate"}
 
@@ -72,7 +79,10 @@ def test_a_training_asks_for_a_day(resources):
 
 
 def test_a_job_that_is_tried_again_asks_for_twice_the_memory(resources):
-    """It may have failed because the memory was too small."""
+    """It may have failed for lack of memory. dvc.yaml says 8 GB for the stage filter.
+
+    The second argument is the number of the attempt.
+    """
     memory_in_mb = resources["filter"]["mem_mb"]
 
     assert memory_in_mb({"key": "own"}, 1) == 8000
@@ -117,10 +127,13 @@ X = none
         pytest.param(None, "(null)", id="the default"),
     ],
 )
-def test_asking_sacct_on_a_cluster_without_accounts_is_refused(
+def test_asking_sacct_for_the_state_of_jobs_is_refused_if_slurm_keeps_no_accounts(
     program_folder, status_command, accounting_storage
 ):
-    """There, sacct knows no job, so Snakemake would wait for ever."""
+    """Snakemake asks a program of SLURM whether its jobs have ended: sacct by default, or squeue.
+
+    sacct reads SLURM's accounts. If SLURM stores none, Snakemake would wait forever.
+    """
     write_slurm_programs(program_folder, accounting_storage)
 
     message = r"no accounts .* Add .*: slurm-status-command: squeue$"
@@ -138,22 +151,30 @@ def test_asking_sacct_on_a_cluster_without_accounts_is_refused(
 def test_asking_a_program_that_knows_the_jobs_is_accepted(
     program_folder, status_command, accounting_storage
 ):
+    """Snakemake asks a program of SLURM whether its jobs have ended.
+
+    squeue always knows the jobs. sacct knows them if SLURM stores accounts.
+    """
     write_slurm_programs(program_folder, accounting_storage)
 
-    slurm.check_cluster(slurm_workflow(status_command))
+    slurm.check_cluster(slurm_workflow(status_command))  # A wrong program would raise UserError.
 
 
-def test_sacct_may_be_asked_where_it_is_not_installed(program_folder, monkeypatch):
-    """There, Snakemake asks squeue, whatever the profile says."""
+def test_the_setting_sacct_is_accepted_on_a_cluster_without_the_program_sacct(
+    program_folder, monkeypatch
+):
+    """Snakemake then asks squeue whether its jobs have ended, although its profile says sacct."""
     write_slurm_programs(program_folder, "accounting_storage/none")
     (program_folder / "sacct").unlink()
+    # The machine of this test may have another sacct in PATH.
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "sacct" else which(name))
 
-    slurm.check_cluster(slurm_workflow("sacct"))
+    slurm.check_cluster(slurm_workflow("sacct"))  # A wrong program would raise UserError.
 
 
 def test_the_error_without_slurm_asks_whether_this_is_a_login_node(tmp_path, monkeypatch):
+    """PATH names an empty folder, so the program squeue is not found."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(UserError, match="squeue: not installed; is this a login node"):

@@ -26,32 +26,45 @@ def wildcards_of(rule, stage):
     return re.fullmatch(pattern, stage.outputs[0]).groupdict()
 
 
-def test_each_stage_is_a_job_of_exactly_one_rule(rules, stages):
-    names = []
+def test_each_stage_belongs_to_exactly_one_rule_of_snakemake(rules, stages):
+    """A rule such as `train` stands for the stages train@tiny-own-1, train@wide-own-1 and so on.
+
+    A stage in two rules would make Snakemake refuse the Snakefile; a stage in none would never run.
+    """
+    names_in_rules = []
     for rule in rules:
         for stage in rule.stages.values():
-            names.append(stage.name)
+            names_in_rules.append(stage.name)
             assert stage is stages[stage.name]
 
-    assert sorted(names) == sorted(stages)
+    assert sorted(names_in_rules) == sorted(stages)
 
 
-def test_the_wildcards_of_a_job_lead_to_its_stage(rules):
+def test_a_rule_finds_the_stage_of_a_job_by_its_wildcards(rules):
+    """Wildcards are the variable parts of a path: {system: tiny, corpus: own, seed: 1}.
+
+    Snakemake finds them by matching a rule's output with the path that it needs.
+    """
     for rule in rules:
-        for stage in rule.stages.values():
-            assert rule.stage(wildcards_of(rule, stage)) is stage
-
-
-def test_a_job_has_the_outputs_of_its_stage(rules):
-    for rule in rules:
-        outputs = [*rule.folders, *rule.files, *rule.git_outputs]
         for stage in rule.stages.values():
             wildcards = wildcards_of(rule, stage)
-            job_outputs = {path.format(**wildcards) for path in outputs}
+
+            assert rule.stage(wildcards) is stage
+
+
+def test_a_job_of_snakemake_has_the_outputs_of_its_stage(rules):
+    """A rule has outputs with wildcards, such as models/{system}/{corpus}/{seed}/averaged."""
+    for rule in rules:
+        rule_outputs = [*rule.folders, *rule.files, *rule.git_outputs]
+        for stage in rule.stages.values():
+            wildcards = wildcards_of(rule, stage)
+            job_outputs = {path.format(**wildcards) for path in rule_outputs}
+
             assert job_outputs == set(stage.outputs)
 
 
 def test_log_and_message_of_a_job_name_its_stage(rules):
+    """When a job starts, Snakemake prints its message, such as train@tiny-own-1."""
     for rule in rules:
         # Snakemake writes the wildcard {system} of a path as {wildcards.system} in a message.
         message = re.sub(r"{wildcards\.(\w+)}", r"{\1}", rule.message)
@@ -61,19 +74,29 @@ def test_log_and_message_of_a_job_name_its_stage(rules):
             assert message.format(**wildcards) == stage.name
 
 
-def test_the_command_of_a_sharded_job_joins_the_shards(rules):
+def test_the_last_job_of_a_sharded_stage_joins_the_shards(rules):
+    """The stage clean divides the corpus into three shards, each for a job of its own.
+
+    The last job has the same command as the others and the option --gather.
+    """
     rule_by_name = {rule.name: rule for rule in rules}
     clean = rule_by_name["clean"]
     wildcards = {"key": "own"}
 
-    assert clean.command(wildcards).startswith(f"{clean.shard_command(wildcards)} --ga")
+    command_of_a_shard = clean.shard_command(wildcards)
+    command_of_the_last_job = clean.command(wildcards)
+
+    assert command_of_the_last_job.startswith(f"{command_of_a_shard} --ga")
     assert clean.shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
 
 
-def test_the_command_of_a_job_without_shards_joins_none(rules):
+def test_the_command_of_a_stage_without_shards_lacks_the_option_gather(rules):
+    """The stage split runs as one job; --gather would make it join shards that do not exist."""
     rule_by_name = {rule.name: rule for rule in rules}
 
-    assert " --gather " not in rule_by_name["split"].command({"key": "own"})
+    command = rule_by_name["split"].command({"key": "own"})
+
+    assert " --gather " not in command
 
 
 @pytest.mark.parametrize(
@@ -90,9 +113,15 @@ def test_the_command_of_a_job_without_shards_joins_none(rules):
         ),
     ],
 )
-def test_a_stage_with_only_missing_files_has_not_changed(changes):
-    """The changes are those that `dvc status` reports for the stage."""
-    assert not snakemake_run._has_changed(changes)
+def test_snakemake_does_not_repeat_a_stage_only_because_files_are_missing(changes):
+    """`changes` is what `dvc status` reports for the stage.
+
+    An earlier stage writes a missing input, and Snakemake itself finds missing outputs. So these
+    changes do not mean that the results of the stage would be different now.
+    """
+    has_to_run = snakemake_run._has_changed(changes)
+
+    assert not has_to_run
 
 
 @pytest.mark.parametrize(
@@ -110,9 +139,11 @@ def test_a_stage_with_only_missing_files_has_not_changed(changes):
         pytest.param(["changed command"], id="command"),
     ],
 )
-def test_a_stage_with_a_modified_file_or_command_has_changed(changes):
-    """The changes are those that `dvc status` reports for the stage."""
-    assert snakemake_run._has_changed(changes)
+def test_snakemake_repeats_a_stage_whose_file_code_or_command_was_modified(changes):
+    """`changes` is what `dvc status` reports for the stage."""
+    has_to_run = snakemake_run._has_changed(changes)
+
+    assert has_to_run
 
 
 @pytest.mark.parametrize(
@@ -122,8 +153,13 @@ def test_a_stage_with_a_modified_file_or_command_has_changed(changes):
         ("score@wide-own-1", {"report"}),
     ],
 )
-def test_the_stages_after_a_changed_one_run_as_well(stages, changed_stage, later_stages):
-    """They are the ones that `dvc dag` draws after it: on all levels, and in no other branch."""
+def test_the_stages_after_a_changed_stage_run_as_well(stages, changed_stage, later_stages):
+    """A run has the stages train, average, translate and score in this order; then the report.
+
+    The stages of other runs stay as they are.
+    """
     jobs = snakemake_run.Jobs(None, list(stages.values()), None)
 
-    assert jobs._with_later_stages({changed_stage}) == {changed_stage} | later_stages
+    stages_to_run = jobs._with_later_stages({changed_stage})
+
+    assert stages_to_run == {changed_stage} | later_stages

@@ -56,16 +56,22 @@ def assert_empty(outputs):
 
 @pytest.mark.parametrize("kind", ["train", "average", "translate", "score"])
 def test_the_stages_of_an_excluded_run_write_empty_outputs_and_end(begin_stage, stages, kind):
-    """DVC's matrix has no exclusions: the stage must write what dvc.yaml names."""
+    """params.yaml excludes the system wide from the corpus own.
+
+    dvc.yaml has a stage for each system, corpus and seed, and DVC fails if a stage does not write
+    its outputs. So the stages of this run write empty files.
+    """
     with pytest.raises(SystemExit) as end:
         begin_stage(kind, "wide", "1")
 
-    assert end.value.code is None
+    success = None  # the exit code of sys.exit() without a number
+    assert end.value.code is success
     assert_empty(outputs_of(stages, kind, "wide"))
 
 
 @pytest.mark.parametrize("kind", ["train", "average"])
 def test_the_training_stages_of_an_external_system_write_empty_outputs(begin_stage, stages, kind):
+    """The translations of online-a, an external system, are files, so nothing is trained."""
     with pytest.raises(SystemExit):
         begin_stage(kind, "online-a", "1")
 
@@ -75,12 +81,14 @@ def test_the_training_stages_of_an_external_system_write_empty_outputs(begin_sta
 @pytest.mark.parametrize("kind", ["translate", "score"])
 def test_an_external_system_is_scored_with_the_first_seed(begin_stage, kind):
     """Its translations come from a file, whatever the seed is."""
-    assert begin_stage(kind, "online-a", "1") == Run("online-a", "own", 1)
+    run = begin_stage(kind, "online-a", "1")
+
+    assert run == Run("online-a", "own", 1)
 
 
 @pytest.mark.parametrize("kind", ["translate", "score"])
 def test_an_external_system_has_empty_outputs_with_other_seeds(begin_stage, stages, kind):
-    """Its translations come from a file, whatever the seed is."""
+    """params.yaml has the seeds 1 and 2. online-a has one translation, which counts as seed 1."""
     with pytest.raises(SystemExit):
         begin_stage(kind, "online-a", "2")
 
@@ -92,22 +100,39 @@ def test_a_trained_system_runs_with_each_seed(begin_stage, kind):
     assert begin_stage(kind, "tiny", "2") == Run("tiny", "own", 2)
 
 
-def test_the_duration_of_a_stage_does_not_depend_on_the_time_of_day(monkeypatch):
-    """If the clock is set while a stage runs, the difference of two times may be hours, or < 0."""
-    durations = []
-    monkeypatch.setattr(stage_args, "write_seconds", lambda _, seconds: durations.append(seconds))
+def test_the_duration_of_a_stage_is_right_although_the_clock_was_set_meanwhile(monkeypatch):
+    """A stage notes how long its process has run. Here the clock is set to 1970 before its end.
+
+    A difference of two times of day would be negative.
+    """
+    written_durations = []
+
+    def write_seconds(_file, seconds):
+        written_durations.append(seconds)
+
+    monkeypatch.setattr(stage_args, "write_seconds", write_seconds)
     monkeypatch.setattr(sys, "argv", ["stages/clean.py", "own"])
     seconds_since_start = time.time() - psutil.Process().create_time()
-    monkeypatch.setattr(time, "time", lambda: 0.0)  # The clock is set to 1970.
+    monkeypatch.setattr(time, "time", lambda: 0.0)
 
     stage_args._write_duration()
 
-    assert durations == [pytest.approx(seconds_since_start, abs=5)]
+    assert written_durations == [pytest.approx(seconds_since_start, abs=5)]
 
 
-def test_the_general_duration_of_a_stage_is_not_written_for_a_training(monkeypatch):
-    """A training writes its duration itself: each of its processes would write one."""
-    monkeypatch.setattr(stage_args, "write_seconds", lambda *_: pytest.fail("is written"))
+def test_the_duration_of_a_training_is_left_to_the_training(monkeypatch):
+    """At its end, each stage writes how long it took, except `train`, which does so itself.
+
+    A training may have several processes, and each of them would write another duration.
+    """
+    written_durations = []
+
+    def write_seconds(_file, seconds):
+        written_durations.append(seconds)
+
+    monkeypatch.setattr(stage_args, "write_seconds", write_seconds)
     monkeypatch.setattr(sys, "argv", ["stages/train.py", "tiny", "own", "1"])
 
     stage_args._write_duration()
+
+    assert written_durations == []

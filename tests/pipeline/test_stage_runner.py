@@ -138,7 +138,10 @@ def test_two_trainings_run_at_the_same_time_on_two_cores(monkeypatch):
 
 
 def test_each_changed_stage_runs_once_and_is_recorded_in_dvc_lock(project):
-    """A changed setting of the models affects train, average, translate and score of three runs."""
+    """The arithmetic of the system tiny, which wide inherits, was edited after all stages had run.
+
+    So the stages train, average, translate and score of three runs have to run again.
+    """
     result = run_changed_stages()
 
     assert result.status == 0
@@ -228,7 +231,10 @@ def test_stages_that_ran_before_with_the_same_inputs_are_restored_from_dvcs_cach
 
 @pytest.mark.usefixtures("project")
 def test_after_a_training_has_failed_the_waiting_training_does_not_start(monkeypatch):
-    """Three trainings have changed; two start at once on two cores, and both fail."""
+    """Three trainings are out of date. Two start at once on two cores, and both fail.
+
+    A user who has made a mistake should not wait until the third training has failed as well.
+    """
     monkeypatch.setenv("WHILE_TRAINING", "exit 1")
 
     result = run_changed_stages()
@@ -389,9 +395,13 @@ def test_the_error_message_names_the_stage_that_a_signal_has_ended(project, caps
 def test_a_stage_gets_its_share_of_eight_cores(
     stand_in, monkeypatch, threads, gpu, free_cores, waiting_stages, expected_cores
 ):
+    """The machine has eight cores. The runner starts the next stage when enough cores are free.
+
+    dvc.yaml says for each stage how many threads and GPUs it can use.
+    """
     monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 8)
     (clean,) = (it for it in load_stages(stand_in.root) if it.name == "clean@own")
-    assert clean.threads == 8  # as dvc.yaml says
+    assert clean.threads == 8
     stage = replace(clean, threads=threads, gpu=gpu)
 
     cores = stage_runner._cores_for(stage, free_cores, waiting_stages)

@@ -77,7 +77,7 @@ def fail_together(roots, monkeypatch):
     return outputs
 
 
-def check_with_an_empty_set(root, empty_set):
+def check_training_with_an_empty_set(root, empty_set):
     """Check a training on a corpus of three sets, of which one has no sentences.
 
     Args:
@@ -98,15 +98,15 @@ def check_with_an_empty_set(root, empty_set):
 
 
 @pytest.mark.parametrize("set_name", ["train", "valid"])
-def test_a_training_or_validation_set_without_sentences_is_refused_by_its_name(tmp_path, set_name):
+def test_the_error_for_a_training_or_validation_set_without_sentences_names_it(tmp_path, set_name):
     with pytest.raises(UserError) as error:
-        check_with_an_empty_set(tmp_path, set_name)
+        check_training_with_an_empty_set(tmp_path, set_name)
 
     assert str(error.value) == f"corpus toy: {set_name}.de has no sentences"
 
 
 def test_a_training_does_not_need_sentences_in_a_test_set(tmp_path):
-    check_with_an_empty_set(tmp_path, "test.x")
+    check_training_with_an_empty_set(tmp_path, "test.x")
 
 
 def flip_a_bit_of_the_training_text(root):
@@ -119,6 +119,10 @@ def flip_a_bit_of_the_training_text(root):
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_damaged_corpus_is_reported_in_one_line(untrained, tmp_path, processes):
+    """A disk error has flipped one bit of the training text; its checksum does not fit.
+
+    Two processes report it once, without tracebacks, which would begin with [rank0] or [rank1].
+    """
     root = fresh(untrained, tmp_path)
     flip_a_bit_of_the_training_text(root)
 
@@ -126,8 +130,9 @@ def test_a_damaged_corpus_is_reported_in_one_line(untrained, tmp_path, processes
 
     (line,) = error_lines(output)
     assert "train.de.ids.npy is damaged" in line
-    # With two processes, torchrun adds lines, which do not begin with [rank like our tracebacks.
-    assert processes > 1 or output == f"{line}\n"
+    if processes == 1:
+        assert output == f"{line}\n"
+    # With two processes, torchrun, which starts them, adds lines of its own.
     assert "[rank" not in output
     assert not (root / "work").exists()
 
@@ -135,7 +140,10 @@ def test_a_damaged_corpus_is_reported_in_one_line(untrained, tmp_path, processes
 def test_a_mistake_in_the_settings_of_one_host_is_reported_by_both_processes(
     two_copies, monkeypatch
 ):
-    """The first process does not wait for the second one until the five minutes of a start end."""
+    """Two hosts train together; the second one has another name of the system in params.yaml.
+
+    The first process must report it at once. Alone, it would wait five minutes for the second one.
+    """
     first, second = two_copies
     params_file = second / "params.yaml"
     params_file.write_text(params_file.read_text().replace("micro:", "other:"))
@@ -149,7 +157,13 @@ def test_a_mistake_in_the_settings_of_one_host_is_reported_by_both_processes(
 
 
 def assert_reported_by_both(outputs, message, roots):
-    """Check that both processes report an error of the second one, and have not begun to train."""
+    """Check that both processes report an error of the second one, and have not begun to train.
+
+    Args:
+        outputs: What each process printed.
+        message: The message that follows `process 1 of 2 on HOST: `.
+        roots: The folder in which each process worked.
+    """
     for output in outputs:
         assert f"bleuprint: error: {SECOND_PROCESS}: {message}" in output
     for root in roots:
@@ -159,11 +173,18 @@ def assert_reported_by_both(outputs, message, roots):
 @pytest.mark.parametrize(
     "name", ["data/binary/toy/train.de.ids.npy", "data/binary/toy/valid.en.ends.npy"]
 )
-def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(two_copies, monkeypatch, name):
+def test_both_hosts_report_a_damaged_file_in_the_corpus_of_the_second_host(
+    two_copies, monkeypatch, name
+):
+    """Two hosts train together, each from its own copy of the project.
+
+    In the second copy, the numbers in a file of the corpus are in reverse order.
+    """
     array_file = two_copies[1] / name
     content = array_file.read_bytes()
-    # The first 128 bytes, the header, stay: only the numbers differ.
-    damaged_content = content[:128] + content[128:][::-1]
+    header = content[:128]  # of the .npy file, which stays as it is
+    numbers = content[128:]
+    damaged_content = header + numbers[::-1]
     assert damaged_content != content
     array_file.write_bytes(damaged_content)
 
@@ -173,7 +194,8 @@ def test_a_host_whose_copy_of_the_corpus_has_other_bytes_is_refused(two_copies, 
     assert_reported_by_both(outputs, message, two_copies)
 
 
-def test_a_host_whose_copy_of_the_corpus_lacks_a_file_is_refused(two_copies, monkeypatch):
+def test_both_hosts_report_a_missing_file_in_the_corpus_of_the_second_host(two_copies, monkeypatch):
+    """Two hosts train together, each from its own copy of the project."""
     name = "data/binary/toy/train.en.ids.npy"
     (two_copies[1] / name).unlink()
 
@@ -183,8 +205,8 @@ def test_a_host_whose_copy_of_the_corpus_lacks_a_file_is_refused(two_copies, mon
     assert_reported_by_both(outputs, message, two_copies)
 
 
-def test_a_host_with_another_corpus_is_refused_by_the_name_of_a_file(tmp_path, monkeypatch):
-    """Both corpora are valid; the target of the first training pair differs."""
+def test_both_hosts_name_a_file_in_which_their_corpora_differ(tmp_path, monkeypatch):
+    """Two hosts train together on two valid corpora; the target of the first pair differs."""
     pairs = toy_pairs(200, 1)
     source, target = pairs[0]
     reversed_target = target[::-1]
@@ -197,12 +219,17 @@ def test_a_host_with_another_corpus_is_refused_by_the_name_of_a_file(tmp_path, m
     for output in outputs:
         match = re.search(r"same data as process 0 \((\S+) differs\)", output)
         assert match, outputs
-        assert match[1].startswith("data/binary/toy/")
-        # It lists the hashes of the other files, so it differs whatever the reason is.
-        assert not match[1].endswith("corpus.json")
+        different_file = match[1]
+        assert different_file.startswith("data/binary/toy/")
+        # corpus.json contains the hashes of all files, so naming it would not show what differs.
+        assert not different_file.endswith("corpus.json")
 
 
-def test_a_host_with_other_references_is_refused_by_the_name_of_their_file(two_copies, monkeypatch):
+def test_both_hosts_name_the_file_if_their_validation_references_differ(two_copies, monkeypatch):
+    """Two hosts train together, each from its own copy of the project.
+
+    In the second copy, the words of the validation references are different.
+    """
     references_file = two_copies[1] / "data/split/toy/valid.en"
     references_file.write_text(references_file.read_text().replace("A", "E"))
 
@@ -213,7 +240,8 @@ def test_a_host_with_other_references_is_refused_by_the_name_of_their_file(two_c
         "(data/split/toy/valid.en differs): processes train together from one folder, or from "
         "identical copies\n"
     )
-    assert all(line in output for output in outputs)
+    for output in outputs:
+        assert line in output
 
 
 def kill_at_checkpoint(root, **options):
@@ -229,8 +257,13 @@ def kill_at_checkpoint(root, **options):
     process.communicate(timeout=60)
 
 
-def test_processes_of_which_only_one_sees_the_checkpoint_are_refused(two_copies, monkeypatch):
-    """Two hosts share no folder: the second one does not see the checkpoint of the first one."""
+def test_two_hosts_are_refused_if_only_the_first_has_the_checkpoint_to_continue_from(
+    two_copies, monkeypatch
+):
+    """Each host has its own copy of the project, and a training was killed in the first copy.
+
+    The second host would start from the first update instead.
+    """
     kill_at_checkpoint(two_copies[0])
 
     _, second_output = fail_together(two_copies, monkeypatch)
@@ -239,31 +272,48 @@ def test_processes_of_which_only_one_sees_the_checkpoint_are_refused(two_copies,
     assert re.search(r"checkpoint-\d+ is missing on .*, but rank 0 continues from it", line)
 
 
-def test_processes_with_different_checkpoints_of_the_same_update_are_refused(
+def train_to_first_checkpoint(root, processes):
+    """Train until there is a checkpoint, kill the training, and keep only its first checkpoint.
+
+    Args:
+        root: The project's folder.
+        processes: How many processes train together.
+
+    Returns:
+        The name of the checkpoint, which contains its update.
+    """
+    write_params(root, max_updates=1000, keep_last=100, keep_best=0, keep_interval=0)
+    kill_at_checkpoint(root, processes=processes, cold=True)
+    first_checkpoint, *later_checkpoints = checkpoints(root)
+    for checkpoint in later_checkpoints:
+        shutil.rmtree(checkpoint)
+    return first_checkpoint.name
+
+
+def test_two_hosts_with_different_checkpoints_of_the_same_update_are_refused(
     two_copies, monkeypatch
 ):
-    """Two copies were trained apart, by one and by two processes, whose sums are rounded otherwise.
+    """One copy of the project was trained by one process, the other copy by two processes.
 
-    Of each copy, only the first checkpoint is kept.
+    Two processes add gradients in another order, so the rounded weights differ. Training together
+    from different weights would give neither result.
     """
-    checkpoint_names = []
-    for processes, root in enumerate(two_copies, start=1):
-        write_params(root, max_updates=1000, keep_last=100, keep_best=0, keep_interval=0)
-        kill_at_checkpoint(root, processes=processes, cold=True)
-        first_checkpoint, *later_checkpoints = checkpoints(root)
-        for checkpoint in later_checkpoints:
-            shutil.rmtree(checkpoint)
-        checkpoint_names.append(first_checkpoint.name)
-    assert checkpoint_names[0] == checkpoint_names[1]
+    first, second = two_copies
+    first_name = train_to_first_checkpoint(first, processes=1)
+    second_name = train_to_first_checkpoint(second, processes=2)
+    assert first_name == second_name  # of the same update
 
     outputs = fail_together(two_copies, monkeypatch)
 
     lines = error_lines(outputs[0]) + error_lines(outputs[1])
-    assert any("is not the same on all of the 2 processes" in line for line in lines), outputs
+    message = "is not the same on all of the 2 processes"
+    assert any(message in line for line in lines), outputs
 
 
-def test_updates_with_fewer_batches_than_processes_are_reported_once(untrained, tmp_path):
-    """An update of 40 tokens is one batch of 40 tokens, so the second process has none."""
+def test_a_note_that_an_update_has_too_few_batches_for_all_processes_is_printed_once(
+    untrained, tmp_path
+):
+    """An update of 40 tokens is one batch of 40 tokens, so the second of two processes is idle."""
     root = fresh(untrained, tmp_path)
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
 
@@ -277,7 +327,8 @@ def test_updates_with_fewer_batches_than_processes_are_reported_once(untrained, 
     assert output.count("idle") == 1
 
 
-def test_a_corpus_smaller_than_one_update_is_refused_with_a_number_of_tokens_that_works(tmp_path):
+def test_the_error_for_a_corpus_smaller_than_one_update_proposes_settings_that_work(tmp_path):
+    """Five short pairs have less than 500 target tokens. The second training uses the proposal."""
     root = project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
 
     output = train(root, status=1)
@@ -293,7 +344,8 @@ def test_a_corpus_smaller_than_one_update_is_refused_with_a_number_of_tokens_tha
     train(root)
 
 
-def test_a_corpus_with_fewer_pairs_than_an_update_of_sentences_is_refused(tmp_path):
+def test_a_corpus_with_fewer_pairs_than_one_update_needs_is_refused(tmp_path):
+    """An update of 45 sentences would need 45 pairs of the 44 in the training set."""
     pairs = [(f"ba {'be ' * number}", "BA") for number in range(1, 45)]  # 44 pairs
     root = project(tmp_path, pairs=pairs, tokens_per_update=None, sentences_per_update=45)
 
@@ -305,8 +357,11 @@ def test_a_corpus_with_fewer_pairs_than_an_update_of_sentences_is_refused(tmp_pa
     )
 
 
-def test_a_training_of_epochs_with_too_few_checkpoints_to_average_is_refused(tmp_path):
-    """One epoch is shorter than the 1,000 updates between two checkpoints."""
+def test_a_training_that_would_save_too_few_checkpoints_to_average_is_refused(tmp_path):
+    """The last 3 checkpoints are to be averaged, and one is saved every 1,000 updates.
+
+    One epoch of this corpus has fewer updates. Without the check, `average` would fail after hours.
+    """
     root = project(tmp_path, max_updates=None, max_epochs=1, save_interval=1000)
     params_file = root / "params.yaml"
     params_file.write_text(params_file.read_text().replace("last: 1\n", "last: 3\n"))
@@ -317,7 +372,8 @@ def test_a_training_of_epochs_with_too_few_checkpoints_to_average_is_refused(tmp
     assert re.search(r"max_epochs 1 are at most \d+ updates, too few: average\.last 3: ", output)
 
 
-def test_a_diverging_training_is_reported_in_a_line_that_names_the_learning_rate(tmp_path):
+def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(tmp_path):
+    """A learning rate of 1e30 makes the weights, and so the loss, infinite or NaN."""
     root = project(
         tmp_path,
         lr_schedule=LrSchedule(constant=Constant(1e30)),
@@ -334,33 +390,42 @@ def test_a_diverging_training_is_reported_in_a_line_that_names_the_learning_rate
 
 
 def test_a_test_source_longer_than_the_model_allows_is_refused_before_the_training(tmp_path):
+    """Without the check, `translate` would fail after the training. Line 2 is short enough."""
     long_source = "ba " * 300  # 600 tokens: `b` and `a`
     root = project(tmp_path, test=[(long_source, "BA"), ("ba", "BA " * 300)])
 
     output = train(root, status=1)
 
-    assert "line 1 of test.x.de has 601 tokens with EOS" in output
-    assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
+    assert "line 1 of test.x.de has 601 tokens with EOS" in output  # 600 and end-of-sentence
+    checkpoints_saved = list(tmp_path.glob("work/trainings/*/checkpoint-*"))
+    assert checkpoints_saved == []
 
 
 def test_a_test_reference_may_be_longer_than_the_model_allows(tmp_path):
     """The model reads only the sources of a test set."""
     long_reference = "BA " * 300
+    root = project(tmp_path, test=[("ba", long_reference)], max_updates=5)
 
-    train(project(tmp_path, test=[("ba", long_reference)], max_updates=5))
+    train(root)  # Fails the test if the training ends with an error.
 
 
 def test_a_sentence_longer_than_a_batch_is_refused_before_the_training(tmp_path):
-    pairs = [*toy_pairs(60, 1), ("ba " * 40, "BA " * 40)]
+    """A batch has at most 30 tokens. The last training pair has 40 words on each side."""
+    long_pair = ("ba " * 40, "BA " * 40)
+    root = project(tmp_path, pairs=[*toy_pairs(60, 1), long_pair], max_tokens=30)
 
-    output = train(project(tmp_path, pairs=pairs, max_tokens=30), status=1)
+    output = train(root, status=1)
 
     problem = r"has \d+ tokens with EOS, and train.max_tokens of micro is 30: "
     assert re.search(rf"line \d+ of train.de {problem}", output)
 
 
 def test_a_corpus_of_one_pair_is_advised_to_count_updates_in_sentences(tmp_path):
-    """The target has fewer tokens than the source, so no number of target tokens would work."""
+    """The size of an update counts target tokens, here few: one word.
+
+    The size of a batch counts the longer side, here the source. If the update were small enough for
+    the target, a batch would be too small for the source.
+    """
     root = project(tmp_path, pairs=[("ba ba ba", "BA")], tokens_per_update=90, max_tokens=70)
 
     output = train(root, status=1)
@@ -368,7 +433,11 @@ def test_a_corpus_of_one_pair_is_advised_to_count_updates_in_sentences(tmp_path)
     assert "less than one update of micro: set sentences_per_update: 1" in output
 
 
-def test_processes_with_different_settings_are_refused(two_copies, monkeypatch):
+def test_two_hosts_with_different_settings_are_refused(two_copies, monkeypatch):
+    """Two hosts train together, each from its own copy of the project.
+
+    In the second copy, label_smoothing is edited. No checkpoint is saved.
+    """
     first, second = two_copies
     write_params(second, label_smoothing=0.5)
 
@@ -378,4 +447,5 @@ def test_processes_with_different_settings_are_refused(two_copies, monkeypatch):
     for output in outputs:
         assert f"bleuprint: error: {SECOND_PROCESS} {problem}" in output
     for root in two_copies:
-        assert not list(root.glob("work/trainings/*/checkpoint-*"))
+        checkpoints_saved = list(root.glob("work/trainings/*/checkpoint-*"))
+        assert checkpoints_saved == []

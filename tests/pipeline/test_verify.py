@@ -130,7 +130,10 @@ def verify_reports(first, second):
         pytest.param("reports", id="folder of the report"),
     ],
 )
-def test_equal_results_are_the_same_whether_a_file_or_a_folder_is_named(tmp_path, path_in_project):
+def test_results_are_found_equal_whether_the_user_names_a_file_or_a_folder(
+    tmp_path, path_in_project
+):
+    """Both projects have equal results of two systems, tiny and small."""
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b") / path_in_project
 
@@ -140,7 +143,13 @@ def test_equal_results_are_the_same_whether_a_file_or_a_folder_is_named(tmp_path
     assert verification.lines == [f"{first} and {second}: 2 results with the same bytes"]
 
 
-def test_a_result_that_differs_is_named_with_its_scores_its_first_stage_and_the_cause(tmp_path):
+def test_a_different_result_is_shown_with_both_scores_the_first_different_stage_and_the_cause(
+    tmp_path,
+):
+    """Each project has results of two systems, tiny and small, on the test set `first`.
+
+    In the second project, small was trained with other code; the results of tiny are equal.
+    """
     first = write_report(tmp_path / "a", bleu_of_small=33.0)
     second = write_report(tmp_path / "b", bleu_of_small=33.5, **TRAINED_WITH_OTHER_CODE)
 
@@ -175,9 +184,14 @@ def test_a_result_that_differs_is_named_with_its_scores_its_first_stage_and_the_
         ),
     ],
 )
-def test_dvc_lock_tells_the_first_stage_that_differs_and_its_cause(
+def test_the_dvc_locks_of_both_projects_tell_which_stage_differed_first_and_why(
     tmp_path, changes_of_lock, stage, cause
 ):
+    """dvc.lock records the settings, the code and the hashes of the files of each stage.
+
+    The system small has other translations in the second project. Its dvc.lock differs as
+    `changes_of_lock` says.
+    """
     first = write_report(tmp_path / "a", bleu_of_small=33.0)
     second = write_report(tmp_path / "b", bleu_of_small=36.0, **TRAINED_WITH_OTHER_CODE)
     write_lock(first)
@@ -194,6 +208,7 @@ def test_dvc_lock_tells_the_first_stage_that_differs_and_its_cause(
 
 @pytest.mark.parametrize("arithmetic", ["native", "portable"])
 def test_dvc_lock_tells_whether_a_training_used_portable_arithmetic(tmp_path, arithmetic):
+    """Portable arithmetic gives the same bits on every machine, so results must be equal."""
     root = write_report(tmp_path / "a")
     write_lock(root, arithmetic=arithmetic)
 
@@ -208,31 +223,38 @@ def test_a_training_is_not_portable_without_a_dvc_lock(tmp_path):
     assert not open_report(str(root)).is_portable(Run("small", "news-en-de", 1))
 
 
-def test_the_dvc_lock_of_a_project_does_not_describe_a_file_with_another_name_in_it(tmp_path):
-    """A colleague's results.json was stored in the project as colleague.json.
+def test_a_results_file_of_someone_else_is_not_explained_by_the_dvc_lock_of_this_project(tmp_path):
+    """A colleague's results.json is stored in this project as colleague.json.
 
-    Without the colleague's dvc.lock, the cause follows from the fingerprints in results.json.
+    This project's dvc.lock describes other trainings. So the cause has to follow from the hashes in
+    both files of results, as if the colleague's file were elsewhere.
     """
     root = write_report(tmp_path / "a")
     write_lock(root)
-    colleague_root = write_report(tmp_path / "b", 36.0, **TRAINED_WITH_OTHER_CODE)
-    cause_without_lock = verify_reports(root, colleague_root).lines[2]
-
+    colleague_root = write_report(tmp_path / "b", bleu_of_small=36.0, **TRAINED_WITH_OTHER_CODE)
+    cause_if_elsewhere = verify_reports(root, colleague_root).lines[2]
     colleague_file = (colleague_root / RESULTS).rename(root / "colleague.json")
 
-    cause_line = verify_reports(root, colleague_file).lines[2]
-    assert cause_line == cause_without_lock
-    assert cause_line == "  from train on: code of the training"
+    cause = verify_reports(root, colleague_file).lines[2]
+
+    assert cause == cause_if_elsewhere
+    assert cause == "  from train on: code of the training"
 
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", "costs.csv"])
-def test_unrelated_files_in_the_folder_of_a_downloaded_result_are_not_read(tmp_path, name):
-    """A release has files of these names; here they have nothing to do with the result."""
-    root = write_report(tmp_path / "a")
-    downloaded = (write_report(tmp_path / "b") / RESULTS).rename(tmp_path / "colleague.json")
-    (tmp_path / name).write_text(f"{'0' * 64}  picture.iso\n")
+def test_unrelated_files_in_the_folder_of_a_downloaded_result_are_ignored(tmp_path, name):
+    """A release has files of these names beside its results.
 
-    assert verify_reports(root, downloaded).is_same
+    Here the user has downloaded a single result into a folder with other downloads.
+    """
+    root = write_report(tmp_path / "a")
+    downloads = tmp_path
+    downloaded = (write_report(tmp_path / "b") / RESULTS).rename(downloads / "colleague.json")
+    (downloads / name).write_text(f"{'0' * 64}  picture.iso\n")
+
+    verification = verify_reports(root, downloaded)
+
+    assert verification.is_same
 
 
 @pytest.fixture
@@ -251,7 +273,10 @@ def test_results_that_dvc_lock_records_cause_no_warning(with_recorded_report, ca
     assert capsys.readouterr().err == ""
 
 
-def test_a_warning_names_results_that_dvc_lock_does_not_record(with_recorded_report, capsys):
+def test_a_warning_says_that_results_were_changed_after_dvc_recorded_them(
+    with_recorded_report, capsys
+):
+    """dvc.lock records the MD5 of results.json. Then someone edits a score to 45 BLEU."""
     root = with_recorded_report
     write_report(root, bleu_of_small=45.0)
 
@@ -273,11 +298,13 @@ def test_equal_stages_have_no_first_difference(locked_stages):
 
 
 def test_a_stage_that_the_other_dvc_lock_lacks_is_the_first_difference(locked_stages):
-    """The stage translate comes before score."""
+    """Among the stages before score, only translate differs: the other dvc.lock lacks it."""
     other_stages = dict(locked_stages)
     del other_stages["translate@small-news-en-de-1"]
 
-    difference = first_difference(locked_stages, other_stages, "score@small-news-en-de-1")
+    difference = first_difference(
+        locked_stages, other_stages, last_stage="score@small-news-en-de-1"
+    )
 
     assert difference == Difference("translate", ["no such stage there"])
 
@@ -301,9 +328,9 @@ def test_a_stage_that_the_other_dvc_lock_lacks_is_the_first_difference(locked_st
     ],
 )
 def test_a_damaged_dvc_lock_is_an_error_if_results_differ(tmp_path, damaged_lock, message):
-    """dvc.lock is read to say why they differ."""
-    first = write_report(tmp_path / "a")
-    second = write_report(tmp_path / "b", 36.0, **TRAINED_WITH_OTHER_CODE)
+    """`verify` reads dvc.lock to say why results differ, here the BLEU of one system."""
+    first = write_report(tmp_path / "a", bleu_of_small=33.0)
+    second = write_report(tmp_path / "b", bleu_of_small=36.0, **TRAINED_WITH_OTHER_CODE)
     write_lock(first)
     (second / "dvc.lock").write_text(damaged_lock)
 
@@ -319,34 +346,38 @@ def test_a_damaged_dvc_lock_is_an_error_if_results_differ(tmp_path, damaged_lock
         pytest.param("stages:\n  a: {\n", id="invalid YAML"),
     ],
 )
-def test_a_damaged_dvc_lock_does_not_matter_if_results_are_equal(tmp_path, damaged_lock):
+def test_equal_results_are_found_equal_although_dvc_lock_is_damaged(tmp_path, damaged_lock):
+    """`verify` reads dvc.lock only to say why results differ; these do not."""
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
     write_lock(first)
     (second / "dvc.lock").write_text(damaged_lock)
 
-    assert verify_reports(first, second).is_same
+    verification = verify_reports(first, second)
+
+    assert verification.is_same
 
 
-def test_metrics_that_one_report_lacks_are_named_and_not_compared(tmp_path):
+def test_results_are_compared_by_the_metrics_that_both_reports_have(tmp_path):
+    """An earlier version did not compute all metrics; a line names the missing ones."""
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
+    missing_metrics = {"chrf2pp", "loss", "perplexity", "ter"}
     content = read_json(second / RESULTS)
-    missing = ("chrf2pp", "ter", "loss", "perplexity")
-    content["metrics"] = [row for row in content["metrics"] if row["metric"] not in missing]
+    content["metrics"] = [row for row in content["metrics"] if row["metric"] not in missing_metrics]
     write_json(second / RESULTS, content)
 
     verification = verify_reports(first, second)
 
     assert verification.is_same
-    not_compared = "not compared, since one side lacks them: chrf2pp, loss, perplexity, ter"
-    assert verification.lines[1] == not_compared
+    line = "not compared, since one side lacks them: chrf2pp, loss, perplexity, ter"
+    assert verification.lines[1] == line
 
 
 def test_a_result_of_version_1_0_is_refused_in_one_line(tmp_path):
+    """In version 1.0, the sections runs and metrics had the names cells and measures."""
     path = write_report(tmp_path / "b") / RESULTS
     content = read_json(path)
-    # The names of these sections in version 1.0.
     write_json(path, {"cells": content["runs"], "measures": content["metrics"]})
 
     message = f"^{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
@@ -354,10 +385,12 @@ def test_a_result_of_version_1_0_is_refused_in_one_line(tmp_path):
         open_report(str(path))
 
 
-def test_results_that_one_report_lacks_are_counted(tmp_path):
-    first = write_report(tmp_path / "a")  # The systems tiny and small.
+def test_results_that_only_one_report_contains_are_counted(tmp_path):
+    """The first report has results of tiny and small, the second one only of tiny."""
+    first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
-    frame(record("tiny", "news-en-de", "first", 30.0)).save(second / RESULTS)
+    result_of_tiny = record("tiny", "news-en-de", "first", 30.0)
+    frame(result_of_tiny).save(second / RESULTS)
 
     verification = verify_reports(first, second)
 
@@ -386,6 +419,7 @@ def write_reports_with_causes(folder, **other_changes):
 
 
 def test_three_causes_of_a_difference_are_written_out(tmp_path):
+    """Two reports differ by settings, test set and data."""
     first, second = write_reports_with_causes(tmp_path)
 
     cause_line = verify_reports(first, second).lines[2]
@@ -394,6 +428,7 @@ def test_three_causes_of_a_difference_are_written_out(tmp_path):
 
 
 def test_a_fourth_cause_of_a_difference_is_counted(tmp_path):
+    """Two reports differ by settings, test set and data, and also by the libraries for scoring."""
     first, second = write_reports_with_causes(tmp_path, scored_with="torch 2.0.0, sacrebleu 2.7.0")
 
     cause_line = verify_reports(first, second).lines[2]
@@ -444,9 +479,15 @@ def reports_with_many_differences(tmp_path):
     return first, second
 
 
-def test_results_that_differ_for_the_same_causes_share_their_lines(reports_with_many_differences):
-    """The results t1 and t11 differ by settings, data and signature."""
-    verification = verify_reports(*reports_with_many_differences)
+def test_results_that_differ_for_the_same_causes_share_two_lines(reports_with_many_differences):
+    """The reports contain results on 12 test sets, of which many differ.
+
+    The results on t1 and t11 both differ by settings, data and the signature of BLEU. The first
+    line shows one of them and counts the other; the second line shows the causes.
+    """
+    first, second = reports_with_many_differences
+
+    verification = verify_reports(first, second)
 
     assert not verification.is_same
     example, causes = verification.lines[2:4]
@@ -455,10 +496,15 @@ def test_results_that_differ_for_the_same_causes_share_their_lines(reports_with_
 
 
 def test_only_three_groups_of_differences_are_described(reports_with_many_differences):
-    lines = verify_reports(*reports_with_many_differences).lines
+    """Results that differ for the same causes are a group. These reports have more than three."""
+    first, second = reports_with_many_differences
 
-    # Two lines of counts, and two for each of the three groups.
-    assert len(lines) == 8
+    lines = verify_reports(first, second).lines
+
+    lines_of_counts = 2
+    lines_per_group = 2
+    assert len(lines) == lines_of_counts + 3 * lines_per_group
+    # The last line counts the other groups.
     assert lines[7].endswith(" more groups of results, by where and why they differ)")
 
 
@@ -497,8 +543,11 @@ def committed(repository, tmp_path):
     return tmp_path / "larger" / "project"
 
 
-def test_verify_says_if_the_results_are_only_those_of_the_commit(committed):
-    """Comparing a clone with its own commit says nothing about this machine."""
+def test_verify_says_if_nothing_has_run_since_the_commit_it_compares_with(committed):
+    """The results are the committed files themselves: the comparison proves nothing.
+
+    A user who wants to reproduce the results still has to run the stages.
+    """
     result = run_verify(committed, "HEAD")
 
     assert result.returncode == 0
@@ -508,10 +557,11 @@ def test_verify_says_if_the_results_are_only_those_of_the_commit(committed):
     )
 
 
-def test_verify_ends_with_status_0_for_a_run_with_the_results_of_the_commit(committed):
+def test_verify_ends_with_status_0_if_a_run_has_reproduced_the_results_of_the_commit(committed):
+    """Git ignores scores.json, so this file shows that the stage score has run here."""
     results_folder = committed / Run("tiny", "news-en-de", 1).results_folder
     results_folder.mkdir(parents=True)
-    (results_folder / "scores.json").touch()  # The stage score has run.
+    (results_folder / "scores.json").touch()
 
     result = run_verify(committed, "HEAD")
 
@@ -519,8 +569,9 @@ def test_verify_ends_with_status_0_for_a_run_with_the_results_of_the_commit(comm
     assert result.stdout == "here and HEAD: 2 results with the same bytes\n"
 
 
-def test_verify_ends_with_status_5_for_a_run_with_other_results_than_the_commit(committed):
-    write_report(committed, 33.4, **TRAINED_WITH_OTHER_CODE)
+def test_verify_ends_with_status_5_if_a_run_has_other_results_than_the_commit(committed):
+    """The commit has 33.0 BLEU for the system small; the new run has another label smoothing."""
+    write_report(committed, bleu_of_small=33.4, **TRAINED_WITH_OTHER_CODE)
     write_lock(committed, smoothing=0.2)
 
     result = run_verify(committed, "HEAD")
@@ -531,9 +582,13 @@ def test_verify_ends_with_status_5_for_a_run_with_other_results_than_the_commit(
 
 
 def test_verify_prints_control_characters_of_a_setting_as_spaces(committed):
-    """They could move the cursor of a terminal, or begin a new line."""
-    write_report(committed, 33.4, **TRAINED_WITH_OTHER_CODE)
-    write_lock(committed, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
+    """They could move the cursor of a terminal, or begin a new line.
+
+    The commit has the label smoothing 0.1.
+    """
+    write_report(committed, bleu_of_small=33.4, **TRAINED_WITH_OTHER_CODE)
+    control_characters = "\r\x1c\u2028\x85\0\ufeff"
+    write_lock(committed, smoothing=f"0.2{control_characters}")
 
     result = run_verify(committed, "HEAD")
 
@@ -551,6 +606,7 @@ def assert_one_error_line(result, message):
 
 
 def test_verify_refuses_the_results_of_another_experiment(committed, tmp_path):
+    """The committed results are on the corpus news-en-de, so no two results can be compared."""
     other = write_report(tmp_path / "other", corpus="talks-en-fr")
 
     result = run_verify(committed, str(other))
@@ -559,7 +615,7 @@ def test_verify_refuses_the_results_of_another_experiment(committed, tmp_path):
     assert_one_error_line(result, message)
 
 
-def test_verify_refuses_a_name_that_is_neither_a_revision_nor_a_file(committed):
+def test_verify_refuses_a_name_that_is_neither_a_git_revision_nor_a_file(committed):
     result = run_verify(committed, "nowhere")
 
     message = "no Git revision, DVC experiment, file or folder: unknown Git revision"
