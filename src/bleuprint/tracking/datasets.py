@@ -57,7 +57,7 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetDescription
     """
     binary_folder = corpus_folder(corpus, "binary")
     if not (binary_folder / CORPUS).exists():
-        return ()
+        return ()  # For example, only the results were downloaded.
     # The fingerprint also covers the text of the validation set, from which BLEU is computed.
     validation_files = sorted(corpus_folder(corpus, "split").glob("valid.*"))
     try:
@@ -67,8 +67,9 @@ def describe_datasets(corpus: str, data_sha256: str) -> tuple[DatasetDescription
         return ()  # A file is damaged or was removed.
     sha256_on_disk = fingerprint.of_settings(binary_corpus.training_sha256, *validation_hashes)
     if sha256_on_disk != data_sha256:
-        return ()
+        return ()  # The corpus has changed since the training.
     datasets = []
+    # The sets are `train`, `valid` and the test sets.
     for set_name, size in binary_corpus.sets.items():
         dataset = DatasetDescription(
             name=f"{corpus} {set_name}",
@@ -111,6 +112,7 @@ def may_be_copied(settings: Settings, system: str, corpus: str) -> bool:
         system: The name of the system.
         corpus: The name of the corpus that it is trained on.
     """
+    # The system on this corpus, and all corpora and systems that it needs, directly or indirectly.
     entries = needed_by(Entry(corpus, system), settings.references())
     for entry in entries:
         # An entry with a folder is a model of another project, which may be trained on any text.

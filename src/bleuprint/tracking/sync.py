@@ -97,7 +97,7 @@ def sync(settings: Settings) -> Iterator[str]:
     try:
         outcomes = log_results(settings)
     except UserError:
-        raise
+        raise  # It has a message for the user already.
     except Exception as error:
         # An error of the machine, such as a full disk, has a message of its own.
         if describe_machine_error(error) is not None:
@@ -151,6 +151,7 @@ def update_in_stage(settings: Settings) -> None:
     if environment.RUNNER_LOGS not in os.environ:
         update_or_note(settings)
         return
+    # The program that runs the stages logs again at its end, and reports a failure then.
     with suppress(Exception):
         log_results(settings)
 

@@ -110,4 +110,5 @@ def _become_mlflow(port: int) -> None:
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     arguments = ["ui", "--host", _HOST, "--port", str(port), "--workers", "1"]
     arguments += ["--uvicorn-opts", "--log-level warning"]
+    # A short Python program that runs `mlflow` with these arguments.
     os.execv(sys.executable, [sys.executable, "-c", _MLFLOW_PROGRAM, *arguments])

@@ -191,6 +191,7 @@ def _duration_settings(text: TextSize, tokens_per_update: int, size: _ModelSize)
         tokens_per_update: The number of target tokens in an update.
         size: The size of the model.
     """
+    # The same shape as in `fitted_systems_yaml`.
     model = Model(encoder_layers=3, decoder_layers=3, d_model=size.d_model, d_ff=512, heads=4)
     affordable_flops = _TRAINING_SECONDS * size.flops_per_second
     affordable_pairs = affordable_flops / text.flops_per_pair(model)

@@ -459,6 +459,7 @@ def _copy_weights(
             weight = model_weights[name]
             if name in tokens_by_weight:
                 tokens = tokens_by_weight[name]
+                # Row init_rows[i] of the file becomes row model_rows[i] of the model.
                 init_rows = torch.tensor(tokens.init_rows)
                 weight[torch.tensor(tokens.model_rows)] = init_weight[init_rows].to(weight.device)
             else:

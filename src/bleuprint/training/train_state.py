@@ -96,11 +96,12 @@ class TrainState:
         metric = settings.validation_metric
         best_update = self.ranking(metric)[0]
         best_validation = self._validation_at(best_update)
+        # If the metric is BLEU, the loss may still have been falling when BLEU did not improve.
         *earlier, last = self.validations
-        # This is possible if the metric is BLEU: it did not improve, but the loss did.
         is_loss_falling = last["loss"] < min(validation["loss"] for validation in earlier)
         warmup_updates = settings.lr_schedule.warmup_updates
         is_warmup_over = self.update >= warmup_updates
+        # The last three fields are such signs; a sign that was not seen is None.
         return EarlyEnd(
             update=self.update,
             most_updates=most_updates,
