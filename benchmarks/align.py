@@ -81,7 +81,10 @@ def phrasebook_pairs(language: str) -> Iterator[tuple[str, str]]:
 
 
 def measured_row(documents: list[Document], true_beads: list[list[Bead]], repeats: int) -> str:
-    """Align the documents, and return the measured part of a row of the table.
+    """Align the sentences of documents, and return the measured part of a row of the table.
+
+    A bead is a small group of source and target sentences that translate each other. The alignment
+    of a document is a list of beads, which is compared with the true one by F1.
 
     Args:
         documents: The documents.
@@ -105,7 +108,10 @@ def measured_row(documents: list[Document], true_beads: list[list[Bead]], repeat
 
 
 def beads_by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
-    """Yield the beads of each document after the first pass of the alignment alone."""
+    """Yield the beads of each document as aligned by sentence lengths alone, without words.
+
+    This is the first of the two passes of the aligner.
+    """
     source_characters = 0
     target_characters = 0
     for document in documents:

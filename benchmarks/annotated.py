@@ -172,7 +172,7 @@ class Embeddings(nn.Module):
         position = torch.arange(0, max_length).unsqueeze(1)
         frequency = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
         waves = (torch.sin(position * frequency), torch.cos(position * frequency))
-        # sine and cosine of each frequency are neighbors in the last dimension
+        # Sine and cosine of each frequency become neighbors in the last dimension.
         pe = torch.stack(waves, -1)
         self.pe: Tensor
         self.register_buffer("pe", pe.flatten(1).unsqueeze(0), persistent=False)
@@ -233,14 +233,16 @@ def clones(module: nn.Module, count: int) -> nn.ModuleList:
 
 
 def smoothed_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Return the summed divergence from the smoothed labels.
+    """Return the Kullback-Leibler divergence from the smoothed labels, summed over positions.
+
+    Label smoothing moves a part of the probability from the right token to all others.
 
     Args:
-        log_probabilities: (positions, vocabulary).
+        log_probabilities: The model's output, (positions, vocabulary).
         labels: The next token of each position, (positions,); PAD where there is none.
     """
     vocabulary_size = log_probabilities.size(1)
-    # two units get no share: the label, which is written next, and the padding
+    # The smoothed probability is shared by all tokens but two: the label and the padding.
     share = SMOOTHING / (vocabulary_size - 2)
     distribution = torch.full_like(log_probabilities, share)
     distribution.scatter_(1, labels.unsqueeze(1), 1 - SMOOTHING)
@@ -275,6 +277,8 @@ def train(
 ) -> float:
     """Train a model, and return target tokens per second over the second half of the updates.
 
+    The first half, as many updates as are timed, warms up the caches and the memory allocator.
+
     Args:
         model: The model, on the device of the options.
         d_model: Its dimension, for the Noam schedule.
@@ -297,12 +301,14 @@ def train(
     tokens = 0
     start = 0.0
     for number in range(2 * options.updates):
+        # The time is counted from here on.
         if number == options.updates:
             tokens = 0
             start = synchronized_time(device)
         rows = batches[number % len(batches)]
         batch = Batch.from_ids(read_ids(corpus, "train", rows)).to(device)
         batch_tokens = len(batch.labels)
+        # One label for each target position, PAD included, since this model computes all of them.
         labels = torch.full((batch.target.numel(),), PAD, device=device)
         labels[batch.label_positions] = batch.labels
         torch.autograd.backward(loss_of_batch(model, batch, labels) / batch_tokens)

@@ -78,7 +78,11 @@ def main() -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Let all contestants translate the test set with each beam, and print their speeds."""
+    """Let all contestants translate the test set with each beam size, and print their speeds.
+
+    Contestants are bleuprint, CTranslate2 and JoeyNMT with the same weights; for beam 1 also a
+    search without a cache.
+    """
     import torch
 
     from bleuprint.config.experiment import load_settings
@@ -121,7 +125,7 @@ def compare(arguments: argparse.Namespace) -> None:
 def bleuprint_contestants(
     weights: Path, corpus: Any, decode: Any, sources: Any
 ) -> list[Contestant]:
-    """Return our engine in each precision that this processor computes fast."""
+    """Return bleuprint's engine in each precision that this processor computes fast."""
     from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
@@ -130,7 +134,7 @@ def bleuprint_contestants(
         precisions.append("bfloat16")
     contestants = []
     for precision in precisions:
-        # an engine changes its model's precision, so each has a model of its own
+        # An engine changes the precision of its model, so each one needs its own copy.
         model = load_model(weights, corpus)
         engine = create_engine(model, dataclasses.replace(decode, precision=precision))
         translate = partial(translate_with_engine, engine, sources)
@@ -150,7 +154,11 @@ def translate_with_engine(engine: Any, sources: Any) -> Outputs:
 def ctranslate2_contestants(
     model: Any, corpus: Any, decode: Any, threads: int, sources: Any
 ) -> list[Contestant]:
-    """Return CTranslate2 with one batch per thread, then with all threads on each product."""
+    """Return CTranslate2 in its two ways to use several threads.
+
+    Either each thread translates a batch of its own, in float32 and in int8. Or all threads share
+    the matrix products of one batch, in float32.
+    """
     contestants = []
     precisions: list[CTranslate2Precision] = ["float32", "int8"]
     for precision in precisions:
@@ -245,7 +253,11 @@ class CTranslate2:
 
 
 def greedy_without_cache(model: Any, sources: Any, decode: Any) -> Outputs:
-    """Decode greedily without a cache, in batches of sentences of similar length."""
+    """Decode greedily without a cache, in batches of sentences of similar length.
+
+    For each new token, the decoder computes all earlier positions again. The comparison shows what
+    a cache of their keys and values saves.
+    """
     import torch
 
     from bleuprint.dataset.batch import pad
@@ -260,12 +272,12 @@ def greedy_without_cache(model: Any, sources: Any, decode: Any) -> Outputs:
         with torch.inference_mode():
             memory = model.encode(pad(batch_sources))
             target = torch.full((len(rows), 1), BOS)
-            has_all_ends = False
-            while target.size(1) < max_len and not has_all_ends:
+            have_all_ended = False
+            while target.size(1) < max_len and not have_all_ended:
                 last_state = model.decode(target, *memory)[:, -1]
                 next_ids = model.log_probs(last_state).argmax(-1)
                 target = torch.cat((target, next_ids[:, None]), 1)
-                has_all_ends = bool((target == EOS).any(1).all())
+                have_all_ended = bool((target == EOS).any(1).all())
         for row, ids in zip(rows, target[:, 1:].tolist(), strict=True):
             outputs[row] = ids[: ids.index(EOS)] if EOS in ids else ids
     return outputs
@@ -285,7 +297,15 @@ def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
 def print_results(
     contestants: Sequence[Contestant], corpus: Any, references: Path, title: str
 ) -> None:
-    """Print a row for each contestant, the first of which is ours; then all of it as JSON."""
+    """Print a row for each contestant with its speed and BLEU, then all rows as JSON.
+
+    Args:
+        contestants: What has translated the test set. The first one is ours; the others are
+            compared with its time and its outputs.
+        corpus: The binarized corpus, which joins tokens to sentences.
+        references: The file of the references.
+        title: The line above the rows.
+    """
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.text.parallel import read_lines
 
@@ -297,7 +317,8 @@ def print_results(
     rows = []
     for contestant in contestants:
         best_seconds = min(contestant.seconds)
-        tokens = sum(len(ids) + 1 for ids in contestant.outputs)  # 1: the end symbol
+        # 1 is the end symbol, which is decoded as well but is not in the output.
+        tokens = sum(len(ids) + 1 for ids in contestant.outputs)
         differing = 0
         for ids, our_ids in zip(contestant.outputs, our_outputs, strict=True):
             differing += ids != our_ids
@@ -322,7 +343,11 @@ def print_results(
 def joeynmt_contestant(
     arguments: argparse.Namespace, model: Any, sources: Any, decode: Any
 ) -> Contestant:
-    """Let JoeyNMT translate with our weights, in a process of its own environment."""
+    """Let JoeyNMT translate with our weights, in a process of its own Python environment.
+
+    The weights, the batches and the settings of the search are passed in files; the process prints
+    the outputs and its times as JSON.
+    """
     import numpy as np
     import torch
 
@@ -418,7 +443,12 @@ def joeynmt_weights(model: Any) -> dict[str, Any]:
 
 
 def joeynmt_attention(prefix: str, attention: Any) -> dict[str, Any]:
-    """Split our joint projection of queries, keys and values into JoeyNMT's three."""
+    """Split our joint projection of queries, keys and values into JoeyNMT's three projections.
+
+    Args:
+        prefix: The name of the attention in JoeyNMT's state dict.
+        attention: Our attention, whose `in_proj` computes all three at once.
+    """
     import torch
 
     split_weights = torch.split(attention.in_proj.weight, attention.qkv_sizes)

@@ -39,7 +39,10 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print microseconds per token by sentence length, and by number of sentences."""
+    """Print how the decoding time per token grows with sentence length and number of sentences.
+
+    With a cache, the time per token should hardly depend on either.
+    """
     import numpy as np
     import torch
 
@@ -59,7 +62,12 @@ def measure(arguments: argparse.Namespace) -> None:
     generator = np.random.default_rng(1)
 
     def microseconds_per_token(length: int, sentences: int) -> float:
-        """Translate random sentences of one length in each round; return the best round's time."""
+        """Translate random sentences of one length several times; return the best time per token.
+
+        Args:
+            length: The length of each sentence and, by `min_len` and `max_len_a`, of its output.
+            sentences: The number of sentences.
+        """
         decode = dataclasses.replace(
             settings.system_on(arguments.system, arguments.corpus).decode,
             beam=arguments.beam,
@@ -73,12 +81,14 @@ def measure(arguments: argparse.Namespace) -> None:
         sources = [[*sentence, EOS] for sentence in ids]
         source_lengths = np.full(sentences, length + 1)
         best_seconds = float("inf")
+        # One round more, since the first one warms up.
         for _ in range(arguments.rounds + 1):
             start = time.perf_counter()
             translations = engine.search(sources, source_lengths)
             best_seconds = min(best_seconds, time.perf_counter() - start)
         for n_best in translations:
             assert len(n_best[0].tokens) == length
+        # 1 is the end symbol, which is decoded, too.
         tokens = sentences * (length + 1)
         return best_seconds / tokens * 1e6
 

@@ -34,7 +34,10 @@ RATIO_DEVIATION = 0.15
 
 
 def drawn_corpus(folder: Path, vocabulary_size: int, pairs: int) -> BinaryCorpus:
-    """Write a corpus with one set, `train`, and a joint vocabulary.
+    """Write a binarized corpus of random tokens with one set, `train`, and a joint vocabulary.
+
+    Speed does not depend on the meaning of a text, so no data is needed. The lengths of sentences
+    vary as in a real text, since they decide how well sentences fit into batches.
 
     Args:
         folder: The folder of the corpus, which must not exist yet.
@@ -54,6 +57,7 @@ def drawn_corpus(folder: Path, vocabulary_size: int, pairs: int) -> BinaryCorpus
         sentence_ends = lengths.cumsum().astype(END_TYPE)
         tokens = int(sentence_ends[-1])
         ids = generator.integers(len(SPECIALS), vocabulary_size, tokens).astype(ID_TYPES[0])
+        # The index after a sentence is its end, so the last token is one before it.
         ids[sentence_ends - 1] = EOS
         np.save(folder / f"train.{language}.{IDS}", ids)
         np.save(folder / f"train.{language}.{ENDS}", sentence_ends)

@@ -129,7 +129,14 @@ def run_with_time_limit(arguments: argparse.Namespace) -> int:
 
 
 def measure_figures(arguments: argparse.Namespace) -> list[str]:
-    """Measure the figures of a part, and write each as it comes; return the names that failed."""
+    """Measure the figures of a part, and write them to a file after each one.
+
+    So a part that is ended at its time limit leaves the figures that it has measured. A figure that
+    fails is recorded with its error, and the next one is measured.
+
+    Returns:
+        The names of the figures that failed.
+    """
     start = time.monotonic()
     failed = []
     figures: dict[str, Any] = {}
@@ -156,7 +163,10 @@ def measure_figures(arguments: argparse.Namespace) -> list[str]:
 
 
 def put(figures: dict[str, Any], names: list[str], figure: object) -> None:
-    """Put a figure into nested dictionaries, under its names."""
+    """Put a figure into nested dictionaries: names ["base", "eager"] as figures["base"]["eager"].
+
+    Inner dictionaries that do not exist yet are created.
+    """
     *outer_names, last_name = names
     inner = figures
     for name in outer_names:
@@ -189,7 +199,10 @@ def machine_facts(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_tests(arguments: argparse.Namespace) -> Figures:
-    """Yield the outcome of each test marked gpu."""
+    """Run the tests marked gpu, and yield the name and the outcome of each as pytest prints it.
+
+    An outcome is yielded as a list of one name and a function that returns `PASSED`, for example.
+    """
     test_files = []
     for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):  # kernels first
         if "mark.gpu" in path.read_text(encoding="utf-8"):
@@ -213,7 +226,11 @@ def run_tests(arguments: argparse.Namespace) -> Figures:
 
 
 def run_multi30k(arguments: argparse.Namespace) -> Figures:
-    """Run the recipe, and yield the stages' seconds, the validation losses and the scores."""
+    """Run the recipe multi30k, and yield its figures as they come.
+
+    These are the seconds of the stages, the validation losses, the speed of the training, and BLEU
+    beside the published one. Each figure is yielded as its names and a function that returns it.
+    """
     recipe = read_recipe("multi30k")
     recipe["corpora"] = {RUN.corpus: recipe["corpora"][RUN.corpus]}
     if arguments.max_updates:

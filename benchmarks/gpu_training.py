@@ -86,17 +86,19 @@ def train_figures(arguments: argparse.Namespace) -> Iterator[tuple[list[str], Ca
 def measure_ours(
     size: Size, arguments: argparse.Namespace, *, precision: Precision, is_eager: bool
 ) -> dict[str, Any]:
-    """Measure updates of our TrainStep.
+    """Measure the speed of bleuprint's training updates.
 
     Args:
         size: The size of the model.
         arguments: The arguments of benchmarks/gpu.py.
         precision: The precision of the training.
-        is_eager: Whether layers are not compiled and CUDA graphs are not recorded.
+        is_eager: Whether to train without compiled layers and CUDA graphs.
     """
     device = torch.device(arguments.device)
     with closing(computed_updates(size, arguments, precision, is_eager)) as updates:
         if device.type == "cuda" and not is_eager:
+            # Each shape of batch is compiled or recorded when it first occurs. Most shapes occur in
+            # these updates, which are not timed.
             for _ in range(RECORDING_ROUNDS * arguments.updates):
                 next(updates)
         rate = tokens_per_second(partial(next, updates), arguments)
@@ -134,8 +136,8 @@ def computed_updates(
 ) -> Generator[int, None, None]:
     """Compute updates as a training does, and yield the target tokens of each.
 
-    The figures of an update are read only after the next one has been launched, so that the device
-    does not wait.
+    The loss of an update is read from the device only after the next update has been launched, so
+    that the device never waits for the host.
     """
     system = system_settings(size, precision, is_eager, arguments)
     group = Group(0, 1, torch.device(arguments.device))
@@ -143,7 +145,8 @@ def computed_updates(
     model = Transformer(system.model, VOCABULARY_SIZE, VOCABULARY_SIZE)
     step = TrainStep(model.to(group.device).train(), system.train, 1, group)
     if is_eager:
-        # without CUDA graphs, which a step records where launches cost much
+        # A step records CUDA graphs if launching its kernels takes long ("launch-bound"). This says
+        # that it never does. `setattr` is used, since mypy refuses to replace a method.
         setattr(step, "_is_launch_bound", lambda _: False)  # noqa: B010
     updates = local_updates(random_corpus(), system, 1, Position(), group)
     with closing(prefetch(updates)) as prefetched:
@@ -192,7 +195,10 @@ def annotated_options(arguments: argparse.Namespace) -> annotated.TrainOptions:
 
 
 def measure_loss(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure the projection to the vocabulary with its loss, and their gradients."""
+    """Measure the projection to the vocabulary with its loss, forward and backward.
+
+    It takes much of a training's time and memory: 37,000 logits for each token.
+    """
     device = torch.device(arguments.device)
     tokens: int = arguments.max_tokens
     is_compiled = device.type == "cuda"
@@ -220,13 +226,17 @@ def measure_loss(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
         torch.autograd.backward(loss)
         return tokens
 
-    # forward and both gradients, each a multiplication and an addition for every weight
+    # Three matrix products, forward and for the gradients of both factors, each of them with one
+    # multiplication and one addition for every weight: 3 * 2 = 6.
     flops_per_token = 6 * size.d_model * VOCABULARY_SIZE
     return compare_steps(our_loss, torch_loss, flops_per_token, arguments)
 
 
 def measure_attention(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure causal self-attention of one layer with its projections, and their gradients."""
+    """Measure causal self-attention of one layer with its projections, forward and backward.
+
+    Ours is compared with torch's nn.MultiheadAttention, on sentences of one length.
+    """
     device = torch.device(arguments.device)
     sentences = max(1, int(arguments.max_tokens) // SENTENCE_LENGTH)
     tokens = sentences * SENTENCE_LENGTH
@@ -264,8 +274,9 @@ def measure_attention(size: Size, arguments: argparse.Namespace) -> dict[str, An
         torch.autograd.backward(y, torch.ones_like(y))
         return tokens
 
-    # four projections, then the products of queries with keys and of weights with values; each
-    # forward and for two gradients
+    # Per token: 2 operations for each weight of four projections of d_model x d_model; then, with
+    # each other token, 2 operations per dimension for queries with keys, and 2 for weights with
+    # values. The gradients of both factors take twice as much, so the total is three times this.
     forward_flops = 8 * size.d_model**2 + 4 * SENTENCE_LENGTH * size.d_model
     return compare_steps(our_attention, torch_attention, 3 * forward_flops, arguments)
 
@@ -276,7 +287,14 @@ def compare_steps(
     flops_per_token: float,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Measure two ways to compute the same in bfloat16."""
+    """Measure two ways to compute the same in bfloat16: bleuprint's and torch's.
+
+    Args:
+        our_step: Computes it in bleuprint's way, and returns the number of tokens.
+        torch_step: Computes it in torch's way, and returns the number of tokens.
+        flops_per_token: The operations that it takes, for MFU.
+        arguments: The arguments of benchmarks/gpu.py.
+    """
     device = torch.device(arguments.device)
     figures = {}
     for name, step in (("ours", our_step), ("torch", torch_step)):
@@ -286,7 +304,7 @@ def compare_steps(
 
 
 def tokens_per_second(step: Callable[[], int], arguments: argparse.Namespace) -> float:
-    """Time a step for at least SECONDS, after --updates steps to warm up.
+    """Measure the tokens per second of a step, over SECONDS or longer, after warming up.
 
     Args:
         step: Computes some tokens, and returns how many.
@@ -307,7 +325,7 @@ def tokens_per_second(step: Callable[[], int], arguments: argparse.Namespace) ->
 def speed(
     rate: float, precision: Precision, flops_per_token: float, device: torch.device
 ) -> dict[str, Any]:
-    """Return tokens per second, and MFU where the device's peak is known."""
+    """Return tokens per second, and MFU: the share of the device's peak FLOP/s, if it is known."""
     machine = describe_machine(Group(0, 1, device))
     peak = peak_flops(machine["device"], precision)
     mfu = None

@@ -39,7 +39,11 @@ Judge = Callable[[Sequence[str], Sequence[str]], list[bool]]
 
 
 def main() -> None:
-    """Print the errors and the speed of each identifier."""
+    """Print the errors and the speed of each language identifier.
+
+    Each message is judged twice: in its own language, where refusing it is an error, and in the
+    next language of the list, where accepting it is an error.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -102,7 +106,10 @@ def word_count(line: str, language: str) -> int:
 
 
 def pairs_per_second(judge: Judge, sentences: Sequence[str], languages: Sequence[str]) -> float:
-    """Measure how many pairs of two sentences are judged per CPU second, in the best round."""
+    """Measure how many sentence pairs are judged per CPU second, in the best of several rounds.
+
+    The sentences are repeated until they are numerous enough to be timed.
+    """
     repeats = MIN_TIMED_SENTENCES // len(sentences) + 1
     repeated_sentences = list(sentences) * repeats
     repeated_languages = list(languages) * repeats
@@ -113,6 +120,7 @@ def pairs_per_second(judge: Judge, sentences: Sequence[str], languages: Sequence
             block = slice(first, first + BLOCK_SENTENCES)
             judge(repeated_sentences[block], repeated_languages[block])
         round_seconds.append(time.process_time() - start)
+    # A pair has two sentences to judge.
     pairs = len(repeated_sentences) / 2
     return pairs / min(round_seconds)
 
@@ -130,7 +138,11 @@ def all_judges() -> Iterator[tuple[str, Callable[[], Judge]]]:
 
 
 def judge_each(accepts: Callable[[str, str], bool]) -> Judge:
-    """Make a judge of a function that accepts or refuses one sentence in one language."""
+    """Turn a function for one sentence into a judge, which takes lists.
+
+    Args:
+        accepts: Returns whether a sentence is in a language.
+    """
 
     def judge(sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
         return list(map(accepts, sentences, languages))
@@ -144,7 +156,10 @@ def judge_by_language_id(min_odds: float) -> Judge:
 
 
 def judge_by_py3langid() -> Judge:
-    """Return the decision of language_id with min_odds 10, made with py3langid's own functions."""
+    """Return a judge that decides like the rule language_id, but by py3langid's own functions.
+
+    The rule accepts a sentence unless another language is 10 times as likely (min_odds 10).
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     from bleuprint.rules.letters import SCRIPTS
@@ -164,7 +179,7 @@ def judge_by_py3langid() -> Judge:
 
 
 def judge_by_cld2(has_hint: bool = False) -> Judge:
-    """Refuse a sentence only if CLD2 is sure of another language (its flag is_reliable).
+    """Return a judge that refuses a sentence only if CLD2 is sure of another language.
 
     Args:
         has_hint: Whether CLD2 is told the language in which the sentence should be.
@@ -215,7 +230,7 @@ HELIPORT_LANGUAGES = {
 
 
 def judge_by_heliport(labels: int = 1, margin: float = 0.0) -> Judge:
-    """Accept a sentence if its language is among heliport's best, close enough to the best one.
+    """Return a judge that accepts a sentence if heliport ranks its language high enough.
 
     Args:
         labels: How many of the best languages are considered.

@@ -42,7 +42,10 @@ def main() -> None:
 
 
 def measure_plan(pairs: int) -> None:
-    """Plan an epoch of `pairs` sentence pairs with random lengths, and print its cost."""
+    """Divide `pairs` sentence pairs of random lengths into batches, and print what that costs.
+
+    The lengths are distributed as in typical texts: about 29 tokens, and targets 5% longer.
+    """
     generator = np.random.default_rng(1)
     lengths = generator.lognormal(3.2, 0.6, pairs)
     source_lengths = np.clip(lengths, 2, LONGEST_SENTENCE).astype(np.int64)
@@ -68,7 +71,11 @@ def measure_merges(words: int, merges: int) -> None:
 
 
 def random_words(number: int) -> dict[str, int]:
-    """Return random words, each of two to five syllables, with the count of each in a text."""
+    """Return random words, each of two to five syllables, with the count of each in a text.
+
+    Like in real text, some syllables are more frequent than others, and counts follow Zipf's law:
+    the count of the n-th word is about proportional to 1 / n.
+    """
     generator = random.Random(1)
     onsets = "bcdfghjklmnprstvwz"
     vowels = "aeiouy"

@@ -181,7 +181,7 @@ def phrasebook_text() -> Iterator[Pair]:
     while True:
         tree = grammar.sentence()
         pair = Pair(english.sentence(tree), german.sentence(tree))
-        # eight bytes instead of the sentences, to remember millions of them
+        # Millions of pairs are remembered, so only eight bytes of each.
         digest = hashlib.blake2b("\n".join(pair).encode(), digest_size=8).digest()
         if digest not in digests_seen:
             digests_seen.add(digest)
@@ -254,7 +254,7 @@ def call_this_script(label: str, options: list[str], project: Path, merges: int)
 
 
 def learn_with_hugging_face(project: Path, merges: int) -> None:
-    """Learn as many merges of BPE with Hugging Face's tokenizers, in all its threads."""
+    """Learn the same number of BPE merges with Hugging Face's tokenizers, in all its threads."""
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -267,7 +267,7 @@ def learn_with_hugging_face(project: Path, merges: int) -> None:
         characters.update(Path(file).read_text())
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = WhitespaceSplit()
-    # every character is a unit twice: inside a word, and at its end
+    # The vocabulary has each character twice, inside a word and at its end, and each merge.
     vocabulary_size = merges + 2 * len(characters)
     trainer = BpeTrainer(
         vocab_size=vocabulary_size,
@@ -278,7 +278,15 @@ def learn_with_hugging_face(project: Path, merges: int) -> None:
 
 
 def run_plain_loop(folder: Path, merges: int) -> None:
-    """Tokenize with sacremoses, learn and apply BPE with subword-nmt, and number the units."""
+    """Prepare a corpus as a simple script would: in one process, line by line.
+
+    It tokenizes with sacremoses, learns and applies BPE with subword-nmt, and numbers the subwords.
+    The comparison shows what the stages of bleuprint gain.
+
+    Args:
+        folder: The folder with the text, c.en and c.de.
+        merges: The number of BPE merge operations.
+    """
     from sacremoses import MosesTokenizer
     from subword_nmt.apply_bpe import BPE
     from subword_nmt.learn_bpe import learn_bpe
@@ -310,7 +318,8 @@ def run_plain_loop(folder: Path, merges: int) -> None:
     for language in languages:
         rewrite_lines(folder / f"tok.{language}", folder / f"bpe.{language}", segment)
     ids = {}
-    for number, (unit, _) in enumerate(unit_counts.most_common(), 4):  # after four specials
+    # The ids 0 to 3 are those of four special tokens, such as padding.
+    for number, (unit, _) in enumerate(unit_counts.most_common(), 4):
         ids[unit] = str(number)
 
     def number_units(line: str) -> str:
@@ -341,7 +350,16 @@ def print_rate(label: str, number: int, start: float) -> None:
 
 
 def measure(label: str, command: list[str], folder: Path, environment: dict[str, str]) -> Cost:
-    """Run a command to its end, and return its cost; exit if it fails."""
+    """Run a command to its end, and return its seconds, CPU seconds and peak memory.
+
+    If the command fails, this process exits.
+
+    Args:
+        label: The name of the command in tables.
+        command: The command.
+        folder: The folder in which it runs.
+        environment: Its environment variables.
+    """
     usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=folder, env=environment)
@@ -364,7 +382,12 @@ def measure(label: str, command: list[str], folder: Path, environment: dict[str,
 
 
 def watch_memory(process: "subprocess.Popen[bytes]", peak_bytes: list[int]) -> None:
-    """Keep the largest memory of a process and its children in `peak_bytes[0]` while it runs."""
+    """Watch the memory of a process and its children while it runs; meant for a thread.
+
+    Args:
+        process: The process.
+        peak_bytes: A list of one number, which is replaced by the largest sum of their memory.
+    """
     root = psutil.Process(process.pid)
     while process.poll() is None:
         try:

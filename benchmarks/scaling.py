@@ -148,14 +148,18 @@ def main() -> None:
 
 
 def read_stages(path: Path) -> list[Stage]:
-    """Read what benchmarks/prepare.py measured with one and with two workers."""
+    """Read what benchmarks/prepare.py measured with one and with two workers.
+
+    From both times, Amdahl's law gives the share of a stage's work that runs in parallel.
+    """
     report = json.loads(path.read_text())
     runs = report["runs"]
     stages = []
     for one_worker, two_workers in zip(runs["1 workers"], runs["2 workers"], strict=True):
         if one_worker["what"] == "in all":
             continue
-        # Amdahl's law for two workers: seconds_2 = seconds_1 * (1 - share / 2)
+        # Amdahl's law for two workers, seconds_2 = seconds_1 * (1 - share / 2), solved for the
+        # share.
         parallel_share = 2 * (1 - two_workers["seconds"] / one_worker["seconds"])
         parallel_share = min(max(parallel_share, 0.0), 1.0)
         seconds_per_pair = one_worker["seconds"] / report["pairs"]
@@ -234,19 +238,26 @@ def print_training() -> None:
 def computing_seconds(system: System, utilization: float, cluster: Cluster) -> float:
     """Return the seconds in which GPUs compute an update and change their weights.
 
+    The GPUs divide the computation of the gradients among themselves, but it cannot be faster than
+    the launches of its kernels. Each GPU then updates all weights.
+
     Args:
         system: The system.
-        utilization: The measured share of a GPU's peak.
+        utilization: The share of its peak FLOP/s that one GPU was measured to reach.
         cluster: The GPUs.
     """
     weight_update = UPDATE_BYTES * parameter_count(system.model) / MEMORY_BYTES_PER_SECOND
-    # The measured share includes the update of the weights, which is not divided among GPUs.
+    # The time by the measured share includes the update of the weights, which is subtracted here.
     one_gpu = update_flops(system) / (PEAK_FLOPS * utilization) - weight_update
     return weight_update + max(LAUNCH_SECONDS, one_gpu / cluster.gpus)
 
 
 def summing_seconds(system: System, cluster: Cluster) -> float:
-    """Return the seconds in which the gradients are summed, within hosts and then between them."""
+    """Return the seconds in which the gradients are summed over all GPUs.
+
+    They are summed within each host, over NVLink, and then between the hosts, over the network.
+    """
+    # 4 bytes for each number in float32.
     gradient_bytes = 4 * parameter_count(system.model)
     gpus_in_host = min(cluster.gpus, GPUS_PER_HOST)
     hosts = math.ceil(cluster.gpus / GPUS_PER_HOST)

@@ -121,7 +121,7 @@ def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
         for field in cluster.run("scontrol", "show", "job", job_id).split():
             key, _, value = field.partition("=")
             fields[key] = value
-        # Snakemake's comment is rule_STAGE_wildcards_VALUES
+        # Snakemake gives each job the comment rule_STAGE_wildcards_VALUES.
         stage = comment.removeprefix("rule_").partition("_wildcards")[0]
         jobs[stage] = JobTimes(
             submitted=datetime.fromisoformat(fields["SubmitTime"]),
@@ -147,7 +147,14 @@ def added_seconds(stage_seconds: dict[str, float], jobs: dict[str, JobTimes]) ->
 
 
 def waiting_seconds(project: micro.Project, jobs: dict[str, JobTimes]) -> list[float]:
-    """Return the time from the end of the last job that a job needs to its submission, for each."""
+    """Return, for each job that needs other jobs, the seconds that Snakemake waited to submit it.
+
+    The time is counted from the end of the last job whose output it reads.
+
+    Args:
+        project: The project.
+        jobs: The times of each stage's job, by the stage's name.
+    """
     stages = graph.load_stages(project.root)
     inputs_by_stage = graph.input_paths(stages, project.root)
     stage_by_output = {}

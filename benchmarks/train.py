@@ -126,7 +126,11 @@ def main() -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Make the corpus, let all contestants train on it, and print what they reached."""
+    """Prepare the corpus, let all toolkits train on it in turn, and print their speeds.
+
+    In each round, each contestant trains with the same seed. Before a training by bleuprint, the
+    speed of matrix products alone is measured, which is the most that a training could reach.
+    """
     size = SIZES[arguments.size]
     peers = arguments.peers.resolve() if arguments.peers else None
     contestants = all_contestants(arguments.size, peers)
@@ -198,7 +202,14 @@ def peer_versions(python: Path, package: str) -> str:
 
 
 def print_speeds(contestants: list[Contestant]) -> list[dict[str, Any]]:
-    """Print a row for each contestant, the first of which is ours; return the same as data."""
+    """Print the speed of each contestant, and how many times as fast ours is.
+
+    Args:
+        contestants: The contestants; the first one is ours.
+
+    Returns:
+        The same rows as JSON values.
+    """
     print(f"{'target tokens/s':18}{'best':>8}{'ours is':>10}  of rounds; versions")
     our_best = contestants[0].best.tokens_per_second
     rows = []
@@ -221,7 +232,7 @@ def print_speeds(contestants: list[Contestant]) -> list[dict[str, Any]]:
 def print_gflops(
     contestants: list[Contestant], product_gflops: dict[str, list[float]]
 ) -> dict[str, dict[str, float]]:
-    """Print our operations per second as a share of what products alone reach; return both.
+    """Print which share of the speed of matrix products alone our training reaches.
 
     Args:
         contestants: All contestants; those without a precision are not ours.
@@ -308,7 +319,11 @@ def system_settings(size: Size, updates: int, precision: str) -> dict[str, Any]:
 
 
 def write_peer_text(corpus: BinaryCorpus, project: Path) -> int:
-    """Write units of train and valid, and the joint vocabulary; return the vocabulary's size."""
+    """Write the text for the other toolkits: the subwords of train and valid, and the vocabulary.
+
+    Returns:
+        The size of the vocabulary, which both languages share.
+    """
     for suffix, language in (("src", corpus.source), ("trg", corpus.target)):
         vocabulary = corpus.segmentation(language).vocabulary
         for name in ("train", "valid"):
@@ -330,7 +345,11 @@ def train_bleuprint(precision: str, trial: Trial) -> Speed:
 
 
 def run_timed_training(updates: int, system: str, seed: str) -> None:
-    """Run stages/train.py, and print the speed of the second half of its updates."""
+    """Run stages/train.py, and print the speed of the second half of its updates.
+
+    To time the updates, the method that computes one is replaced by a wrapper, which notes the time
+    at the end of each.
+    """
     reexec()
     from unittest.mock import patch
 
@@ -379,7 +398,11 @@ def train_annotated(trial: Trial) -> Speed:
 
 
 def measure_products(size: Size, precision: str) -> None:
-    """Print the rate of oneDNN's products of a batch, with memory kept as in training."""
+    """Print how many operations per second matrix products alone reach on this CPU.
+
+    The product is that of a batch by the weights of the widest layer. It is the most that a
+    training could reach. oneDNN is the library by which torch computes products on CPUs.
+    """
     reexec()
     import torch
 

@@ -71,7 +71,12 @@ def density_of(files: Iterable[Path]) -> Density:
 
 
 def _code_lines(text: str, tree: ast.Module) -> int:
-    """Count the lines of a file without blank lines, comments and docstrings."""
+    """Count the lines of a Python file without blank lines, comments and docstrings.
+
+    Args:
+        text: The text of the file.
+        tree: Its syntax tree.
+    """
     docstring_lines = set[int]()
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
@@ -87,7 +92,12 @@ def _code_lines(text: str, tree: ast.Module) -> int:
 
 
 def _count(node: ast.AST, total: Density) -> None:
-    """Add a node to the counts."""
+    """Add 1 to the count of each dense form that a node of a syntax tree is.
+
+    Args:
+        node: The node, without the nodes below it.
+        total: The counts; changed in place.
+    """
     if isinstance(node, _COMPREHENSIONS):
         total.comprehensions += 1
         if _is_nested(node):
@@ -112,28 +122,30 @@ def _maps_a_lambda(node: ast.AST) -> bool:
 
 
 def _is_nested(comprehension: _COMPREHENSIONS) -> bool:
-    """Return whether a comprehension has several `for`, or contains another one."""
+    """Return whether a comprehension has several `for`, or contains another comprehension."""
     if len(comprehension.generators) > 1:
         return True
+    # `ast.walk` yields the node itself first.
     below = list(ast.walk(comprehension))[1:]
     return any(isinstance(node, _COMPREHENSIONS) for node in below)
 
 
 def _star_packed(node: ast.AST) -> int:
-    """Count the literals that a node unpacks."""
+    """Count the literals that a node unpacks with a star, as in `f(*(1, 2))` or `{**{"a": 1}}`."""
     match node:
         case ast.Starred(value=ast.Tuple() | ast.List()):
             return 1
         case ast.keyword(arg=None, value=ast.Dict()):
             return 1
         case ast.Dict(keys=keys, values=values):
+            # Where a dict display unpacks a mapping, its syntax tree has the key None.
             unpacked = [value for key, value in zip(keys, values, strict=True) if key is None]
             return sum(isinstance(value, ast.Dict) for value in unpacked)
     return 0
 
 
 def main() -> None:
-    """Print what is above the aim, rounded up."""
+    """Print, as the Python dict LIMITS of a test, which measures of a package exceed the aim."""
     aim = asdict(AIM)
     print("LIMITS = {")
     for name, folder in sorted(code_folders(Path()).items()):

@@ -166,14 +166,17 @@ FEATURES = {
 
 
 def files_that_name(feature: Feature, root: Path) -> dict[Path, str]:
-    """Find the files that name a feature, without the feature's own modules.
+    """Find the files that name a feature, apart from the feature's own modules.
+
+    A file names a feature if it imports one of these modules, or if its code contains one of the
+    feature's names: as an attribute, key, parameter or the like.
 
     Args:
         feature: What to look for.
         root: The project's root.
 
     Returns:
-        One of the names that each file contains, by file; paths are relative to `root`.
+        For each file, the first such name in it; paths are relative to `root`.
     """
     own_modules = feature.own_modules(root)
     imports = {_import_name(path) for path in own_modules if path.parts[0] != "stages"}
@@ -234,7 +237,10 @@ def _names_of_yaml(node: Any) -> Iterator[str]:
 
 
 def _names_of_snakefile(path: Path) -> Iterator[str]:
-    """Yield identifiers and strings; Python cannot parse the file, but it can read its tokens."""
+    """Yield the identifiers and strings of a Snakefile.
+
+    Python cannot parse the file, which is not Python, but it can split it into tokens.
+    """
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             is_prose = re.search(r"\s", token.string)
@@ -243,7 +249,7 @@ def _names_of_snakefile(path: Path) -> Iterator[str]:
 
 
 def _names_of_template(text: str) -> Iterator[str]:
-    """Yield variables and attributes of a template, and the strings that have no spaces."""
+    """Yield variables and attributes of a Jinja template, and the strings without white space."""
     for node in jinja2.Environment().parse(text).find_all(jinja2.nodes.Expr):
         match node:
             case jinja2.nodes.Name(name=str(name)) | jinja2.nodes.Getattr(attr=str(name)):
@@ -255,7 +261,10 @@ def _names_of_template(text: str) -> Iterator[str]:
 def _names_of_python(tree: ast.AST, class_name: str = "") -> Iterator[str]:
     """Yield what a syntax tree names, without local variables and prose.
 
-    `class_name`: the class whose body this is; its fields and methods are CLASS.NAME.
+    Args:
+        tree: The syntax tree.
+        class_name: The class whose body this is, so that its field `size` is `Class.size`; empty
+            outside classes.
     """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.JoinedStr):
@@ -270,7 +279,11 @@ def _names_of_python(tree: ast.AST, class_name: str = "") -> Iterator[str]:
 
 
 def _own_names(node: ast.AST, class_name: str) -> Iterator[str]:
-    """Yield the names of a node without those of the nodes below it."""
+    """Yield the names in one node of a syntax tree, without those of the nodes below it.
+
+    Attributes and keys come with their owner: `corpus.tags` for `settings.corpus.tags`, and for
+    `corpus["tags"]` or `corpus.get("tags")`, too. A string is a name if it has no white space.
+    """
     match node:
         case ast.Attribute():
             yield f"{_last_name(node.value)}.{node.attr}"
@@ -294,7 +307,10 @@ def _own_names(node: ast.AST, class_name: str) -> Iterator[str]:
 
 
 def _names_of_f_string(node: ast.JoinedStr) -> Iterator[str]:
-    """Yield the parts of an f-string, of one with spaces only what its braces name."""
+    """Yield the names in an f-string: what its braces name, and its literal parts.
+
+    If the literal parts contain white space, they are prose, and only the braces count.
+    """
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
             yield from _names_of_python(value)

@@ -29,14 +29,18 @@ _PUBLISHED_TABLE_HEAD = (
 
 
 def fill_tables(readme: str, root: Path = Path()) -> str:
-    """Return README's text with the tables that follow from the reports.
+    """Return README's text with two tables filled from the committed reports.
+
+    The first table, in the section "On real text", compares published scores with those of the
+    reports and is written anew. In the second one, in the section "Recipes", each row gets the
+    results of its recipe.
 
     Args:
         readme: The text of README.md.
         root: The project's root.
     """
     before, published_head, after = readme.partition("\n## On real text\n")
-    # The old table ends at the first empty line after it.
+    # The section begins with the old table, which is dropped. It ends at an empty line.
     _, rest = re.split(r"(?m)(?<=\n)\n(?!\|)", after.lstrip("\n"), maxsplit=1)
     table_lines = list(_PUBLISHED_TABLE_HEAD)
     for recipe in REAL:
@@ -46,6 +50,7 @@ def fill_tables(readme: str, root: Path = Path()) -> str:
     before, recipes_head, recipes = text.partition("\n## Recipes\n")
     lines = []
     for line in recipes.split("\n"):
+        # The row of a recipe begins with its name: | `phrasebook` | ...
         match = re.match(r"\| `([\w-]+)` \| ", line)
         lines.append(recipe_row(line, match[1], root) if match else line)
     recipes = "\n".join(lines)
@@ -67,13 +72,17 @@ def records_of(recipe: str, root: Path) -> frame.Records | None:
 
 
 def published_rows(recipe: str, root: Path) -> Iterator[str]:
-    """Yield rows of "On real text": published numbers of a recipe beside those of its report."""
+    """Yield rows of the table "On real text", for a recipe that repeats published experiments.
+
+    Each row shows a published BLEU or perplexity, the one in the report of the recipe, and the
+    difference. Without a report there are no rows.
+    """
     records = records_of(recipe, root)
     if records is None:
         return
     scores = score_frame(records)
     for number in load_settings(root / "recipes" / f"{recipe}.yaml").published:
-        is_same_place = (
+        is_same_task = (
             (scores.system == number.system)
             & (scores.corpus == number.corpus)
             & (scores.test == number.test)
@@ -81,8 +90,8 @@ def published_rows(recipe: str, root: Path) -> Iterator[str]:
         runs = records.runs[records.runs.system == number.system]
         runs = runs[runs.corpus == number.corpus]
         minutes = _training_minutes(runs)
-        our_scores = scores[is_same_place]
-        # BLEU is compared in the way in which it was published.
+        our_scores = scores[is_same_task]
+        # Published BLEU may be of a variant, such as tokenized BLEU. Ours is of the same variant.
         bleu_metric = "bleu" if number.metric == "sacrebleu" else number.metric
         if number.bleu is not None:
             for score in select_metric(our_scores, bleu_metric).itertuples():
@@ -118,13 +127,13 @@ def _row(*columns: str) -> str:
 
 
 def recipe_row(line: str, recipe: str, root: Path) -> str:
-    """Return a row of "Recipes" with the result of the recipe's report.
+    """Return a row of the table "Recipes", filled from the recipe's report.
 
     The result is the baseline's BLEU on the largest test set, and the system with the greatest
     gain over it.
 
     Args:
-        line: The row as it is, which stays so if the recipe has no report.
+        line: The row as it is. It is returned unchanged if the recipe has no report.
         recipe: The recipe.
         root: The project's root.
     """
@@ -141,7 +150,7 @@ def recipe_row(line: str, recipe: str, root: Path) -> str:
     compared = [score for score in largest if not isnan(score.difference)]
     if compared:
         best = max(compared, key=lambda score: score.difference)
-        # "+1.2 p < 0.001" without the probability
+        # `+1.2 p < 0.001` is cut before the p-value.
         difference, _, _ = best.difference_text.partition(" p")
         result += f"; {best.row_name} {best.why_untested or difference}"
     link = "above" if recipe == DEFAULT else f"[table](reports/{recipe}/table.md)"

@@ -83,12 +83,12 @@ def make_clone(root: Path, clone: Path, commit: str) -> None:
         commit: The full hash of the commit.
     """
     if not clone.exists():
-        # renamed at the end, so that a stopped clone is made again
+        # The clone gets its name at the end, so that an interrupted one is not taken for complete.
         partial = clone.with_name(f"{clone.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         git(root, "clone", "--quiet", "--no-checkout", str(root), str(partial))
         git(partial, "checkout", "--quiet", "--detach", commit)
-        # the library of native functions and its checksum
+        # The compiled library of native functions and its checksum are not committed.
         for path in root.glob("src/_bleuprint_native*"):
             shutil.copy(path, partial / "src")
         partial.rename(clone)
@@ -119,10 +119,11 @@ def reproduce(clone: Path, recipe: str) -> int:
 
 
 def collect_report(clone: Path, root: Path, recipe: str) -> None:
-    """Copy from a clone what is committed of its report.
+    """Copy the committed files of a report from the clone in which the recipe has run.
 
-    The report of the default experiment lies in reports/ itself, with dvc.lock and the resolved
-    settings; its page, as that of every recipe, is in reports/RECIPE.
+    The files of a recipe are committed in reports/RECIPE. For the default recipe, all files except
+    the HTML report are in reports/ itself, and dvc.lock and the resolved settings are committed,
+    too.
     """
     page_folder = root / "reports" / recipe
     page_folder.mkdir(exist_ok=True)
@@ -138,7 +139,10 @@ def collect_report(clone: Path, root: Path, recipe: str) -> None:
 
 
 def has_only_embedded_texts(clone: Path) -> bool:
-    """Return whether all texts of an experiment are part of this project."""
+    """Return whether all texts of an experiment are part of this project.
+
+    Only then is its HTML report committed, since it quotes sentences.
+    """
     settings = load_settings(clone / "params.yaml")
     for corpus in settings.corpora.values():
         for file in corpus.files.files_by_name().values():

@@ -34,13 +34,16 @@ def main() -> None:
     """Store the resolved settings of all recipes of 1.0.0 for the test."""
     settings = settings_by_old_code()
     text = json.dumps(settings, indent=1)
-    # without a time, so that the same settings give the same file
+    # gzip would store the time; without it, the same settings always give the same file.
     STORED.write_bytes(gzip.compress(text.encode(), mtime=0))
     print(f"{STORED.relative_to(ROOT)}: {len(settings)} recipes of {COMMIT}")
 
 
 def settings_by_old_code() -> dict[str, Any]:
-    """Return the resolved settings by recipe, as the commit's own code computes them."""
+    """Return the resolved settings of each recipe, computed by the code of version 1.0.0 itself.
+
+    The old code and recipes are unpacked to a temporary folder, and a new Python process runs them.
+    """
     command = ["git", "archive", COMMIT, "src", "recipes", "corpora"]
     archive = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     with tempfile.TemporaryDirectory() as folder:

@@ -99,22 +99,26 @@ def main() -> None:
 
 
 def find_numbers(path: Path, recipes: list[str]) -> Iterator[QuotedNumber]:
-    """Yield the numbers of paragraphs, and of rows of tables, that name a recipe.
+    """Yield the numbers in a Markdown file that stand next to the name of a recipe.
+
+    Next to means: in the same paragraph, or in the same row of a table.
 
     Args:
-        path: A Markdown file.
+        path: The Markdown file.
         recipes: The recipes with a report.
     """
     text = path.read_text(encoding="utf-8")
     first_line = 1
-    for part in re.split(r"(\n\n)", text):  # paragraphs, and the empty lines between them
+    # The parentheses keep the separators in the result, so that all lines are counted.
+    for part in re.split(r"(\n\n)", text):
         is_table = part.lstrip().startswith("|")
         pieces = part.split("\n") if is_table else [part]
         for row, piece in enumerate(pieces):
             named_recipes = tuple(recipe for recipe in recipes if _names(piece, recipe))
             if not named_recipes:
                 continue
-            # spaces in place of code, so that positions stay
+            # Code may contain other numbers. Spaces take its place, so that positions stay the
+            # same.
             prose = _CODE.sub(_blank, piece)
             for match in _NUMBER.finditer(prose):
                 line = first_line + row + prose.count("\n", 0, match.start())
@@ -133,7 +137,15 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def explain(quoted: QuotedNumber, root: Path) -> bool:
-    """Print where a number comes from, and return whether a report contains it."""
+    """Print which entry of a report a quoted number is, and how to compute it again.
+
+    Args:
+        quoted: The number, and the recipes that are named next to it.
+        root: The project's folder.
+
+    Returns:
+        Whether the report of one of these recipes contains the number.
+    """
     print(f"\n{quoted.path.relative_to(root)}:{quoted.line}: {quoted.number}")
     candidates = []
     for recipe in quoted.recipes:
@@ -154,7 +166,11 @@ def explain(quoted: QuotedNumber, root: Path) -> bool:
 
 
 def figures_of(recipe: str, root: Path) -> Iterator[Figure]:
-    """Yield the numbers of a report: scores, perplexities while training, published numbers."""
+    """Yield all numbers of a recipe's report, in the form in which texts quote them.
+
+    These are scores, the perplexities on the validation set during training, and the published
+    scores that the recipe compares with.
+    """
     report = report_of(recipe, root)
     rows = frame.read(report, report.parent).to_frame()
     rows = rows[(rows.group == "") & rows.about.isna()]
@@ -167,7 +183,8 @@ def figures_of(recipe: str, root: Path) -> Iterator[Figure]:
         for name, text in _printed_scores(runs, metric).items():
             entry = f"{system}, {corpus}, {test}: {metric}, {name}"
             yield Figure(text, recipe, system, entry, commit, minutes)
-    # The numbers below have the commit and the time of the report's last runs.
+    # Validation and published numbers have no commit and no time of their own: they get those of
+    # the last runs above.
     for row in pd.read_csv(report.with_name("validation.csv")).itertuples():
         entry = f"validation.csv, {row.system}, {row.corpus}, update {row.update}: perplexity"
         yield Figure(f"{np.exp(row.loss):.2f}", recipe, row.system, entry, commit, minutes)

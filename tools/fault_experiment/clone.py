@@ -116,7 +116,16 @@ class Clone:
         return replace(outcome, seconds=round(time.monotonic() - start_seconds, 1))
 
     def _outcome(self, fault: Fault, tests: dict[Round, list[str]]) -> Outcome:
-        """Run the tests against the fault that is in its file."""
+        """Run the tests, round by round until one fails, while the fault is in its file.
+
+        Args:
+            fault: The fault.
+            tests: The test files of each round.
+
+        Returns:
+            "caught" if a test fails and "survived" if none does; "broken" if the module cannot be
+            imported with the fault, so that the fault does not count.
+        """
         last_round = ""
         failure = None
         for last_round, files in tests.items():
@@ -126,6 +135,7 @@ class Clone:
                 return Outcome("time limit", last_round)
             if failure is not None:
                 break
+        # Code outside functions runs at import, where a fault may break the whole module.
         runs_at_import = not fault.function
         may_be_broken = runs_at_import or (failure is not None and failure.is_of_collection)
         if may_be_broken and not self._can_import(fault.path):
@@ -139,7 +149,11 @@ class Clone:
         return Outcome(result, last_round, failure.test, failure.message)
 
     def failing_without_fault(self, tests: Iterable[str]) -> set[str]:
-        """Run tests without a fault and return those that fail."""
+        """Run tests without a fault and return those that fail.
+
+        pytest stops at the first failure. So it runs again without the failed test, until the
+        remaining tests pass.
+        """
         failing = set[str]()
         remaining = sorted(tests)
         while remaining:
@@ -154,8 +168,8 @@ class Clone:
                 log = self._beside("log")
                 raise UserError(f"{log}: pytest failed without a fault: {failure.message}")
             failing |= failed
-            # Those that passed before it run again: tests/conftest.py may have changed the order,
-            # so that it is unknown which did.
+            # Tests that passed before the failure run again. Which ones they are is unknown, since
+            # tests/conftest.py may have changed the order.
             remaining = [test for test in remaining if test not in failed]
         return failing
 
@@ -260,8 +274,8 @@ def _read_failure(cache: Path, output: str) -> _Failure:
         test = next(iter(json.loads(last_failed.read_text("utf-8"))))
         errors = re.findall(r"(?m)^E   +(\S.*)$", output)
         return _Failure(test, errors[0] if errors else "")
-    # The last line that names a test without a result names the test that ended pytest.
-    # Python writes why it ends beside that name.
+    # pytest was ended while a test ran. It prints the name of a test when the test starts, so the
+    # last name belongs to this test. Next to it, Python prints why it ends, such as `Timeout (`.
     after_name = r"PASSED|SKIPPED|XFAIL|Timeout \(|Fatal Python error: "
     started = re.findall(rf"(?m)^(\S+\.py(?:::.*?)?)(?: (?:{after_name}).*)?$", output)
     test = started[-1].rstrip() if started else ""

@@ -33,11 +33,11 @@ def count_functions(paths: list[Path]) -> int:
 
 
 def faults_per_package(function_counts: Mapping[str, int], fault_count: int) -> dict[str, int]:
-    """Distribute faults over packages.
+    """Distribute faults over packages, in proportion to their functions.
 
-    Each package gets `MIN_FAULTS_PER_PACKAGE`, or fewer if there are not enough for all. The rest
-    is distributed in proportion to the functions: the quotients are rounded down, and what is left
-    goes to the packages with the largest remainders, one each.
+    Each package first gets `MIN_FAULTS_PER_PACKAGE`, or fewer if there are not enough for all. The
+    proportional shares of the remaining faults are rounded down. The faults that rounding leaves
+    over go to the packages with the largest remainders, one each.
 
     Args:
         function_counts: The number of functions of each package.
@@ -64,9 +64,9 @@ def faults_per_package(function_counts: Mapping[str, int], fault_count: int) -> 
 def draw_faults(root: Path, paths: list[Path], seed: str) -> Iterator[Fault]:
     """Yield faults of one package in random order, at most one in each function.
 
-    Every kind of fault is equally likely at each draw, so that frequent kinds, such as dropped
-    calls, do not displace the others. The sequence ends when each function has been used, or has
-    no valid fault left.
+    First a kind of fault is drawn, then a fault of this kind. So rare kinds are as likely as
+    frequent ones, such as dropped calls. The sequence ends when each function has been used, or
+    has no valid fault left.
 
     Args:
         root: The project's folder, from which the faults name their files.

@@ -49,7 +49,7 @@ class Experiment:
         self._idle_clones = Queue[Clone]()
 
     def run(self, count: int, jobs: int, seconds_per_run: float) -> None:
-        """Try faults: first with the tests of their package, and survivors with those elsewhere.
+        """Try faults with the tests of their package, then the surviving ones with other tests.
 
         A fault with which the module cannot be imported does not count; the next one of its package
         takes its place.
@@ -77,10 +77,11 @@ class Experiment:
             self._repeat_falsely_caught(pool, tuple(Round))
 
     def _try_new_faults(self, pool: ThreadPoolExecutor, count: int) -> None:
-        """Draw faults and try those without a result, until `count` of them count.
+        """Draw and try faults until `count` of them count.
 
-        A fault with which the module cannot be imported does not count, so each batch draws as
-        many faults as its predecessors lack. The draws end early where a package has no more.
+        A fault with which the module cannot be imported does not count. So each batch draws as many
+        faults as are still needed after the batches before. Faults that an earlier call of this
+        program has tried are drawn again, but not tried again.
         """
         # All clones have the same files, so the faults are drawn from the first one.
         root = self._folder / "copy-0"
@@ -116,9 +117,10 @@ class Experiment:
         return lacking
 
     def _repeat_falsely_caught(self, pool: ThreadPoolExecutor, rounds: tuple[Round, ...]) -> None:
-        """Try faults again that were caught by a test which fails without a fault as well.
+        """Try faults again that were only caught by a test which also fails without a fault.
 
-        Such a test is left out then; the next one to fail is checked in the same way.
+        Such a test says nothing, so it is skipped from then on. Another test that fails in the
+        repeated trial is checked in the same way, until each failure is due to a fault.
         """
         while True:
             caught = self._with_result("caught")
@@ -219,14 +221,14 @@ def _numbered(package: str, faults: Iterator[Fault]) -> Iterator[DrawnFault]:
 def _next_batch(
     draws: Mapping[str, Iterator[DrawnFault]], lacking: Mapping[str, int]
 ) -> list[DrawnFault]:
-    """Draw the faults that packages lack, from one package after the other in turn.
+    """Draw as many faults as packages still need, one from each package in turn.
 
     Args:
-        draws: Yields the faults of each package that have not been drawn.
-        lacking: The number of faults that each package lacks.
+        draws: For each package, an iterator over the faults that have not been drawn yet.
+        lacking: The number of faults that each package still needs.
 
     Returns:
-        The faults; fewer than a package lacks if it has no more, and none if no package lacks any.
+        The faults; empty if no package needs any. A package without further faults gets fewer.
     """
     batch = list[DrawnFault]()
     for turn in range(max(lacking.values())):

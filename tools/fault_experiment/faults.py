@@ -151,10 +151,11 @@ class _Finder(ast.NodeVisitor):
     def _text(self, node: ast.expr | ast.stmt) -> str:
         return self._content[self._start_byte(node) : self._end_byte(node)].decode(errors="replace")
 
-    def _is_where_it_says(self, node: ast.expr) -> bool:
-        """Whether the text of an expression is that expression.
+    def _has_right_position(self, node: ast.expr) -> bool:
+        """Whether the syntax tree gives the right position of an expression in the file.
 
-        Before Python 3.12 the places of expressions in f-strings can be wrong.
+        Before Python 3.12, positions inside f-strings can be wrong, and a fault would change other
+        text. So the text at the position is parsed, and compared with the expression.
         """
         if not self._is_in_f_string:
             return True
@@ -198,7 +199,13 @@ class _Finder(ast.NodeVisitor):
         self._add(kind, after_left + match.start(), after_left + match.end(), replacement)
 
     def _add_swap(self, kind: str, first: ast.expr, second: ast.expr) -> None:
-        """Add a fault that exchanges two expressions, in the order of the text."""
+        """Add a fault that exchanges the texts of two expressions, unless they are equal.
+
+        Args:
+            kind: The kind of the fault.
+            first: The expression that comes first in the file.
+            second: The expression that comes later.
+        """
         if ast.dump(first) == ast.dump(second):
             return
         between = self._content[self._end_byte(first) : self._start_byte(second)].decode()
@@ -218,9 +225,11 @@ class _Finder(ast.NodeVisitor):
         self._visit_function(node)
 
     def _visit_function(self, node: Function) -> None:
-        """Visit the default values and the body of a function.
+        """Look for faults in the default values and the body of a function.
 
-        Functions in functions belong to the scope of the outermost one.
+        An outermost function gets a scope of its own, which remembers its variables and attributes.
+        Inner functions share the scope of the outermost one. `__repr__`, which is
+        wording, and GPU kernels, which no test on a CPU runs, are skipped.
         """
         decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
         is_kernel = "triton.jit" in decorators
@@ -257,7 +266,10 @@ class _Finder(ast.NodeVisitor):
             self.visit(node)
 
     def end_scope(self) -> None:
-        """Add the faults that take another attribute or key which the scope uses."""
+        """Add faults that replace an attribute or key by another one of the same object.
+
+        This is done at the end of a function, when all attributes and keys in it are known.
+        """
         scope = self._scopes[-1]
         for uses in scope.attributes.values():
             self._add_other_attributes(uses)
@@ -308,7 +320,8 @@ class _Finder(ast.NodeVisitor):
     # Statements
 
     def visit_If(self, node: ast.If) -> None:
-        """Drop a guard: an `if` without `else` that leaves the function or the loop."""
+        """Add a fault that drops a guard: an `if` that leaves the function or the loop."""
+        # Blocks such as `if TYPE_CHECKING` do not run.
         if ast.unparse(node.test) in KEPT_BLOCKS:
             return
         is_guard = not node.orelse and isinstance(node.body[-1], Jump)
@@ -323,10 +336,11 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Drop an assignment if its target can have another value without it.
+        """Add a fault that drops an assignment, if its target would still have a value.
 
-        An attribute or an item, as in `self.size = 1`, can have one from other code. A variable has
-        one if it was assigned before; else it would be undefined, which every test notices.
+        An attribute or an item, as in `self.size = 1`, may have a value from other code. A variable
+        has one if it was assigned before. Otherwise it would be undefined, which every test
+        notices.
         """
         target = node.targets[0]
         is_attribute_or_item = isinstance(target, ast.Attribute | ast.Subscript)
@@ -345,7 +359,7 @@ class _Finder(ast.NodeVisitor):
         return first_lines[variable.id] < variable.lineno
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """Drop an assignment such as `total += 1`, or change its operator."""
+        """Add faults that drop an assignment such as `total += 1`, or change its operator."""
         self._add_dropped("assignment", node)
         if type(node.op) in ARITHMETIC:
             self._add_operator("arithmetic", node.target, node.value, ARITHMETIC[type(node.op)])
@@ -370,9 +384,9 @@ class _Finder(ast.NodeVisitor):
     # Expressions
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        """Change each operator of a comparison, of which `a < b < c` has two."""
+        """Add a fault for each operator of a comparison; `a < b < c` has two operators."""
         operands = [node.left, *node.comparators]
-        if self._is_where_it_says(node):
+        if self._has_right_position(node):
             for (left, right), operator in zip(pairwise(operands), node.ops, strict=True):
                 if type(operator) in BOUNDS:
                     self._add_operator("bound", left, right, BOUNDS[type(operator)])
@@ -381,23 +395,23 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        """Exchange `and` and `or`."""
-        if self._is_where_it_says(node):
+        """Add faults that exchange `and` and `or`."""
+        if self._has_right_position(node):
             for left, right in pairwise(node.values):
                 self._add_operator("and/or", left, right, LOGIC[type(node.op)])
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        """Change an arithmetic operator, unless an operand is a literal string."""
+        """Add a fault that changes an arithmetic operator, unless it joins or formats strings."""
         is_text = any(_is_text(operand) for operand in (node.left, node.right))
-        if not is_text and type(node.op) in ARITHMETIC and self._is_where_it_says(node):
+        if not is_text and type(node.op) in ARITHMETIC and self._has_right_position(node):
             self._add_operator("arithmetic", node.left, node.right, ARITHMETIC[type(node.op)])
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        """Drop a `not` or a minus sign."""
+        """Add a fault that drops a `not` or a minus sign."""
         start = self._start_byte(node)
-        if self._is_where_it_says(node):
+        if self._has_right_position(node):
             if isinstance(node.op, ast.Not):
                 space = re.match(r"not\s*", self._text(node))
                 assert space is not None
@@ -407,9 +421,9 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Change a number by one, or a fraction by a factor of two, or negate True and False."""
+        """Add faults that change a number by 1, a float by a factor of 2, or True to False."""
         value = node.value
-        if not self._is_where_it_says(node):
+        if not self._has_right_position(node):
             return
         start = self._start_byte(node)
         end = self._end_byte(node)
@@ -424,10 +438,11 @@ class _Finder(ast.NodeVisitor):
             self._add("number", start, end, str(value / 2 if value else 0.5))
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Exchange neighboring arguments, and remember the key of `mapping.get("key")`."""
+        """Add faults that exchange neighboring arguments; note the key of `mapping.get("key")`."""
         self._called.add(node.func)
+        # The function's name without module or object: `get` for `mapping.get`.
         name = ast.unparse(node.func).rpartition(".")[2]
-        if name not in KEPT_ARGUMENTS and self._is_where_it_says(node):
+        if name not in KEPT_ARGUMENTS and self._has_right_position(node):
             for first, second in pairwise(node.args):
                 if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
                     self._add_swap("swapped arguments", first, second)
@@ -440,9 +455,10 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> None:
-        """Exchange the values of neighboring keys; `**mapping` has the key None."""
+        """Add faults that exchange the values of neighboring keys of a dict display."""
         items = zip(node.keys, node.values, strict=True)
         for (key, value), (next_key, next_value) in pairwise(items):
+            # An unpacked mapping, `**mapping`, has the key None.
             if key is not None and next_key is not None:
                 self._add_swap("key", value, next_value)
         self.generic_visit(node)
@@ -452,20 +468,26 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _note_key(self, mapping: ast.expr, key: ast.expr) -> None:
-        """Remember that a key of a mapping is used, if it is a literal string."""
+        """Note that a key of a mapping is used, if it is a literal string.
+
+        `end_scope` adds faults that replace it by another key of the same mapping.
+        """
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             return
         uses = self._scopes[-1].keys[ast.unparse(mapping)]
-        if self._is_where_it_says(key):
+        if self._has_right_position(key):
             uses.append(_NameUse(key.value, key, ".".join(self._enclosing_names)))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Remember that an attribute of an object is read; modules are left out."""
+        """Note that an attribute of an object is read; attributes of modules are ignored.
+
+        `end_scope` adds faults that replace it by another attribute of the same object.
+        """
         owner = ast.unparse(node.value)
         is_imported = owner.partition(".")[0] in self._imported_names
         is_read = isinstance(node.ctx, ast.Load)
-        if not is_imported and is_read and self._is_where_it_says(node):
-            # Apart, so that methods are replaced by methods only.
+        if not is_imported and is_read and self._has_right_position(node):
+            # Methods have a group of their own, so that they are replaced by methods only.
             group = f"{owner}()" if node in self._called else owner
             uses = self._scopes[-1].attributes[group]
             uses.append(_NameUse(node.attr, node, ".".join(self._enclosing_names)))

@@ -185,12 +185,12 @@ def _diff(source: str, fault: Fault) -> str:
 
 
 def _table(trials: list[Trial], title: str, name_of: Callable[[Trial], str]) -> str:
-    """Return the number of trials in each column as a Markdown table.
+    """Return a Markdown table that counts trials by their results, such as "caught".
 
     Args:
         trials: The trials to count.
-        title: The title of the first column.
-        name_of: Returns the row in which a trial counts.
+        title: The title of the first column, such as "package".
+        name_of: Returns the name of the row in which a trial counts, such as its package.
     """
     lines = [
         f"| {title} | faults | {' | '.join(COLUMNS)} |",

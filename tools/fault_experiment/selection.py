@@ -31,13 +31,16 @@ PACKAGE_ROUNDS = (Round.NAMED, Round.PACKAGE)
 
 
 def select_tests(root: Path, path: str) -> dict[Round, list[str]]:
-    """Return the test files for a file of the package, by round.
+    """Return the test files that may catch a fault in a module, likeliest first, in three rounds.
 
-    If the package has no folder in tests/, all tests that import the package count as its own.
+    The first round has tests of the same package that are named after the module or import it; the
+    second one has all other tests of the package; the third one has tests of other packages and of
+    the whole program. If the package has no folder in tests/, all tests that import the package
+    count as its own.
 
     Args:
         root: The project's folder.
-        path: The file, relative to that folder.
+        path: The file of the module, relative to that folder: `src/bleuprint/text/moses.py`.
 
     Returns:
         For each round its test files, relative to that folder; no file is in two rounds.
@@ -45,6 +48,7 @@ def select_tests(root: Path, path: str) -> dict[Round, list[str]]:
     texts = _texts_of_tests(root)
     module = module_of(path)
     stem = module.rpartition(".")[2]
+    # The part after src/bleuprint/.
     package = Path(path).parts[2]
     importing_tests = _importing(texts, module)
     whole_program_tests = _in_folders(texts, WHOLE_PROGRAM)

@@ -18,8 +18,8 @@ def main() -> None:
 def archive() -> bytes:
     """Return a tar archive of all texts, such as train.en.
 
-    All texts of a language stand together: the text with faults repeats the training text, so that
-    xz compresses it to little.
+    All texts of a language are next to each other. The text with faults repeats the training text,
+    and xz compresses repetitions well only if they are near.
     """
     content = io.BytesIO()
     # A format without user names and times, so that the bytes depend on the texts only.

@@ -30,7 +30,10 @@ class Clauses(Phrases):
     """
 
     def relative_clause(self, head: Noun, *, plural: bool) -> Clause | None:
-        """Draw a clause about a noun, which is its subject or its object.
+        """Draw a relative clause about a noun, such as "who reads" or "that she likes".
+
+        The relative pronoun is the subject or the object of the clause. So the clause has a gap in
+        this place: its subject or object is None.
 
         Args:
             head: The noun.
@@ -45,7 +48,8 @@ class Clauses(Phrases):
             verb = self.pick(lexicon.ordinary_verbs())
             if "person" not in verb.subject:
                 return None
-            # The pronoun makes the verb agree; "who" replaces it.
+            # With he, she or they as the subject, a clause that fits is drawn. Then "who" takes
+            # the place of the pronoun.
             clause = self.clause(verb, third_person(head.sex, plural=plural), is_simple=True)
             clause = replace(clause, subject=None)
         elif transitive_verbs and self.chance(0.75):
@@ -67,18 +71,20 @@ class Clauses(Phrases):
         tense: str = "",
         is_question: bool = False,
     ) -> Clause:
-        """Draw an ordinary clause.
+        """Draw an ordinary clause with a verb: subject, tense, objects, place and adverbs.
+
+        The combinations are limited to those that mean the same in all languages.
 
         Args:
             verb: The verb.
-            subject: The subject; None draws one.
+            subject: The subject; None to draw one.
             is_simple: Whether adverbs and relative clauses are left out.
-            tense: The tense; an empty one is drawn.
+            tense: The tense; empty to draw one.
             is_question: Whether the clause becomes a question.
         """
         if subject is None:
             subject = self.subject(verb.subject, 0 if is_simple else RELATIVE_IN_SUBJECT)
-        # Where the past is required, the modal must have one.
+        # If the caller requires the past, only modal verbs that have a past can be drawn.
         modals = lexicon.modals_with_past() if tense == "past" else lexicon.MODALS
         if not tense:
             tense = self._tense(verb, is_simple=is_simple)
@@ -92,7 +98,8 @@ class Clauses(Phrases):
         negative = self.chance(0.16)
         if modal is not None and not modal.negative:
             negative = False
-        # "I read" may be present or past, unless an auxiliary tells: the translations could differ.
+        # "I read" may be present or past, and the translations could differ. Unless an auxiliary
+        # verb shows the tense ("I did not read"), such a clause is put into the future.
         has_auxiliary = modal is not None or negative or is_question
         shows_no_tense = verb.en == verb.en_past and not _is_third_singular(subject)
         if tense in ("present", "past") and not has_auxiliary and shows_no_tense:
@@ -107,7 +114,7 @@ class Clauses(Phrases):
         return self._with_adverbs(clause)
 
     def _tense(self, verb: Verb, *, is_simple: bool) -> str:
-        """Draw a tense in which a verb has one meaning in all languages."""
+        """Draw a tense, except those in which languages use the verb differently (weight 0)."""
         if "state" in verb.traits:
             past_weight = 0.4 if "past" in verb.traits else 0
             return self.weighted(present=0.6, past=past_weight)
@@ -127,8 +134,8 @@ class Clauses(Phrases):
 
         Args:
             clause: The clause without them.
-            negative: Whether to negate the clause. "Not many" differs between languages, so that
-                a clause with such an object stays as it is.
+            negative: Whether to negate the clause. This is ignored for an object such as "many
+                books", since languages translate "not many" differently.
             relative_probability: How often an object has a relative clause.
         """
         verb = clause.verb
@@ -157,19 +164,20 @@ class Clauses(Phrases):
         return replace(clause, object=target, recipient=recipient, negative=negative)
 
     def _with_place(self, clause: Clause, probability: float) -> Clause:
-        """Draw the place of a clause, if its verb has one.
+        """Draw the place of a clause, if its verb can have a place.
 
         Args:
             clause: The clause without it.
             probability: How often a place is drawn that the verb does not require.
         """
+        # The classes of nouns that can be the place. A last one with `!` means: required.
         classes = clause.verb.place
         if not classes:
             return clause
         is_required = classes[-1].endswith("!")
         if not is_required and not self.chance(probability):
             return clause
-        # The first class may start with a relation: `to:spot`.
+        # The first class may contain a relation, as in `to:spot` for "goes to".
         relation, _, first_class = classes[0].rpartition(":")
         place = self.location((first_class, *classes[1:]), relation or "at")
         return replace(clause, place=place)
@@ -209,7 +217,7 @@ class Clauses(Phrases):
         return replace(clause, time=time, fronted=is_fronted)
 
     def _companion(self, subject: Phrase | None) -> Place:
-        """Draw the person with whom, without whom or for whom a subject does something."""
+        """Draw a companion of a subject, such as "with her brother" or "without Anna"."""
         person = self.person_other_than(subject, 0.4)
         if person is None:
             person = self.owned(self.pick(lexicon.nouns("kin")), subject)
@@ -339,7 +347,7 @@ class Clauses(Phrases):
         return self.location(("spot",) if is_outside else ("spot", "home", "work"), "at")
 
     def measure_clause(self) -> Clause:
-        """Draw a clause whose verb has a fixed complement: an age, a price, a game, a language."""
+        """Draw a clause whose verb has a fixed complement, such as an age, a price or a game."""
         trait = self.weighted(age=1.5, price=1.8, hunger=0.6, lack=0.7, play=1.2, speak=0.8)
         if trait == "price":
             return self._price_clause()
@@ -376,10 +384,10 @@ class Clauses(Phrases):
         return Clause(lexicon.verbs("age")[0], subject, tense, complement=age)
 
     def complement_clause(self, trait: str, subject: Phrase) -> Clause:
-        """Draw a clause with a verb of one trait and a complement from the table.
+        """Draw a clause with a fixed complement, such as "plays chess" or "has no time".
 
         Args:
-            trait: `hunger`, `lack`, `play` or `speak`.
+            trait: The kind of verb and complement: `hunger`, `lack`, `play` or `speak`.
             subject: The person.
         """
         verb = lexicon.verbs(trait)[0]

@@ -38,12 +38,16 @@ class Predicate(NamedTuple):
 
 
 def sentence(tree: Sentence) -> str:
-    """Write a sentence."""
+    """Write a sentence tree, which contains no order of words, as an English sentence.
+
+    It consists of one clause, or of two with a conjunction (`link`) between them.
+    """
     text = clause(tree.clause, tree.question)
     if tree.second is not None:
         conjunction = tree.link.en
         second = tree.second.en if isinstance(tree.second, Weather) else clause(tree.second)
         if tree.second_first:
+            # "If it rains, she stays at home."
             text = f"{conjunction} {second}, {text}"
         elif tree.link.kind == "join":
             text = f"{text}, {conjunction} {second}"
@@ -54,11 +58,12 @@ def sentence(tree: Sentence) -> str:
 
 
 def clause(tree: Clause, question: str = "") -> str:
-    """Write a clause.
+    """Write the tree of a clause in English words, without a mark at its end.
 
     Args:
         tree: The clause.
-        question: The question word, `yesno`, or empty for a statement.
+        question: The question word, such as "where"; `yesno` for a question without one; empty for
+            a statement.
     """
     if question == "who":
         subject = "who"
@@ -66,6 +71,7 @@ def clause(tree: Clause, question: str = "") -> str:
         subject = "there"
     else:
         subject = noun_phrase(tree.subject)
+    # "Where does she live?", but "Who lives here?", which has the order of a statement.
     is_inverted = question not in ("", "who")
     auxiliary, adverb, verb = predicate(tree, is_inverted=is_inverted)
     if is_inverted:
@@ -87,11 +93,12 @@ def clause(tree: Clause, question: str = "") -> str:
 
 
 def predicate(tree: Clause, *, is_inverted: bool = False) -> Predicate:
-    """Return the verb of a clause.
+    """Return the words of the verb in an English clause: "has", "not", "seen" for example.
 
     Args:
         tree: The clause.
-        is_inverted: Whether the auxiliary precedes the subject, as in questions. Then there is one.
+        is_inverted: Whether the auxiliary precedes the subject, as in "does he know". Then the verb
+            needs an auxiliary.
     """
     verb = tree.verb
     person = tree.person
@@ -115,7 +122,13 @@ def predicate(tree: Clause, *, is_inverted: bool = False) -> Predicate:
 
 
 def _modal_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predicate:
-    """Return a modal verb and the infinitive; see `predicate` and `Predicate` for arguments."""
+    """Return an English modal verb and the infinitive after it: "must", "not", "go".
+
+    Args:
+        tree: The clause, which has a modal verb.
+        adverb: `not` or an adverb of frequency.
+        is_inverted: Whether the auxiliary precedes the subject, as in a question.
+    """
     modal = tree.modal
     assert modal is not None
     is_past = tree.tense == "past"
@@ -127,9 +140,9 @@ def _modal_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predica
 
 
 def _plain_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predicate:
-    """Return a full verb, with "do" if a question or negation requires it.
+    """Return an English full verb, with a form of "do" if a question or negation requires it.
 
-    "Want" is used like a full verb here: "she does not want to go".
+    The modal verb "want" is used in the same way: "she does not want to go".
 
     Args:
         tree: The clause.
@@ -152,7 +165,7 @@ def _plain_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predica
 
 
 def complements(tree: Clause) -> str:
-    """Write what stands between the verb and the time."""
+    """Write what stands between the verb and the time in an English clause: objects and places."""
     recipient_before = ""
     recipient_after = ""
     if tree.recipient is not None:
@@ -186,11 +199,11 @@ def _predicate_adjective(adjective: Adjective | None, than: Phrase | None) -> st
 
 
 def infinitive(tree: Clause | None, marker: str) -> str:
-    """Write an infinitive with its complements; an empty text if there is none.
+    """Write an English infinitive with its complements: "to read the book".
 
     Args:
-        tree: The infinitive as a clause.
-        marker: What precedes it: "to" or "in order to".
+        tree: The infinitive as a clause; None for an empty text.
+        marker: What precedes the verb: "to" or "in order to".
     """
     if tree is None:
         return ""
@@ -198,7 +211,7 @@ def infinitive(tree: Clause | None, marker: str) -> str:
 
 
 def place_phrase(tree: Place | None) -> str:
-    """Write a place with its preposition."""
+    """Write a place in English with its preposition: "in the garden"; None gives an empty text."""
     if tree is None:
         return ""
     if tree.preposition is not None:
@@ -214,11 +227,11 @@ def place_phrase(tree: Place | None) -> str:
 
 
 def noun_phrase(tree: Phrase | None, role: str = "subject", *, negated: bool = False) -> str:
-    """Write a noun phrase.
+    """Write a noun phrase in English: "an old house that she likes".
 
     Args:
-        tree: The phrase.
-        role: `subject` or `object`, which differ in pronouns.
+        tree: The phrase; None for an empty text.
+        role: `subject` or `object`, which differ in pronouns: "he" and "him".
         negated: Whether its article is "no".
     """
     if tree is None:
@@ -260,10 +273,11 @@ def _relative_pronoun(head: Noun, relative: Clause) -> str:
 
 
 def determiner(name: str, following: str, *, plural: bool) -> str:
-    """Return the form of a determiner.
+    """Return the form of an English determiner, such as "these" for `this` in the plural.
 
     Args:
-        name: The determiner, as in `Phrase`, or `no`.
+        name: The determiner: `the`, `a`, `this`, `no` and so on; `bare` for none; `role` for the
+            article in "he is a doctor".
         following: The text after it, by which "a" becomes "an".
         plural: Whether the noun is plural.
     """

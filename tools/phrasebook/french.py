@@ -56,7 +56,10 @@ class Agreement(NamedTuple):
 
 
 def sentence(tree: Sentence) -> str:
-    """Write a sentence."""
+    """Write a sentence tree, which contains no order of words, as a French sentence.
+
+    It consists of one clause, or of two with a conjunction (`link`) between them.
+    """
     text = clause(tree.clause)
     second = tree.second
     conjunction = tree.link.fr
@@ -72,6 +75,7 @@ def sentence(tree: Sentence) -> str:
         else:
             comma = "," if conjunction == "mais" else ""
             text = f"{text}{comma} {conjunction} {second_text}"
+    # The last step, since elision (`le homme` to `l'homme`) depends on the next word.
     text = elided(text)
     mark = " ?" if tree.question else "."
     return text[0].upper() + text[1:] + mark
@@ -89,7 +93,10 @@ def _drop_last_letter(match: re.Match[str]) -> str:
 
 
 def clause(tree: Clause) -> str:
-    """Write a clause; in a question, it follows the question word unchanged."""
+    """Write the tree of a clause in French words, without elision (`le homme`) and final mark.
+
+    In a question, the clause follows the question word unchanged: "où est-ce que" + clause.
+    """
     subject = "il" if "exist" in tree.verb.traits else noun_phrase(tree.subject)
     time = tree.time.fr
     if tree.fronted:
@@ -114,11 +121,11 @@ def _infinitive_marker(verb: Verb) -> str:
 
 
 def infinitive(tree: Clause | None, marker: str) -> str:
-    """Write an infinitive with its complements; an empty text if there is none.
+    """Write a French infinitive with its complements: "pour lire le livre".
 
     Args:
-        tree: The infinitive as a clause.
-        marker: The preposition before it.
+        tree: The infinitive as a clause; None for an empty text.
+        marker: The preposition before the verb.
     """
     if tree is None:
         return ""
@@ -126,7 +133,11 @@ def infinitive(tree: Clause | None, marker: str) -> str:
 
 
 def predicate(tree: Clause) -> str:
-    """Write the verb of a clause with its clitic, negation and adverb of frequency."""
+    """Write the verb of a French clause: "ne l'a pas vu", before elision "ne le a pas vu".
+
+    Around the finite verb stand the negation or an adverb of frequency, and the clitic: a pronoun
+    for an object, such as "le".
+    """
     verb = tree.verb
     modal = tree.modal
     person = tree.person
@@ -154,7 +165,10 @@ def predicate(tree: Clause) -> str:
 
 
 def _present_or_past(tree: Clause) -> tuple[str, str]:
-    """Return the finite verb in the present or past, and the participle, if there is one."""
+    """Return the French finite verb in the present or past, and the participle or an empty text.
+
+    For example, ("a", "vu") in the past, and ("voit", "") in the present.
+    """
     verb = tree.verb
     if tree.tense != "past":
         return verb.fr_present[tree.person], ""
@@ -165,7 +179,7 @@ def _present_or_past(tree: Clause) -> tuple[str, str]:
 
 
 def clitic(tree: Clause) -> str:
-    """Return the pronoun before the verb; empty if there is none."""
+    """Return the French pronoun before the verb, such as "la" in "il la voit"; empty for none."""
     verb = tree.verb
     if "exist" in verb.traits:
         return "y"
@@ -193,10 +207,11 @@ def _reflexive_pronoun(subject: Phrase | None) -> str:
 
 
 def past_participle(tree: Clause) -> str:
-    """Return the participle of the verb of a clause.
+    """Return the French participle of a clause, with the endings of gender and number.
 
-    It agrees with the subject after `être`, and with a direct object that precedes `avoir`: a
-    clitic, or what a relative clause is about.
+    After `être` it agrees with the subject: "elle est venue". After `avoir` it agrees with a direct
+    object that precedes it: with a clitic, "il l'a vue", or with the noun that a relative clause
+    describes, "la maison qu'il a vue".
     """
     verb = tree.verb
     if verb.fr_auxiliary:
@@ -211,10 +226,10 @@ def past_participle(tree: Clause) -> str:
 
 
 def agreement_with(phrase: Phrase | None, tree: Clause) -> Agreement:
-    """Return what agrees with a phrase.
+    """Return the gender and number with which an adjective or participle agrees.
 
     Args:
-        phrase: The phrase; None if a relative pronoun takes its place.
+        phrase: The phrase that it agrees with; None if a relative pronoun takes its place.
         tree: The clause of the phrase.
     """
     if phrase is None:
@@ -226,7 +241,7 @@ def agreement_with(phrase: Phrase | None, tree: Clause) -> Agreement:
 
 
 def _agreed(participle: str, agreement: Agreement) -> str:
-    """Add the endings of gender and number to a participle."""
+    """Add the French endings of gender and number to a participle: "vu" becomes "vues"."""
     if agreement.gender == "f":
         participle += "e"
     if agreement.plural and not participle.endswith("s"):
@@ -235,7 +250,7 @@ def _agreed(participle: str, agreement: Agreement) -> str:
 
 
 def gender(phrase: Phrase) -> str:
-    """Return the gender of a phrase, m or f; two names are feminine if both are."""
+    """Return the French gender of a phrase, m or f; two names are feminine only if both are."""
     if isinstance(phrase.head, Noun):
         return phrase.head.fr_gender
     if phrase.second_name is not None and phrase.second_name.sex != "f":
@@ -244,7 +259,7 @@ def gender(phrase: Phrase) -> str:
 
 
 def complements(tree: Clause) -> str:
-    """Write what stands between the verb and the time."""
+    """Write what stands between the verb and the time in a French clause: objects and places."""
     recipient = ""
     # A pronoun is a clitic instead.
     if tree.recipient is not None and not isinstance(tree.recipient.head, Pronoun):
@@ -261,12 +276,14 @@ def complements(tree: Clause) -> str:
 
 
 def _object_phrase(tree: Clause) -> str:
-    """Write the object of a clause; empty if there is none, or if it is a clitic."""
+    """Write the object after a French verb; empty if it is a pronoun before the verb."""
     target = tree.object
     preposition = tree.verb.fr_government
     if target is None:
         return ""
     if isinstance(target.head, Pronoun) and preposition in ("", "à*"):
+        # A pronoun without a preposition, or with one that it replaces: "il la voit", "il lui
+        # parle".
         return ""
     if preposition:
         return with_preposition(preposition.rstrip("*"), target)
@@ -277,7 +294,7 @@ def _object_phrase(tree: Clause) -> str:
 
 
 def _predicate_adjective(tree: Clause) -> str:
-    """Write the adjective after "être", with a comparison if there is one."""
+    """Write the adjective after "être": "vieille", or in a comparison "plus vieille que Paul"."""
     if tree.adjective is None:
         return ""
     text = adjective_form(tree.adjective, agreement_with(tree.subject, tree))
@@ -287,7 +304,7 @@ def _predicate_adjective(tree: Clause) -> str:
 
 
 def place_phrase(tree: Place | None) -> str:
-    """Write a place with its preposition."""
+    """Write a place in French with its preposition: "dans le jardin"; None gives an empty text."""
     if tree is None:
         return ""
     if tree.preposition is not None:
@@ -305,9 +322,10 @@ def place_phrase(tree: Place | None) -> str:
 
 
 def with_preposition(preposition: str, phrase: Phrase) -> str:
-    """Write a phrase after a preposition.
+    """Write a French phrase after a preposition.
 
-    `de` and `à` contract with `le` and `les`. After `de`, the article `des` is left out.
+    `de` and `à` contract with `le` and `les`: "du jardin", "aux enfants". After `de`, the article
+    `des` is left out: "de livres".
 
     Args:
         preposition: The preposition, of one or more words.
@@ -326,11 +344,11 @@ def with_preposition(preposition: str, phrase: Phrase) -> str:
 
 
 def _after_preposition(phrase: Phrase, article: str = "") -> str:
-    """Write a phrase as it is after a preposition: a pronoun in its stressed form.
+    """Write a phrase in its form after a French preposition, which only pronouns change: "moi".
 
     Args:
         phrase: The phrase.
-        article: As in `noun_phrase`.
+        article: What replaces indefinite and partitive articles; see `noun_phrase`.
     """
     if isinstance(phrase.head, Pronoun):
         return phrase.head.stressed
@@ -343,12 +361,12 @@ def starts_with_vowel(text: str) -> bool:
 
 
 def noun_phrase(tree: Phrase | None, article: str = "") -> str:
-    """Write a noun phrase.
+    """Write a noun phrase in French, before elision: "le chien noir que elle voit".
 
     Args:
-        tree: The phrase.
-        article: What replaces indefinite and partitive articles: `de` after a negation, nothing
-            after the preposition `de` (`bare`). Empty if they stay.
+        tree: The phrase; None for an empty text.
+        article: What replaces indefinite and partitive articles: `de` after a negation; `bare`, for
+            no article, after the preposition `de`. Empty to keep the articles.
     """
     if tree is None:
         return ""
@@ -383,11 +401,12 @@ def _noun_with_adjective(noun: Noun, tree: Phrase) -> str:
 
 
 def determiner(tree: Phrase, article: str, following: str, *, adjective_first: bool) -> str:
-    """Return the determiner of a noun phrase, without elision.
+    """Return the French determiner of a noun phrase, before elision: "le", "cet", "des".
 
     Args:
         tree: The phrase.
-        article: What replaces indefinite and partitive articles; see `noun_phrase`.
+        article: What replaces indefinite and partitive articles: `de` or `bare` (none); see
+            `noun_phrase`.
         following: The text after it, by which `ce` becomes `cet`.
         adjective_first: Whether an adjective precedes the noun.
     """
@@ -422,7 +441,7 @@ def _definite_article(tree: Phrase) -> str:
 
 
 def _possessive(tree: Phrase, owner: Pronoun, following: str) -> str:
-    """Return the possessive of a pronoun, which agrees with the noun that is owned.
+    """Return the French possessive of a pronoun, such as "ma", which agrees with the owned noun.
 
     Args:
         tree: The noun phrase.
@@ -440,7 +459,7 @@ def _possessive(tree: Phrase, owner: Pronoun, following: str) -> str:
 
 
 def _demonstrative(tree: Phrase, following: str) -> str:
-    """Return the form of "this" before a text."""
+    """Return the French form of "this" before a text: ce, cet, cette or ces."""
     if tree.plural:
         return "ces"
     if gender(tree) == "f":
@@ -449,15 +468,15 @@ def _demonstrative(tree: Phrase, following: str) -> str:
 
 
 def _partitive_article(tree: Phrase, following: str) -> str:
-    """Return the article of an amount: de l'eau, du pain."""
+    """Return the French article of an amount, before elision: de l'eau, du pain."""
     if gender(tree) == "f":
         return "de la"
-    # Elision makes it "de l'".
+    # Not "du": elision makes it "de l'" at the end.
     return "de le" if starts_with_vowel(following) else "du"
 
 
 def adjective_form(adjective: Adjective, agreement: Agreement, following: str = "") -> str:
-    """Return the form of an adjective.
+    """Return the form of a French adjective for a gender and number: beau, bel, belle, beaux.
 
     Args:
         adjective: The adjective.

@@ -18,13 +18,16 @@ Paradigm = dict[str, tuple[str, ...]]
 
 
 def paradigm(nominative: str, accusative: str, dative: str, genitive: str) -> Paradigm:
-    """Return the forms of articles or endings.
+    """Return the forms of a German article or ending, by case.
+
+    Each argument is a text with the forms of one case, such as "der die das die": masculine,
+    feminine, neuter and plural. "-" is an empty form.
 
     Args:
-        nominative: Its four forms, separated by spaces; "-" is an empty one.
-        accusative: Likewise.
-        dative: Likewise.
-        genitive: Likewise.
+        nominative: The forms in the nominative (key `n` of the result).
+        accusative: The forms in the accusative (`a`).
+        dative: The forms in the dative (`d`).
+        genitive: The forms in the genitive (`g`).
     """
     forms_by_case = {"n": nominative, "a": accusative, "d": dative, "g": genitive}
     result: Paradigm = {}
@@ -91,7 +94,10 @@ class VerbForms(NamedTuple):
 
 
 def sentence(tree: Sentence) -> str:
-    """Write a sentence."""
+    """Write a sentence tree, which contains no order of words, as a German sentence.
+
+    It consists of one clause, or of two with a conjunction between them.
+    """
     if tree.question:
         text = clause(tree.clause, "question", first_word=_question_word(tree))
     elif tree.second is None:
@@ -99,7 +105,7 @@ def sentence(tree: Sentence) -> str:
     else:
         text = _two_clauses(tree, tree.second)
     text += "?" if tree.question else "."
-    # A relative clause ends with a comma, which another mark replaces.
+    # Each relative clause was written with a comma at its end. Before another mark, it is removed.
     for mark in (",", ".", "?"):
         text = text.replace("," + mark, mark)
     return text[0].upper() + text[1:]
@@ -108,14 +114,14 @@ def sentence(tree: Sentence) -> str:
 def _question_word(tree: Sentence) -> str:
     """Return the German question word of a sentence; empty for a question without one."""
     if tree.question == "whom":
-        # The verb governs the case; the preposition, if any, stands before it.
+        # `government` is the preposition, if the verb has one, and last the case: ("auf", "a").
         case = tree.clause.verb.government[-1]
         return WHOM[case]
     return QUESTION_WORDS[tree.question]
 
 
 def _two_clauses(tree: Sentence, second: Clause | Weather) -> str:
-    """Write two clauses with their conjunction.
+    """Write two German clauses with their conjunction, which decides where the verbs stand.
 
     Args:
         tree: The sentence.
@@ -140,7 +146,10 @@ def subordinate(tree: Clause | Weather) -> str:
 
 
 def clause(tree: Clause, order: str = "main", first_word: str = "") -> str:
-    """Write a clause.
+    """Write the tree of a clause in German words, without a mark at its end.
+
+    The two parts of a verb, such as "hat" and "gesehen", frame the rest of the clause, the
+    midfield.
 
     Args:
         tree: The clause.
@@ -178,9 +187,10 @@ def _is_reflexive(tree: Clause) -> bool:
 
 
 def _reflexive_precedes_subject(tree: Clause) -> bool:
-    """Return whether `sich` stands before a subject that follows the finite verb.
+    """Return whether `sich` stands before the subject: "Gestern hat sich der Mann ausgeruht".
 
-    It does so before nouns and names, but not before pronouns.
+    In a clause whose subject follows the finite verb, it does so before nouns and names, but not
+    before pronouns: "Gestern hat er sich ausgeruht".
     """
     if not _is_reflexive(tree) or tree.subject is None:
         return False
@@ -188,7 +198,10 @@ def _reflexive_precedes_subject(tree: Clause) -> bool:
 
 
 def verb_forms(tree: Clause) -> VerbForms:
-    """Return the forms of the verb of a clause."""
+    """Return the two parts of the German verb of a clause, and its form in a subordinate clause.
+
+    For "anrufen" in the past: `hat`, `angerufen`, and `angerufen hat`.
+    """
     verb = tree.verb
     modal = tree.modal
     person = tree.person
@@ -200,6 +213,7 @@ def verb_forms(tree: Clause) -> VerbForms:
         finite = modal.de_past[person] if is_past else modal.de[person]
         rest = verb.prefix + verb.de
     elif is_past and (verb.de in ("sein", "haben") or "exist" in verb.traits):
+        # These verbs use the simple past, "war", where others use the perfect.
         finite = PRETERITE[verb.de][person]
         rest = ""
     elif is_past:
@@ -233,7 +247,12 @@ class _Objects:
 
 
 def midfield(tree: Clause) -> list[str]:
-    """Return the parts between the two parts of the verb, in order; some may be empty."""
+    """Return what stands between the two parts of a German verb, in its order.
+
+    The order is: pronouns, the time, known objects ("the", "this"), the negation or frequency, the
+    manner, new objects ("a", "many"), objects with a preposition, the place. A part that the clause
+    lacks is an empty text.
+    """
     objects = _Objects()
     if _is_reflexive(tree):
         objects.pronouns.append(reflexive_pronoun(tree.subject))
@@ -261,14 +280,18 @@ def midfield(tree: Clause) -> list[str]:
 
 
 def _add_object(objects: _Objects, tree: Clause, target: Phrase) -> None:
-    """Add the object of a clause to the objects in its midfield.
+    """Add the object of a German clause to the group of objects with which it stands.
+
+    The groups stand in different places: pronouns, objects that are known ("the", "this") or new
+    ("a", "many"), and objects with a preposition. A negated object, as in "keinen Hund", is noted,
+    since the clause then has no "nicht".
 
     Args:
-        objects: The objects so far; changed in place.
+        objects: The groups so far; changed in place.
         tree: The clause.
         target: Its object.
     """
-    # A verb without an object of its own is "to be": its object is in the nominative.
+    # A verb that governs no case is "to be": its object is in the nominative.
     government = tree.verb.government or ("n",)
     case = government[-1]
     if len(government) > 1:
@@ -290,7 +313,7 @@ def _add_object(objects: _Objects, tree: Clause, target: Phrase) -> None:
 
 
 def _predicate_adjective(tree: Clause) -> str:
-    """Write the adjective after "sein", with a comparison if there is one."""
+    """Write the adjective after "sein": "alt", or in a comparison "älter als Paul"."""
     if tree.adjective is None:
         return ""
     if tree.than is None:
@@ -306,15 +329,15 @@ def reflexive_pronoun(subject: Phrase | None) -> str:
 
 
 def infinitive(tree: Clause) -> str:
-    """Write an infinitive with `zu`, which follows the prefix of a separable verb."""
+    """Write a German infinitive with `zu` and its complements: "das Buch zu lesen"."""
     verb = tree.verb
-    # One word with a prefix: "anzurufen", but "zu rufen".
+    # After the prefix of a separable verb, `zu` is a part of the word: "anzurufen", "zu rufen".
     marker = f"{verb.prefix}zu" if verb.prefix else "zu "
     return join_words(*midfield(tree), marker + verb.de)
 
 
 def place_phrase(tree: Place | None) -> str:
-    """Write a place with its preposition."""
+    """Write a place in German with its preposition: "im Garten"; None gives an empty text."""
     if tree is None:
         return ""
     phrase = tree.phrase
@@ -336,11 +359,11 @@ def contracted(text: str) -> str:
 
 
 def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str:
-    """Write a noun phrase.
+    """Write a noun phrase in German: "dem alten Mann, den sie sieht,".
 
     Args:
-        tree: The phrase.
-        case: Its case.
+        tree: The phrase; None for an empty text.
+        case: Its case: n, a, d or g (nominative, accusative, dative, genitive).
         negated: Whether its article is `kein`.
     """
     if tree is None:
@@ -370,11 +393,14 @@ def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str
 
 
 def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[str, Paradigm]:
-    """Return the determiner of a noun, and the endings of an adjective after it.
+    """Return the German determiner of a noun, and the endings of an adjective after it.
+
+    Adjectives have other endings after "der" (weak), after "ein" (mixed), and without an article
+    (strong): "der alte Mann", "ein alter Mann".
 
     Args:
         tree: The noun phrase.
-        case: Its case.
+        case: Its case: n, a, d or g.
         column: The column of its gender, or of the plural, in a paradigm.
         negated: Whether the determiner is `kein`.
     """
@@ -403,7 +429,7 @@ def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[
 
 
 def noun_form(noun: Noun, case: str, *, plural: bool) -> str:
-    """Return the form of a noun in a case."""
+    """Return the form of a German noun in a case: n, a, d or g."""
     if plural:
         return noun.dative_plural if case == "d" else noun.de_plural
     match case:

@@ -138,7 +138,7 @@ class Writer(Clauses):
         return third_person(subject.head.sex, plural=subject.plural)
 
     def _reason(self, subject: Phrase | None, *, is_past: bool) -> Clause | lexicon.Weather:
-        """Draw what may follow "because", "if" and "when".
+        """Draw the clause after "because", "if" or "when": a state, the weather, a duty and so on.
 
         Args:
             subject: The subject of the first clause.
@@ -167,7 +167,8 @@ class Writer(Clauses):
             subject: The subject; None draws one.
             tense: `present` or `past`.
         """
-        # In the future, no modal verb is drawn.
+        # The clause is drawn in the future, for which `person_clause` adds no modal verb of its
+        # own.
         clause = _as_second_clause(self.person_clause(subject, "future"))
         if tense == "past":
             modal = self.pick(lexicon.modals_with_past())
@@ -185,7 +186,7 @@ class Writer(Clauses):
         verb = self.pick(verbs)
         subject = self.subject(verb.subject, 0)
         if question == "who":
-            # "Who" has the verb of "he".
+            # The verb after "who" has the same form as after "he".
             subject = Phrase(lexicon.HE)
         clause = replace(self.clause(verb, subject, is_question=True), fronted=False)
         if question == "when" and clause.tense == "progressive":
@@ -205,7 +206,7 @@ def _as_second_clause(clause: Clause) -> Clause:
 
 
 def _can_ask(verb: Verb, question: str) -> bool:
-    """Return whether a question word can take a place in a clause with a verb."""
+    """Return whether a question word can ask for a part of a clause with this verb."""
     match question:
         case "who":
             return "person" in verb.subject
@@ -223,7 +224,10 @@ def _can_ask(verb: Verb, question: str) -> bool:
 
 
 def _without_answer(clause: Clause, question: str) -> Clause:
-    """Return the clause of a question: without what its question word asks for."""
+    """Return a clause without the part that a question word asks for: for "where", the place.
+
+    Most questions are not negated, since "what did she not see?" sounds odd.
+    """
     match question:
         case "who":
             return replace(clause, subject=None)

@@ -234,11 +234,11 @@ Entry = TypeVar("Entry", bound=NamedTuple)
 
 
 def _read(entry_class: type[Entry], table: str) -> tuple[Entry, ...]:
-    """Read a table.
+    """Read a table of words, separated by tabs, whose header names the fields of a class.
 
     Args:
-        entry_class: The class of its rows. A field that is a tuple is separated by spaces in the
-            table.
+        entry_class: The named tuple for a row. A cell for a field of type tuple contains several
+            words, separated by spaces.
         table: The name of the file without its extension.
     """
     file = resources.files(__package__).joinpath(f"{table}.tsv")
@@ -350,8 +350,10 @@ def adjectives(kind: str, *, after_verb: bool) -> tuple[Adjective, ...]:
 
     Args:
         kind: The kind of noun.
-        after_verb: Whether the adjective follows "to be", or stands with the noun.
+        after_verb: True for adjectives after "to be", as in "he is ill"; False for adjectives with
+            a noun, as in "the main road".
     """
+    # Adjectives that only stand with a noun (attributive) or only after a verb (predicative).
     excluded = "attr" if after_verb else "pred"
     fitting = list[Adjective]()
     for adjective in ADJECTIVES:
@@ -362,7 +364,7 @@ def adjectives(kind: str, *, after_verb: bool) -> tuple[Adjective, ...]:
 
 @cache
 def verbs(trait: str) -> tuple[Verb, ...]:
-    """Return the verbs with a trait that is, or starts with, the given text."""
+    """Return the verbs that have a trait with this beginning: `inf:` also finds `inf:de`."""
     fitting = list[Verb]()
     for verb in VERBS:
         if any(own_trait.startswith(trait) for own_trait in verb.traits):
@@ -398,7 +400,7 @@ def activity_verbs() -> tuple[Verb, ...]:
 
 @cache
 def verbs_with_direct_object(classes: tuple[str, ...]) -> tuple[Verb, ...]:
-    """Return the verbs that a noun of these classes can be the object of, without a preposition."""
+    """Return the verbs that can have a noun of these classes as direct object."""
     fitting = list[Verb]()
     for verb in ordinary_verbs():
         has_preposition = len(verb.government) != 1 or verb.fr_government

@@ -82,10 +82,10 @@ class _Noise:
         """
         self._random = random
         self._train = train
-        # By the number of the line in the training text.
+        # The lines that replace a line of the training text, by its number.
         self._changed_lines: dict[int, Line] = {}
         self._used_numbers = set[int]()
-        # Each with its position: between 3.0 and 4.0, it follows line 3.
+        # New lines, each with its position in the text: 3.5 means between lines 3 and 4.
         self._inserted_lines = list[tuple[float, Line]]()
         self._test_sentences = iter(random.sample(test, FAULTS["test_sentence"]))
 
@@ -124,7 +124,7 @@ class _Noise:
         self._changed_lines[number] = Line(text, fault, right=triple)
 
     def misalign_group(self) -> None:
-        """Move the translations of consecutive lines up by one line; the last gets the first."""
+        """Shift the translations of consecutive lines by one line; the last gets the first one."""
         first = self._take_line(size=_MISALIGNED_GROUP)
         triples = self._train[first : first + _MISALIGNED_GROUP]
         for index, triple in enumerate(triples):
@@ -139,17 +139,18 @@ class _Noise:
         self._inserted_lines.append((position, line))
 
     def _take_line(self, fits: Callable[[Triple], bool] | None = None, size: int = 1) -> int:
-        """Draw lines that no fault uses, and note that one does now.
+        """Draw consecutive lines that no fault uses yet, and mark them as used.
 
         Args:
-            fits: Returns whether the first line can have the fault; None allows any.
-            size: The number of consecutive lines.
+            fits: Returns whether a line can have the fault; asked for the first line. None allows
+                any line.
+            size: The number of lines.
 
         Returns:
             The number of the first line.
         """
         while True:
-            # A line follows the last one that is drawn: some faults take words from it.
+            # `- size` keeps one line free after the last drawn one: some faults take words from it.
             number = self._random.randrange(len(self._train) - size)
             numbers = range(number, number + size)
             is_free = self._used_numbers.isdisjoint(numbers)

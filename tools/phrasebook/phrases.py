@@ -46,13 +46,13 @@ class Dice:
     def pick(self, items: Sequence[Item]) -> Item:
         """Draw an item; the first is three times as likely as the last."""
         number = self._draw()
-        # The derivative of x (1 + x) / 2 is 1/2 at 0 and 3/2 at 1: less of the sequence falls on
-        # the last items.
+        # A uniform number x is mapped to x (1 + x) / 2, also from 0 to 1. The slope of this curve
+        # grows from 1/2 to 3/2. Where it is steep, fewer numbers fall on an item.
         return items[int(len(items) * number * (1 + number) / 2)]
 
     def weighted(self, **weights: float) -> str:
         """Draw one of the names, in proportion to their weights."""
-        # Not by `sum`, which rounds differently since Python 3.12.
+        # The built-in `sum` rounds differently since Python 3.12, which would change the text.
         total = 0.0
         for weight in weights.values():
             total += weight
@@ -61,7 +61,7 @@ class Dice:
             rest -= weight
             if rest < 0:
                 return name
-        # Rounding left a rest, which belongs to the last name.
+        # By rounding errors, a small rest may be left over. It belongs to the last name.
         return name
 
 
@@ -218,7 +218,7 @@ class Phrases(Dice, ABC):
         plural: bool = False,
         relative_probability: float = 0,
     ) -> Phrase:
-        """Draw the owner of a noun, which may be the subject, and what else belongs to the noun.
+        """Draw a noun phrase with an owner, such as "his old car" or "Anna's two brothers".
 
         Args:
             head: The noun.
@@ -240,7 +240,8 @@ class Phrases(Dice, ABC):
 
     def _owner(self, head: Noun, subject: Phrase | None) -> Phrase:
         """Draw the owner of a noun: a pronoun, a name or a person; for a part, a building."""
-        # Drawn for parts as well, which ignore it: without it, all later choices would change.
+        # Also drawn for parts, which ignore it: each draw uses up a random number, and without this
+        # one all later choices, and so the text, would change.
         kind = self.weighted(pronoun=0.74, name=0.12, noun=0.14)
         if head.classes[0] == "part":
             return Phrase(self.pick(lexicon.nouns("build")), "the")
@@ -261,7 +262,7 @@ class Phrases(Dice, ABC):
         return Phrase(self.pick(PRONOUNS))
 
     def person_other_than(self, subject: Phrase | None, probability: float) -> Phrase | None:
-        """Draw a pronoun or a name of another person than the subject, with a probability.
+        """Draw, with a probability, a pronoun or a name for another person than the subject.
 
         Returns:
             The phrase; None if none is drawn, or if it could be the subject.
@@ -303,7 +304,7 @@ class Phrases(Dice, ABC):
 def _may_be_one_person(subject: Noun | Name | Pronoun, other: Pronoun) -> bool:
     """Return whether a subject and a pronoun may be one person, as in "I see me" or "I see us".
 
-    "He sees him" is allowed: these are two persons.
+    Such sentences would need a reflexive pronoun. "He sees him" is allowed: these are two persons.
     """
     if not isinstance(subject, Pronoun):
         return False

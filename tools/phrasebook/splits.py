@@ -52,7 +52,7 @@ def _generate_splits() -> dict[str, tuple[Triple, ...]]:
     sentence.
     """
     writer = Writer(SEED)
-    # Language and sentence.
+    # Pairs of a language and a sentence.
     used_sentences = set[tuple[str, str]]()
     triples = list[Triple]()
     total = sum(SPLITS.values())
@@ -64,8 +64,8 @@ def _generate_splits() -> dict[str, tuple[Triple, ...]]:
         if 3 <= word_count <= MAX_ENGLISH_WORDS and used_sentences.isdisjoint(new_sentences):
             triples.append(triple)
             used_sentences |= new_sentences
-    # Valid and test are spread evenly: of each group of 30 sentences, the first is in valid and the
-    # second in test.
+    # The sentences for valid and test are spread evenly over the sequence: of each group, the first
+    # one is for valid, the second one for test, and the others for training.
     group_size = total // SPLITS["valid"]
     valid = tuple(triples[0::group_size])
     test = tuple(triples[1::group_size])

@@ -109,7 +109,8 @@ class Clause:
 
     @property
     def person(self) -> int:
-        """The subject's person and number, as an index of the tables of conjugation."""
+        """The index of the verb form for the subject: 0 to 4 for I, you, he or she, we, they."""
+        # In a relative clause, the relative pronoun takes the subject's place: "who reads".
         if self.subject is None:
             return THIRD_PLURAL if self.gap_plural else THIRD_SINGULAR
         if isinstance(self.subject.head, lexicon.Pronoun):
