@@ -47,8 +47,8 @@ onerror:
     snakemake_run.record_or_print_error()
 
 
-PAGE = str(snakemake_run.PAGE)
-SHOWN = {PAGE, "reports/table.md", "reports/table.csv"}
+HTML_REPORT = str(snakemake_run.HTML_REPORT)
+SHOWN = {HTML_REPORT, "reports/table.md", "reports/table.csv"}
 
 
 rule all:
@@ -112,7 +112,7 @@ for each in RULES:
             # `update`: Snakemake does not remove these if the stage fails, since they are in Git. The
             # page is not an output for DVC.
             [update(shown(path)) for path in each.git_outputs],
-            [update(shown(PAGE))] if each.name == "report" else [],
+            [update(shown(HTML_REPORT))] if each.name == "report" else [],
         log:
             each.log,
         wildcard_constraints:

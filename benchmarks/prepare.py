@@ -52,7 +52,7 @@ from tools.phrasebook.grammar import Writer
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
+STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_per_corpus()]
 PLAIN_LOOP = "plain loop"
 TOKENIZERS = "tokenizers"
 # params.yaml without its systems; they are copied from the recipe phrasebook.

@@ -29,7 +29,7 @@ SOURCE = str(ROOT / "src")
 CORPUS = "c"
 BATCH_TOKENS = 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
+STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_per_corpus()]
 # Variables whose names begin so change search paths or speed.
 CHANGING_VARIABLES = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "LRU_", "ONEDNN_", "PYTHON", "MLFLOW")
 SHOWN_LOG_CHARACTERS = 4000

@@ -58,8 +58,8 @@ def test_an_entry_with_foreach_over_corpora_has_a_stage_for_each_corpus(dvc_entr
 
     # DVC calls the loop variable of foreach ${key}.
     assert entry.loops == {"key": "corpora"}
-    assert entry.is_of_corpora()
-    assert not entry.is_of_runs()
+    assert entry.is_per_corpus()
+    assert not entry.is_per_run()
 
 
 def test_an_entry_with_a_matrix_of_systems_corpora_and_seeds_has_a_stage_for_each_run(dvc_entries):
@@ -70,8 +70,8 @@ def test_an_entry_with_a_matrix_of_systems_corpora_and_seeds_has_a_stage_for_eac
     entry = dvc_entries["learn"]
 
     assert entry.loops == {"system": "systems", "corpus": "corpora", "seed": "seeds"}
-    assert entry.is_of_runs()
-    assert not entry.is_of_corpora()
+    assert entry.is_per_run()
+    assert not entry.is_per_corpus()
 
 
 def test_an_entry_includes_the_keys_of_the_yaml_anchor_that_it_merges(tmp_path):

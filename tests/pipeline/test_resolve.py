@@ -515,7 +515,7 @@ def pushed(stand_in, tmp_path_factory):
     with Repo(str(project.root)) as repo:
         repo.add([f"{project.root}/inputs/a.en", f"{project.root}/inputs/a.de"])
     # The stage resolve depends on the folder inputs/, to which `dvc add` has added files.
-    recording._commit({"resolve"}, project.root)
+    recording._record_in_dvc({"resolve"}, project.root)
     project.edit(".dvc/config", "[core]\n", "[core]\n    remote = here\n")
     remote_section = f"['remote \"here\"']\n    url = {folder / 'remote'}\n"
     project.write(".dvc/config", f"{project.read('.dvc/config')}\n{remote_section}")

@@ -119,7 +119,7 @@ def test_snakemake_does_not_repeat_a_stage_only_because_files_are_missing(change
     An earlier stage writes a missing input, and Snakemake itself finds missing outputs. So these
     changes do not mean that the results of the stage would be different now.
     """
-    has_to_run = snakemake_run._has_changed(changes)
+    has_to_run = snakemake_run._needs_run(changes)
 
     assert not has_to_run
 
@@ -141,7 +141,7 @@ def test_snakemake_does_not_repeat_a_stage_only_because_files_are_missing(change
 )
 def test_snakemake_repeats_a_stage_whose_file_code_or_command_was_modified(changes):
     """`changes` is what `dvc status` reports for the stage."""
-    has_to_run = snakemake_run._has_changed(changes)
+    has_to_run = snakemake_run._needs_run(changes)
 
     assert has_to_run
 

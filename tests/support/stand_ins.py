@@ -104,5 +104,5 @@ def run(project):
             command = stage.command.split()[3:]
             with patch.object(sys, "argv", command):
                 runpy.run_path(command[0])
-        recording._commit({stage.name for stage in stages}, Path())
+        recording._record_in_dvc({stage.name for stage in stages}, Path())
     project.commit()

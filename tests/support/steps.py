@@ -6,7 +6,7 @@ from bleuprint.pipeline.dvc_yaml import load_entries
 from root import ROOT
 
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-DATA_STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_of_corpora()]
+DATA_STAGES = [entry.script for entry in load_entries(ROOT).values() if entry.is_per_corpus()]
 
 
 def run_sharded(step, folder, shards=1, workers=1):

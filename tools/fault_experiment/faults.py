@@ -199,13 +199,7 @@ class _Finder(ast.NodeVisitor):
         self._add(kind, after_left + match.start(), after_left + match.end(), replacement)
 
     def _add_swap(self, kind: str, first: ast.expr, second: ast.expr) -> None:
-        """Add a fault that exchanges the texts of two expressions, unless they are equal.
-
-        Args:
-            kind: The kind of the fault.
-            first: The expression that comes first in the file.
-            second: The expression that comes later.
-        """
+        """Add a fault that exchanges two expressions, given in the order of the text."""
         if ast.dump(first) == ast.dump(second):
             return
         between = self._content[self._end_byte(first) : self._start_byte(second)].decode()
@@ -227,8 +221,7 @@ class _Finder(ast.NodeVisitor):
     def _visit_function(self, node: Function) -> None:
         """Look for faults in the default values and the body of a function.
 
-        An outermost function gets a scope of its own, which remembers its variables and attributes.
-        Inner functions share the scope of the outermost one. `__repr__`, which is
+        An outermost function gets a scope, which inner functions share. `__repr__`, which is
         wording, and GPU kernels, which no test on a CPU runs, are skipped.
         """
         decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
@@ -266,10 +259,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(node)
 
     def end_scope(self) -> None:
-        """Add faults that replace an attribute or key by another one of the same object.
-
-        This is done at the end of a function, when all attributes and keys in it are known.
-        """
+        """Add faults that replace an attribute or key by another one of the same object."""
         scope = self._scopes[-1]
         for uses in scope.attributes.values():
             self._add_other_attributes(uses)
@@ -338,9 +328,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         """Add a fault that drops an assignment, if its target would still have a value.
 
-        An attribute or an item, as in `self.size = 1`, may have a value from other code. A variable
-        has one if it was assigned before. Otherwise it would be undefined, which every test
-        notices.
+        An attribute or an item, as in `self.size = 1`, may have a value from other code; a variable
+        has one if it was assigned before. Every test would notice an undefined variable.
         """
         target = node.targets[0]
         is_attribute_or_item = isinstance(target, ast.Attribute | ast.Subscript)
@@ -468,10 +457,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _note_key(self, mapping: ast.expr, key: ast.expr) -> None:
-        """Note that a key of a mapping is used, if it is a literal string.
-
-        `end_scope` adds faults that replace it by another key of the same mapping.
-        """
+        """Note that a literal key is used, so that `end_scope` can replace it by another key."""
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
             return
         uses = self._scopes[-1].keys[ast.unparse(mapping)]
@@ -479,10 +465,7 @@ class _Finder(ast.NodeVisitor):
             uses.append(_NameUse(key.value, key, ".".join(self._enclosing_names)))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Note that an attribute of an object is read; attributes of modules are ignored.
-
-        `end_scope` adds faults that replace it by another attribute of the same object.
-        """
+        """Note that an attribute is read, so that `end_scope` can replace it; not of modules."""
         owner = ast.unparse(node.value)
         is_imported = owner.partition(".")[0] in self._imported_names
         is_read = isinstance(node.ctx, ast.Load)

@@ -43,11 +43,11 @@ class Entry:
     outputs: tuple[str, ...]
     memory_gb: float | None
 
-    def is_of_corpora(self) -> bool:
+    def is_per_corpus(self) -> bool:
         """Return whether the entry has a stage for each corpus."""
         return self.loops == {_FOREACH_VARIABLE: "corpora"}
 
-    def is_of_runs(self) -> bool:
+    def is_per_run(self) -> bool:
         """Return whether the entry has a stage for each system, corpus and seed."""
         return {"system", "corpus", "seed"} <= self.loops.keys()
 
@@ -128,7 +128,9 @@ def fill_variables(text: str, values: Mapping[str, str]) -> str:
 
 
 def _read_entry(kind: str, body: Mapping[str, Any]) -> Entry | None:
-    """Read one entry of dvc.yaml; return None if it has no command.
+    """Read one entry of dvc.yaml, in one of the forms that DVC allows; None if it has no command.
+
+    DVC makes one stage or, in a loop over systems or corpora, many stages of an entry.
 
     Args:
         kind: The name of the entry, such as `train`.

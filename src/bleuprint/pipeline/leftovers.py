@@ -71,8 +71,14 @@ def _outermost(leftovers: Iterable[Path]) -> list[Path]:
     with all that is in it. If the inner folder were moved on its own first, the outer one would
     then replace it in work/removed.
     """
-    all_leftovers = list(leftovers)
-    return [path for path in all_leftovers if not set(path.parents) & set(all_leftovers)]
+    # A dict, since it keeps the order and finds a path fast.
+    all_leftovers = dict.fromkeys(leftovers)
+    outermost = []
+    for path in all_leftovers:
+        is_inside_another = any(parent in all_leftovers for parent in path.parents)
+        if not is_inside_another:
+            outermost.append(path)
+    return outermost
 
 
 def _remove(path: Path) -> None:

@@ -40,12 +40,12 @@ class PlannedStage:
     Attributes:
         stage: The stage.
         why: The first reason, such as "its code has changed".
-        is_of_runs: Whether there is such a stage for each system, corpus and seed.
+        is_per_run: Whether there is such a stage for each system, corpus and seed.
     """
 
     stage: Stage
     why: str
-    is_of_runs: bool
+    is_per_run: bool
 
     @property
     def last_seconds(self) -> float | None:
@@ -69,7 +69,7 @@ class PlannedStage:
         is None if `last_seconds` is known, and for a stage that does not depend on a seed.
         """
         command = _script_with_arguments(self.stage)
-        has_seed = self.is_of_runs
+        has_seed = self.is_per_run
         is_needed = self.last_seconds is None
         if not command or not has_seed or not is_needed:
             return None
@@ -142,7 +142,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
             if stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
                 why = _reason_of_finished_training(stage, settings, root) or _NEW
         if why is not None:
-            planned[stage.name] = PlannedStage(stage, why, entries[stage.kind].is_of_runs())
+            planned[stage.name] = PlannedStage(stage, why, entries[stage.kind].is_per_run())
     return list(planned.values())
 
 
@@ -168,7 +168,7 @@ def _reason_to_run(
                 # The path is reports/resolved.json. DVC reports the keys that have changed in it:
                 # {"systems.tiny.train": "modified"}.
                 first_key = next(iter(state))
-                return f"{_describe_key(first_key)} changed"
+                return f"{_start_of_reason(first_key)} changed"
             if not _contains_any(path, rewritten_inputs):
                 return f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():
@@ -246,7 +246,7 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
     return None
 
 
-def _describe_key(key: str) -> str:
+def _start_of_reason(key: str) -> str:
     """Return the start of the sentence `... changed` about a setting, code or user's file.
 
     Examples: `code.train` -> `its code has`; `inputs.own` -> `files of own in inputs/ have`;

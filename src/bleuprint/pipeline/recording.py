@@ -62,7 +62,7 @@ def record_finished(root: Path = Path()) -> None:
     finished = finished_stages(stages, root)
     if finished:
         try:
-            _commit(finished, root)
+            _record_in_dvc(finished, root)
         except Exception as error:  # DVC's errors have no common class.
             reason = describe_machine_error(error) or error
             raise UserError(
@@ -117,7 +117,7 @@ def finished_marks(root: Path = Path()) -> list[Path]:
     return [mark for mark in (root / FINISHED).glob("*") if mark.suffix != ".begun"]
 
 
-def _commit(names: Collection[str], root: Path) -> None:
+def _record_in_dvc(names: Collection[str], root: Path) -> None:
     """Record stages in DVC: store their outputs in DVC's cache, and their hashes in dvc.lock.
 
     `dvc commit --force` does the same, but rewrites dvc.lock after each stage, which is slow. Here

@@ -175,6 +175,7 @@ def _check_links(runs: Sequence[Run]) -> None:
         runs: The runs whose models are released.
     """
     allowed_folders = [Path().resolve(), cache_folder(Path()).resolve()]
+    # `lexists` is also true for a link to a path that does not exist.
     copied_paths = [path for path in _COPIED_FILES if os.path.lexists(path)]
     for run in runs:
         model_folder = run.models_folder / "averaged"

@@ -51,9 +51,9 @@ class Rule:
         models/{system}/{corpus}/{seed}, the result is for example {"system": "small|tiny",
         "corpus": "own", "seed": "1|2"}.
         """
-        # Turns the output above into models/(?P<system>[^/]+)/(?P<corpus>[^/]+)/(?P<seed>[^/]+),
-        # which finds the values in the path of a stage. `re.escape` puts backslashes before the
-        # braces.
+        # Turns the output above into the pattern models/(?P<system>[^/]+)/(?P<corpus>[^/]+)/... Its
+        # groups match the values in the output paths of stages. `re.escape` puts a backslash before
+        # each brace, so the backslashes are replaced, too.
         escaped_output = re.escape(self.outputs[0])
         pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", escaped_output))
         values_by_wildcard: dict[str, set[str]] = {name: set() for name in self.wildcards}

@@ -38,7 +38,7 @@ from bleuprint.runtime.regular_files import read_bytes
 _HOST_FILE = Path("work", "snakemake", "host")
 # Held until this process ends, so that another Snakemake on this machine knows that we run.
 _PROCESS_LOCK = FileLock(_HOST_FILE.with_suffix(".lock"))
-PAGE = Path("reports", "index.html")
+HTML_REPORT = Path("reports", "index.html")
 RESULTS = Path("reports", "results.json")
 
 
@@ -156,8 +156,8 @@ class Jobs:
         # Only the main process decides which stages run.
         if not self._workflow.is_main_process:
             return paths
-        if "report" in self.running_stages or PAGE.exists():
-            paths.append(str(PAGE))
+        if "report" in self.running_stages or HTML_REPORT.exists():
+            paths.append(str(HTML_REPORT))
         return paths
 
     @cached_property
@@ -216,7 +216,7 @@ class Jobs:
         # With --touch, the user wants Snakemake to renew modification times and to write nothing.
         only_touches_files = self._workflow.touch
         if not only_touches_files:
-            write_missing_page()
+            write_missing_html_report()
         _update_mlflow()
         self._project_lock.close()
 
@@ -244,7 +244,7 @@ class Jobs:
         finished = finished_stages(self._stages) if finished_marks() else set()
         changed = []
         for stage in self._stages:
-            if _has_changed(status.get(stage.name, ())) and stage.name not in finished:
+            if _needs_run(status.get(stage.name, ())) and stage.name not in finished:
                 changed.append(stage)
         return changed
 
@@ -322,7 +322,7 @@ def _update_mlflow() -> None:
         print_message(str(error))
 
 
-def _has_changed(changes: Iterable[Any]) -> bool:
+def _needs_run(changes: Iterable[Any]) -> bool:
     """Whether Snakemake has to run a stage because of the changes that `dvc status` shows for it.
 
     A file that is only missing does not count. For a missing input, Snakemake runs the stage that
@@ -344,12 +344,12 @@ def _has_changed(changes: Iterable[Any]) -> bool:
     return False
 
 
-def write_missing_page() -> None:
+def write_missing_html_report() -> None:
     """Write the HTML report, reports/index.html, if it is missing although there are results.
 
     It is missing after `dvc pull`, since DVC does not track it.
     """
-    if PAGE.exists() or not RESULTS.exists():
+    if HTML_REPORT.exists() or not RESULTS.exists():
         return
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated

@@ -353,8 +353,9 @@ def _restore_outputs(dvc_stage: Any) -> bool:
 def _training_cost(stage: Stage) -> float:
     """Estimate how much a stage computes, so that the most expensive training can start first.
 
-    The estimate is the number of target tokens that the training reads, times the number of weights
-    in its layers. For any other stage it is 0.
+    If the longest training started last, it would run alone at the end. The estimate is the number
+    of target tokens that a training reads, times the number of weights in its layers. For any other
+    stage it is 0.
 
     Args:
         stage: The stage, with its settings.
@@ -373,6 +374,7 @@ def _training_cost(stage: Stage) -> float:
     is_excluded = not train
     if is_excluded:
         return 0.0
+    # A training whose length is set in epochs or in sentences has no such number: it counts as 1.
     tokens = train.get("max_updates", 1) * train.get("tokens_per_update", 1)
     layers = model["encoder_layers"] + model["decoder_layers"]
     # Attention has four matrices of d_model x d_model.

@@ -95,7 +95,7 @@ def open_report(name: str) -> Report:
 
 
 def _results_file(path: Path) -> Path:
-    """Return the path of the file results.json that a user means by a path.
+    """Return the path of the file results.json that a user means, who may also name its folder.
 
     Args:
         path: The file itself, a project, which contains reports/results.json, or the folder reports
@@ -106,11 +106,12 @@ def _results_file(path: Path) -> Path:
     """
     if not path.is_dir():
         return path
-    in_reports = path / RESULTS
+    in_project = path / RESULTS
     in_folder = path / RESULTS.name
-    if in_folder.exists() and not in_reports.exists():
+    if in_folder.exists() and not in_project.exists():
         return in_folder
-    return in_reports
+    # Also if neither exists: the error message then names the path that a project should have.
+    return in_project
 
 
 def _project_root(results: Path) -> Path:

@@ -51,6 +51,7 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
         The scores of the lines of each test set, and what a signature names: the versions of Python
         and COMET, and whether the model reads references.
     """
+    # Warnings of COMET's libraries would hide the messages of the stage.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     model = load(folder)

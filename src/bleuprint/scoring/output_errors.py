@@ -112,6 +112,7 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
     for source, line in zip(sources, test_set.hypotheses, strict=True):
         hypothesis = replace_unprintable(line)
         hypotheses.append(_restore_copied_words(hypothesis, source, target_tokenizer))
+    # First, the kinds of errors that can be looked for in this test set.
     error_names = [EMPTY_OUTPUT, *_CHECKS]
     foreign_sentences: set[str] = set()
     if target_language in LanguageId.known_languages:
@@ -124,6 +125,7 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
         tokenizers=(source_tokenizer.tokenize, target_tokenizer.tokenize),
         foreign_sentences=foreign_sentences,
     )
+    # Then, each line is checked for all of them.
     counts: dict[str, LineCounts] = {ANY_ERROR: []}
     for error_name in error_names:
         counts[error_name] = []
@@ -290,18 +292,19 @@ def _is_untranslated(candidate: Candidate) -> bool:
     return not _IDENTICAL.keeps(candidate)
 
 
-def _has_other_numbers(candidate: Candidate) -> bool:
-    """Whether source and translation contain different numbers."""
+def _changes_numbers(candidate: Candidate) -> bool:
+    """Whether a translation lacks a number of its source, or adds one."""
     return not _NUMERALS.keeps(candidate)
 
 
-def _has_other_placeholders(candidate: Candidate) -> bool:
+def _changes_placeholders(candidate: Candidate) -> bool:
     """Whether a translation lacks a web address or placeholder of its source, or adds one.
 
     A placeholder is what a program fills in, such as {name} or %s.
     """
     in_source = _PLACEHOLDER.findall(candidate.pair.source)
     in_translation = _PLACEHOLDER.findall(candidate.pair.target)
+    # Sorted, since a translation may put them into another order.
     return sorted(in_source) != sorted(in_translation)
 
 
@@ -327,8 +330,8 @@ _CHECKS: dict[str, Callable[[Candidate], bool]] = {
     "too short": _is_too_short,
     "too long": _is_too_long,
     "untranslated": _is_untranslated,
-    "numbers": _has_other_numbers,
-    "URLs, placeholders": _has_other_placeholders,
+    "numbers": _changes_numbers,
+    "URLs, placeholders": _changes_placeholders,
     "repetition": _adds_loop,
     "unknown token": _adds_unknown_token,
     "brackets": _breaks_brackets,

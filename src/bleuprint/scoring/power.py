@@ -25,7 +25,7 @@ def detectable_difference(standard_error: float) -> float:
         standard_error: The standard error of the difference, by the paired bootstrap.
     """
     normal = NormalDist()
-    # Two-sided: half of the level on each side.
+    # The test is two-sided, so half of the level, 2.5%, lies on each side.
     z_level = normal.inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
     z_power = normal.inv_cdf(POWER)
     return (z_level + z_power) * standard_error

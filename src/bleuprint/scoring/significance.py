@@ -96,7 +96,7 @@ def confidence_interval(metric: Metric, statistics: Floats) -> tuple[float, floa
 
     Args:
         metric: The metric.
-        statistics: What it counts on each line or document, (units, counts).
+        statistics: What it counts on each line or document; shape (units, counts).
 
     Returns:
         The lower and the upper end.

@@ -31,8 +31,10 @@ _MIN_SPACES = 0.03
 def lacks_spaces_for_bleu(references: Sequence[str], language: str) -> bool:
     """Whether references have so few spaces that BLEU cannot split them into words.
 
-    BLEU's default tokenizer, 13a, splits at spaces. For a few languages, such as Chinese, sacreBLEU
-    has other tokenizers, which need no spaces: for these languages the answer is False.
+    BLEU's default tokenizer, 13a, splits at spaces. In English there are about 20 spaces per 100
+    characters. References lack spaces if there are fewer than 3, or fewer than 8 if most characters
+    are of a script that is written without spaces, such as Khmer. For a few languages, such as
+    Chinese, sacreBLEU has tokenizers that need no spaces: for these the answer is False.
 
     Args:
         references: The reference lines.
@@ -45,9 +47,10 @@ def lacks_spaces_for_bleu(references: Sequence[str], language: str) -> bool:
     for line in references:
         words = replace_white_space(line).split()
         all_words += words
-        # A line has one space less than words. An empty line has no words, and must not count -1.
+        # Between n words there are n - 1 spaces; for an empty line this would be -1.
         space_count += max(0, len(words) - 1)
     characters = "".join(all_words)
+    # A short line may be a single word, which has no spaces in any language.
     is_too_short_to_judge = len(characters) < _MIN_CHARACTERS_PER_LINE * len(references)
     if is_too_short_to_judge:
         return False
