@@ -115,6 +115,8 @@ def _remove_empty_parents(path: Path, root: Path) -> None:
 def _find_leftovers(settings: Settings, root: Path) -> Iterator[Path]:
     """Yield outputs of what the user has removed from params.yaml, in folders that stages read.
 
+    Each of these functions looks in other folders; a path may be inside another one.
+
     Args:
         settings: The settings in params.yaml.
         root: The project's folder; the paths are relative to it.

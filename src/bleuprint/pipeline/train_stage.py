@@ -144,8 +144,8 @@ def _epoch_notes(job: Job) -> Iterator[str]:
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Check, before a training starts, its settings, its data and its device.
 
-    Each of the processes calls this. They may run on several machines, so they also check that
-    their settings and data are the same.
+    Each process of the training calls this. The processes may run on several machines, so they also
+    check that they have read the same settings and data.
 
     Args:
         job: The settings and data of the training.
@@ -156,6 +156,8 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         UserError: The training cannot start. If one process finds an error, all of them raise it.
     """
     setting = f"systems.{job.run.system}.train.precision"
+    # In such a block, an error in one process is raised in all of them. Otherwise the other
+    # processes would wait for it without end.
     with group.raise_together():
         if job.system.arithmetic == "portable":
             check_portable(job.run.system, group.size)
@@ -265,6 +267,7 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
     for set_name in corpus.sets:
         limit_name = "model.max_positions"
         limit = job.system.model.max_positions
+        # `max_tokens` limits the batches of the training text.
         if set_name == "train" and train.max_tokens < limit:
             limit_name = "train.max_tokens"
             limit = train.max_tokens

@@ -22,6 +22,8 @@ class UnwrittenFile(LocalFileSystem):  # type: ignore[misc]
     def __init__(self, path: Path, text: str) -> None:
         """Create a file system in which one file seems to have another content than on disk.
 
+        With it, DVC can be asked what it would do after a file is written, without writing it.
+
         Args:
             path: The path of the file; it need not exist on disk.
             text: The content that DVC reads in place of the real one.

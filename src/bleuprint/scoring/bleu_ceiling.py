@@ -111,7 +111,7 @@ def ceiling_notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterat
                 f"BLEU ceiling of {test} on {corpus}: {_describe_scores(scores)}. "
                 "The references themselves score no more after all that happens to the output of "
                 "a system trained here, so that a perfect translation does not reach 100. "
-                f"To raise it: {_help(scores)}."
+                f"To raise it: {_advice(scores)}."
             )
 
 
@@ -347,7 +347,7 @@ def _costliest_step(points_by_step: Mapping[str, float]) -> str:
     return max(points_by_step, key=points_by_step.__getitem__)
 
 
-def _help(scores: Scores) -> str:
+def _advice(scores: Scores) -> str:
     """Return advice on the step that loses most points: which settings restore them."""
     step = _costliest_step(lost_points(scores))
     if step == TOKENIZE:
@@ -357,6 +357,7 @@ def _help(scores: Scores) -> str:
 
 def _describe_scores(scores: Scores) -> str:
     """Format the last score, and the points that each step loses: 52.0 (tokenize -48.0)."""
+    # The score after the last step, which is the ceiling.
     *_, last_score = scores.values()
     descriptions = []
     for step, points in lost_points(scores).items():

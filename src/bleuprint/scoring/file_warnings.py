@@ -56,6 +56,7 @@ def _emptiness_warnings(
         is_source_empty = index < len(sources) and not sources[index].strip()
         is_translation_empty = not translation.strip()
         if is_translation_empty and not is_source_empty:
+            # Line numbers count from 1.
             empty_lines.append(index + 1)
     if not empty_lines:
         return
