@@ -39,10 +39,7 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print how the decoding time per token grows with sentence length and number of sentences.
-
-    With a cache, the time per token should hardly depend on either.
-    """
+    """Print how the decoding time per token grows with sentence length and number of sentences."""
     import numpy as np
     import torch
 
@@ -62,15 +59,11 @@ def measure(arguments: argparse.Namespace) -> None:
     generator = np.random.default_rng(1)
 
     def microseconds_per_token(length: int, sentences: int) -> float:
-        """Translate random sentences of one length several times; return the best time per token.
-
-        Args:
-            length: The length of each sentence and, by `min_len` and `max_len_a`, of its output.
-            sentences: The number of sentences.
-        """
+        """Translate random sentences of one length several times; return the best time per token."""
         decode = dataclasses.replace(
             settings.system_on(arguments.system, arguments.corpus).decode,
             beam=arguments.beam,
+            # Together with `min_len`, each output is as long as its sentence.
             max_len_a=1.0,
             max_len_b=0,
             min_len=length,
