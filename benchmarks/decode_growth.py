@@ -59,7 +59,7 @@ def measure(arguments: argparse.Namespace) -> None:
     generator = np.random.default_rng(1)
 
     def microseconds_per_token(length: int, sentences: int) -> float:
-        """Translate random sentences of one length several times; return the best time per token."""
+        """Translate random sentences of one length some times; return the best time per token."""
         decode = dataclasses.replace(
             settings.system_on(arguments.system, arguments.corpus).decode,
             beam=arguments.beam,
