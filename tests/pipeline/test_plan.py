@@ -192,7 +192,7 @@ def test_the_plan_is_read_after_a_run_in_progress_has_ended(project, monkeypatch
     monkeypatch.chdir(project.root)
     events = []
     plan_is_waiting = Event()
-    wait_or_refuse = project_lock._note_waiting_or_refuse
+    wait_or_refuse = project_lock._announce_wait_or_raise
 
     def signal_and_wait(holder, wait):
         plan_is_waiting.set()
@@ -202,7 +202,7 @@ def test_the_plan_is_read_after_a_run_in_progress_has_ended(project, monkeypatch
         events.append("plan read")
         return []
 
-    monkeypatch.setattr(project_lock, "_note_waiting_or_refuse", signal_and_wait)
+    monkeypatch.setattr(project_lock, "_announce_wait_or_raise", signal_and_wait)
     monkeypatch.setattr(plan, "planned_stages", read_plan)
     plan_command = Thread(target=pipeline._plan, args=(None,))
 

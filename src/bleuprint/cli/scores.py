@@ -105,7 +105,7 @@ def _read_results() -> tuple[Settings, "Records"]:
     Raises:
         UserError: There are no results, or they were computed with other settings.
     """
-    from bleuprint.pipeline.dvc_lock import note_unrecorded
+    from bleuprint.pipeline.dvc_lock import print_note_if_unrecorded
     from bleuprint.report import frame
     from bleuprint.report.records import load_checked
     from bleuprint.report.report import write_html_report_if_outdated
@@ -114,7 +114,7 @@ def _read_results() -> tuple[Settings, "Records"]:
     # missing, rather than that there are no results.
     settings = load_settings()
     records = load_checked(settings)
-    note_unrecorded(frame.RESULTS)
+    print_note_if_unrecorded(frame.RESULTS)
     try:
         write_html_report_if_outdated(settings, records)
     except OSError as error:  # The scores can be printed without the HTML report.

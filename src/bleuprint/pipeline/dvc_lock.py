@@ -143,7 +143,7 @@ class LockFile:
         return None
 
 
-def note_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
+def print_note_if_unrecorded(path: Path, root: Path = Path(), name: str = "here") -> None:
     """Print a note if a report file is not the version that DVC has recorded in dvc.lock.
 
     Then the numbers in the file may not belong to the recorded runs, and the user should know.

@@ -104,7 +104,7 @@ def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterat
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _note_waiting_or_refuse(_holder_of(lock, description_file), wait)
+            _announce_wait_or_raise(_holder_of(lock, description_file), wait)
             lock.acquire()  # Without a timeout, so this waits.
         stack.callback(lock.release)
         this_process = Runner(program, os.getpid(), node(), time.time())
@@ -130,7 +130,7 @@ def other_runner() -> Runner | None:
     return None
 
 
-def _note_waiting_or_refuse(runner: Runner, wait: bool) -> None:
+def _announce_wait_or_raise(runner: Runner, wait: bool) -> None:
     """Print a note that this process waits for another one; raise UserError if it may not wait.
 
     The caller does the waiting.
@@ -217,7 +217,7 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
     from dvc.repo import lock_repo
 
     while True:
-        _note_long_wait_for_dvc(root)
+        _announce_long_wait_for_dvc(root)
         with ExitStack() as stack, open_repo(root) as repo, lock_repo(repo):
             # This process holds DVC's global lock now. DVC releases that lock while the command of
             # a stage runs, but such a stage is in the list.
@@ -229,7 +229,7 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
                 # this process from the list. `pop_all` prevents that: it moves the removal to a
                 # new stack, which the caller ends later.
                 return stack.pop_all()
-        _note_waiting_or_refuse(dvc_runners[0], wait)
+        _announce_wait_or_raise(dvc_runners[0], wait)
         _wait_for_end(dvc_runners[0].process)
 
 
@@ -320,7 +320,7 @@ def _wait_for_end(process: int) -> None:
         psutil.Process(process).wait()
 
 
-def _note_long_wait_for_dvc(root: Path) -> None:
+def _announce_long_wait_for_dvc(root: Path) -> None:
     """Wait for DVC's lock for a short time; if it is still held then, print a note that names why.
 
     The caller then asks DVC for the lock, and DVC waits without a message. Another command, such as

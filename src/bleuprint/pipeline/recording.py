@@ -73,11 +73,11 @@ def record_finished(root: Path = Path()) -> None:
         mark.unlink(missing_ok=True)
     outdated = {mark.name for mark in marks} - finished
     if outdated:
-        _note_stages_to_run_again(outdated, root)
+        _print_stages_to_run_again(outdated, root)
     print(f"recorded in DVC: {len(finished)} of {len(stages)} stages", file=sys.stderr)
 
 
-def _note_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
+def _print_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
     """Print a note that names finished stages that DVC could not record and that must run again.
 
     Args:

@@ -239,7 +239,7 @@ class Jobs:
                 raise
             raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
         if not self._is_real_run():
-            _note_other_runner()
+            _announce_other_runner()
         # This call takes time, and is skipped in most runs: they have no unrecorded stages.
         finished = finished_stages(self._stages) if finished_marks() else set()
         changed = []
@@ -297,7 +297,7 @@ class Jobs:
         return any(self._writer_by_output.get(path) in names for path in inputs)
 
 
-def _note_other_runner() -> None:
+def _announce_other_runner() -> None:
     """Print a note in a dry run if another process runs stages of this project now.
 
     Its outputs may be half written, so the list of jobs that Snakemake shows may be wrong.

@@ -177,6 +177,7 @@ class _StageRunner:
                 free_cores = _machine_cores() - used_cores
                 cores = _cores_for(stage, free_cores, waiting_stages=len(self._changed))
                 if cores > free_cores:
+                    # The end of a running stage calls this method again.
                     break
                 self._changed.pop(0)
                 is_restored = _restore_outputs(dvc_stage)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Run
-from bleuprint.pipeline.dvc_lock import LOCK, LockFile, note_unrecorded
+from bleuprint.pipeline.dvc_lock import LOCK, LockFile, print_note_if_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import RESULTS, Records, read
@@ -146,7 +146,7 @@ def _read_report(name: str, results: Path, root: Path) -> Report:
     if results.name != RESULTS.name:
         return Report(name, records, lock=LockFile(text=""))
     lock = LockFile.read(root, f"{name}: {LOCK}")
-    note_unrecorded(RESULTS, root, name)
+    print_note_if_unrecorded(RESULTS, root, name)
     return Report(name, records, lock)
 
 

@@ -34,7 +34,7 @@ def _mean_score(sums: Floats) -> Floats:
     """
     score_millionths = sums[:, 0]
     lines = sums[:, 1]
-    # Dividing by a million gives the score, and by a hundredth of that the score in percent.
+    # Divided by 1,000,000, the mean would be about 1. Divided by 10,000, it is in percent.
     means: Floats = score_millionths / lines / (_MILLIONTHS // 100)
     return means
 

@@ -209,6 +209,7 @@ def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
         language: The code of the language that they should be in.
     """
     foreign = set()
+    # Sorted, so that each block has sentences of similar length.
     remaining = iter(sorted(sentences, key=len))
     while block := list(islice(remaining, _SENTENCES_AT_ONCE)):
         candidates = []

@@ -199,7 +199,7 @@ def paired_test(metric: Metric, first: Floats, second: Floats) -> PairedTest:
         return PairedTest(bootstrap=1.0, randomization=1.0, standard_error=standard_error)
     difference = abs(metric.overall_value(first) - metric.overall_value(second))
     # The p-value of the bootstrap is the share of samples that would differ as much if there were
-    # no true difference. To get such samples, their mean is subtracted, as in sacreBLEU.
+    # no true difference. Subtracting the mean makes such samples of them, as in sacreBLEU.
     sizes = np.abs(differences)
     bootstrap = _p_value(sizes - sizes.mean() > difference)
     sizes_after_swaps = _swapped_differences(metric, first, second)
