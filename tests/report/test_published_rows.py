@@ -273,7 +273,7 @@ def test_a_number_of_table_2_that_params_yaml_names_is_shown_once():
     records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     number = Published(
         "Transformer (base)",
-        literature.SOURCE,
+        literature.TABLE_2_SOURCE,
         "wmt14-en-de",
         "newstest2014",
         27.3,

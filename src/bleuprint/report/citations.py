@@ -119,7 +119,7 @@ def _published_citations(settings: Settings) -> Iterator[_Citation]:
     if _shows_table_2(settings):
         path = Path(literature.__file__).with_name("table_2.bib")
         bibtex = path.read_text(encoding="utf-8")
-        yield _Citation(f"published: {literature.SOURCE}", bibtex, path.name)
+        yield _Citation(f"published: {literature.TABLE_2_SOURCE}", bibtex, path.name)
     for position, number in enumerate(settings.published):
         if number.bibtex:
             origin = f"published.{position}.bibtex"

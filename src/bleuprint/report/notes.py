@@ -94,7 +94,7 @@ def legend_notes(records: Records) -> Iterator[str]:
     if seeds == 1 or has_external_systems:
         yield "Brackets give the 95% confidence interval (95% CI, bootstrap)."
     baselines = records.metrics.baseline.dropna().unique()
-    if len(baselines) == 0:
+    if len(baselines) == 0:  # No system is compared with another one.
         return
     test = f"paired t-test over {seeds} seeds" if seeds > 1 else "paired bootstrap, one tail"
     # If a system is not trained on all corpora, the other corpora have another baseline.

@@ -80,28 +80,48 @@ def pivot_table(
     tables = {}
     counts_by_title = {}
     for task, test, scores_of_test in by_test_set(scores):
-        builder = TableBuilder()
-        counts = {}
-        for pivot_column in pivot_columns:
-            selected = select_metric(scores_of_test, pivot_column.metric, pivot_column.group)
-            rows = score_rows(selected)
-            if not rows:
-                continue
-            column = Column(pivot_column.label)
-            cells = {row.row_name: Cell(text_of(row), row.value) for row in rows}
-            builder.add(column, cells)
-            # All systems translate the same lines, so any row has their number.
-            count = _unit_count(rows[0], unit)
-            if count:
-                counts[column] = Cell(f"{count:,.0f}", count)
+        table, counts = _table_and_counts(scores_of_test, pivot_columns, text_of, unit)
         title = f"{task}, {test} ({unit})" if counts else f"{task}, {test}"
-        tables[title] = builder.build(scores_of_test, mark_baseline=False)
+        tables[title] = table
         counts_by_title[title] = counts
     stacked = stack_tables(tables, counts_by_title)
     columns = _columns_in_order(stacked, pivot_columns)
     if not columns:
         return None
     return Table([SYSTEM_COLUMN, *columns], stacked.rows)
+
+
+def _table_and_counts(
+    scores: pd.DataFrame,
+    pivot_columns: Sequence[PivotColumn],
+    text_of: Callable[[ScoreRow], str],
+    unit: str,
+) -> tuple[Table, dict[Column, Cell]]:
+    """Return the table of one test set, and the counts that its title row shows.
+
+    Args:
+        scores: The scores on the test set.
+        pivot_columns: The columns. Those without a score are left out.
+        text_of: A function that returns the text of a score.
+        unit: What is counted, such as `lines`; empty to count nothing.
+
+    Returns:
+        The table, and the cells of its title row by column; no cells if nothing is counted.
+    """
+    builder = TableBuilder()
+    counts = {}
+    for pivot_column in pivot_columns:
+        rows = score_rows(select_metric(scores, pivot_column.metric, pivot_column.group))
+        if not rows:
+            continue
+        column = Column(pivot_column.label)
+        cells = {row.row_name: Cell(text_of(row), row.value) for row in rows}
+        builder.add(column, cells)
+        # All systems translate the same lines, so any row has their number.
+        count = _unit_count(rows[0], unit)
+        if count:
+            counts[column] = Cell(f"{count:,.0f}", count)
+    return builder.build(scores, mark_baseline=False), counts
 
 
 def _columns_in_order(table: Table, pivot_columns: Sequence[PivotColumn]) -> list[Column]:

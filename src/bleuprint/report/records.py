@@ -259,7 +259,9 @@ def _have_settings(records: Records, settings: Settings) -> bool:
     run_columns = list(Run._fields)
     rows = records.runs.drop_duplicates(run_columns)
     runs = [Run(*key) for key in rows[run_columns].itertuples(index=False)]
-    if runs != all_runs(settings) or not _have_metric_models(records, settings):
+    if runs != all_runs(settings):
+        return False
+    if not _have_metric_models(records, settings):
         return False
     current_hashes = [settings_sha256(settings, run) for run in runs]
     return current_hashes == list(rows.settings_sha256)

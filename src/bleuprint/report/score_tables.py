@@ -165,7 +165,7 @@ def measured_scores(scores: pd.DataFrame) -> list[str]:
     return [key for key in SCORE_KEYS if key in measured]
 
 
-def best_rows(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
+def best_row_names(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:
     """Return the names of the rows whose score tables show in bold: the best ones in a metric.
 
     A best score says little if it cannot be tested whether it is really better, for example on a
@@ -221,7 +221,7 @@ def _add_columns(
         if scores_in_metric.empty:  # For example COMET, which is measured only on request.
             continue
         rows = score_rows(scores_in_metric)
-        best_names = best_rows(computed, metric)
+        best_names = best_row_names(computed, metric)
         cells = {}
         for row in rows:
             is_best = row.row_name in best_names
@@ -279,7 +279,7 @@ def _add_bleu_variants(
         is_implemented = metric in METRICS
         if is_implemented and METRICS[metric].kind != "variant":
             continue  # BLEU itself, or a loss: other columns show them.
-        best_names = best_rows(computed, metric, ordered_as="bleu")
+        best_names = best_row_names(computed, metric, ordered_as="bleu")
         cells = {}
         for row in score_rows(select_metric(computed, metric)):
             is_best = row.row_name in best_names

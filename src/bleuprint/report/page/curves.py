@@ -152,36 +152,48 @@ def _quantity_chart(
         unit: The label of the vertical axis.
         lines_by_system: The points of each system, a list for each seed.
     """
-    styles = line_styles(systems)
-    points_per_line = max(_MIN_LINE_POINTS, _MAX_CHART_POINTS // len(lines_by_system))
 
     def draw(axes: "Axes") -> None:
-        """Draw the line of each system into a chart, with several seeds also a band around it."""
-        for system, lines in lines_by_system.items():
-            line = thin_line(mean_over_seeds(lines), points_per_line)
-            style = styles[system]
-            # The script page.js finds the line and the band of a system by these ids, to highlight
-            # the system to which the reader points.
-            line_id = f"of-{systems.index(system)}"
-            if len(lines) > 1:
-                axes.fill_between(
-                    line.x,
-                    line.low,
-                    line.high,
-                    gid=f"{line_id}.band",
-                    color=style["color"],
-                    alpha=0.2,
-                    linewidth=0,
-                )
-            point_style: dict[str, Any] = {}
-            if len(line) < _MARKER_LIMIT:
-                point_style = {"marker": "o", "markersize": 3}
-            axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **point_style)
+        """Draw the content of the chart into the axes that the function `chart` creates."""
+        _draw_lines(axes, systems, lines_by_system)
         axes.set_xlabel("Update")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_ylabel(unit)
 
     return chart(name, f"{title} by update", draw)
+
+
+def _draw_lines(
+    axes: "Axes", systems: Sequence[str], lines_by_system: Mapping[str, Sequence[_Line]]
+) -> None:
+    """Draw the line of each system into a chart, with several seeds also a band around it.
+
+    Args:
+        axes: Matplotlib's axes of the chart.
+        systems: All systems of the experiment, which decide the color of each of them.
+        lines_by_system: The points of each system, a list for each seed.
+    """
+    styles = line_styles(systems)
+    points_per_line = max(_MIN_LINE_POINTS, _MAX_CHART_POINTS // len(lines_by_system))
+    for system, lines in lines_by_system.items():
+        line = thin_line(mean_over_seeds(lines), points_per_line)
+        style = styles[system]
+        # The script page.js finds the line and the band of a system by these ids.
+        line_id = f"of-{systems.index(system)}"
+        if len(lines) > 1:
+            axes.fill_between(
+                line.x,
+                line.low,
+                line.high,
+                gid=f"{line_id}.band",
+                color=style["color"],
+                alpha=0.2,
+                linewidth=0,
+            )
+        point_style: dict[str, Any] = {}
+        if len(line) < _MARKER_LIMIT:
+            point_style = {"marker": "o", "markersize": 3}
+        axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **point_style)
 
 
 def mean_over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:

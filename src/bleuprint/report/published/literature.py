@@ -22,20 +22,20 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.score_tables import OTHER_BLEU_LABEL
 
-SOURCE = "Vaswani et al. 2017, Table 2"
+TABLE_2_SOURCE = "Vaswani et al. 2017, Table 2"
 
-HOW_SCORED = (
+TABLE_2_SCORING = (
     "newstest2014 of 3,003 lines, tokenized BLEU (the Transformer's after splitting hyphenated "
     "compounds, which adds 0.7 to 1.0 BLEU; that en-fr was scored so is assumed), comparable only "
     "with ours in the same column; training cost by time x GPUs x sustained FLOPS, not by count. "
     "For the Transformer (big) the paper's text gives 41.0 on en-fr."
 )
 # The metric of a published BLEU that is computed in a way that is not implemented here.
-UNKNOWN = "unknown"
+UNKNOWN_BLEU = "unknown"
 # How a published number was scored; the braces stand for the corpus and the test set.
 _SCORING_TEXTS = {
     "bleu": "sacreBLEU's default BLEU on {}",
-    UNKNOWN: "{}, scored in a way not computed here",
+    UNKNOWN_BLEU: "{}, scored in a way not computed here",
 }
 _LOSS_METRICS = ["loss", "perplexity"]
 
@@ -48,7 +48,7 @@ class PublishedNumber(TypedDict):
         published: The publication, such as `Vaswani et al. 2017, Table 2`.
         corpus: The corpus of this experiment that contains the test set.
         test: The test set.
-        metric: `bleu` for sacreBLEU's default BLEU, the name of another variant of BLEU, `UNKNOWN`
+        metric: `bleu` for sacreBLEU's default BLEU, the name of another variant of BLEU, `UNKNOWN_BLEU`
             for a BLEU that was computed in another way, `loss` or `perplexity`.
         value: The number.
         printed: The number as it was printed.
@@ -87,7 +87,7 @@ def with_published_numbers(records: Records, published: Sequence[Published]) -> 
     for entry in published:
         is_known = (entry.corpus, entry.test) in known_test_sets
         # An entry of params.yaml may repeat a number of Table 2, which is already in the list.
-        is_repetition = entry.source == SOURCE and is_in_table_2(entry.corpus, entry.test)
+        is_repetition = entry.source == TABLE_2_SOURCE and is_in_table_2(entry.corpus, entry.test)
         if is_known and not is_repetition:
             numbers += _numbers_of_entry(entry)
     table = pd.DataFrame(numbers, columns=list(PublishedNumber.__annotations__))
@@ -137,9 +137,9 @@ def source_notes(records: Records) -> list[str]:
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHER_BLEU_LABEL}: in ways not computed here."
         )
-    if (bleu.published == SOURCE).any():
-        lines.append(f"Published: {SOURCE}; {HOW_SCORED}")
-    bleu_of_other_sources = bleu[bleu.published != SOURCE]
+    if (bleu.published == TABLE_2_SOURCE).any():
+        lines.append(f"Published: {TABLE_2_SOURCE}; {TABLE_2_SCORING}")
+    bleu_of_other_sources = bleu[bleu.published != TABLE_2_SOURCE]
     by_source = bleu_of_other_sources.groupby(["system", "published"], sort=False)
     for (system, source), numbers in by_source:
         scoring_texts = []
@@ -194,19 +194,18 @@ def _numbers_of_table_2(test_sets: pd.DataFrame) -> Iterator[PublishedNumber]:
         is_transformer = published_row.system.startswith("Transformer")
         for test_set in test_sets.itertuples():
             is_same_pair = f"{test_set.source}-{test_set.target}" == published_row.pair
-            if not is_same_pair or not is_in_table_2(test_set.corpus, test_set.test):
-                continue
-            yield {
-                "name": published_row.system,
-                "published": SOURCE,
-                "corpus": test_set.corpus,
-                "test": test_set.test,
-                "metric": "compound-split" if is_transformer else "tokenized",
-                "value": float(published_row.bleu),
-                "printed": published_row.bleu,
-                "training_flops_by_time": float(published_row.training_flops_by_time),
-                "compared_system": None,
-            }
+            if is_same_pair and is_in_table_2(test_set.corpus, test_set.test):
+                yield {
+                    "name": published_row.system,
+                    "published": TABLE_2_SOURCE,
+                    "corpus": test_set.corpus,
+                    "test": test_set.test,
+                    "metric": "compound-split" if is_transformer else "tokenized",
+                    "value": float(published_row.bleu),
+                    "printed": published_row.bleu,
+                    "training_flops_by_time": float(published_row.training_flops_by_time),
+                    "compared_system": None,
+                }
 
 
 def _numbers_of_entry(entry: Published) -> Iterator[PublishedNumber]:
