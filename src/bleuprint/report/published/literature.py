@@ -22,8 +22,8 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.score_tables import OTHER_BLEU_LABEL
 
+# The table of "Attention Is All You Need", and how its BLEU was computed, for the notes.
 TABLE_2_SOURCE = "Vaswani et al. 2017, Table 2"
-
 TABLE_2_SCORING = (
     "newstest2014 of 3,003 lines, tokenized BLEU (the Transformer's after splitting hyphenated "
     "compounds, which adds 0.7 to 1.0 BLEU; that en-fr was scored so is assumed), comparable only "
@@ -48,8 +48,8 @@ class PublishedNumber(TypedDict):
         published: The publication, such as `Vaswani et al. 2017, Table 2`.
         corpus: The corpus of this experiment that contains the test set.
         test: The test set.
-        metric: `bleu` for sacreBLEU's default BLEU, the name of another variant of BLEU, `UNKNOWN_BLEU`
-            for a BLEU that was computed in another way, `loss` or `perplexity`.
+        metric: `bleu` for sacreBLEU's default BLEU, the name of another variant of BLEU,
+            `UNKNOWN_BLEU` for a BLEU that was computed in another way, `loss` or `perplexity`.
         value: The number.
         printed: The number as it was printed.
         training_flops_by_time: The operations that the devices could do in the training time.
