@@ -223,6 +223,8 @@ def compare_records(first: Records, second: Records) -> tuple[list[ResultPair], 
     """
     first_results = _results_by_key(first)
     second_results = _results_by_key(second)
+    # Some figures are stored only for unusual translations, such as ones with few matches. If one
+    # report lacks them, its translations differ, which is found without them.
     first_metrics = set(first.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     second_metrics = set(second.metrics.metric) - _FIGURES_OF_TRANSLATIONS
     common_metrics = first_metrics & second_metrics

@@ -225,7 +225,7 @@ def _add_columns(
         cells = {}
         for row in rows:
             is_best = row.row_name in best_names
-            cells[row.row_name] = Cell(row.score_text, row.value, is_best)
+            cells[row.row_name] = Cell(row.score_text, row.value, is_bold=is_best)
         if metric == "bleu":
             cells |= _published_cells(published, "bleu")
             # The columns of published variants of BLEU stand to the left of BLEU itself.
@@ -283,7 +283,7 @@ def _add_bleu_variants(
         cells = {}
         for row in score_rows(select_metric(computed, metric)):
             is_best = row.row_name in best_names
-            cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, is_best)
+            cells[row.row_name] = Cell(f"{row.value:.1f}", row.value, is_bold=is_best)
         cells |= _published_cells(published, metric)
         label = f"BLEU {metric}" if is_implemented else OTHER_BLEU_LABEL
         builder.add(Column(label), cells)
