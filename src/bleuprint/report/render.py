@@ -136,6 +136,7 @@ def latex(table: Table, caption: str) -> str:
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{tex_text(caption)}}}",
+        # If the table is wider than a line of text, it is shrunk to this width.
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{{alignments}}}",
         "\\toprule",

@@ -191,7 +191,7 @@ def _draw_lines(
                 linewidth=0,
             )
         point_style: dict[str, Any] = {}
-        if len(line) < _MARKER_LIMIT:
+        if len(line) < _MARKER_LIMIT:  # A line with few points has a marker at each.
             point_style = {"marker": "o", "markersize": 3}
         axes.plot(line.x, line.y, gid=f"{line_id}.line", **style, **point_style)
 

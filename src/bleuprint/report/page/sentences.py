@@ -73,10 +73,10 @@ def _set_variables(lines: SetLines, max_bytes: int) -> dict[str, Any]:
             short_lists[title] = [_line_html(lines, line) for line in ranked[:SHORT_LIST_LENGTH]]
     all_lines = range(len(lines.sources))
     # The keys of a dict keep their order, and contain each line once.
-    by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST_LENGTH], *all_lines])
+    lines_by_interest = dict.fromkeys([*differing, *worst[:SHORT_LIST_LENGTH], *all_lines])
     html_by_line = {}
     bytes_left = max_bytes
-    for line in by_interest:
+    for line in lines_by_interest:
         html = _line_html(lines, line)
         bytes_left -= len(html.encode())
         if bytes_left < 0:

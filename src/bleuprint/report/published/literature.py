@@ -229,14 +229,17 @@ def _numbers_of_entry(entry: Published) -> Iterator[PublishedNumber]:
     if entry.perplexity is None:
         return
     loss = round(log(entry.perplexity), 3)
-    loss_number = bleu.copy()
-    loss_number["metric"] = "loss"
-    loss_number["value"] = loss
-    loss_number["printed"] = f"{loss:.3f}"
-    loss_number["compared_system"] = None
-    yield loss_number
-    perplexity_number = loss_number.copy()
-    perplexity_number["metric"] = "perplexity"
-    perplexity_number["value"] = entry.perplexity
-    perplexity_number["printed"] = f"{entry.perplexity:.2f}"
-    yield perplexity_number
+    yield {
+        **bleu,
+        "metric": "loss",
+        "value": loss,
+        "printed": f"{loss:.3f}",
+        "compared_system": None,
+    }
+    yield {
+        **bleu,
+        "metric": "perplexity",
+        "value": entry.perplexity,
+        "printed": f"{entry.perplexity:.2f}",
+        "compared_system": None,
+    }
