@@ -136,11 +136,11 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
             why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs)
             if why is None:
                 why = _reason_of_earlier_stage(earlier_stages, planned)
+        elif stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
+            # The same training may have run before, for a system with another name.
+            why = _reason_of_finished_training(stage, settings, root) or _NEW
         else:
             why = _NEW
-            # The same training may have run before, for a system with another name.
-            if stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
-                why = _reason_of_finished_training(stage, settings, root) or _NEW
         if why is not None:
             planned[stage.name] = PlannedStage(stage, why, entries[stage.kind].is_per_run())
     return list(planned.values())

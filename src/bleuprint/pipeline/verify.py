@@ -186,10 +186,10 @@ def compare_reports(first: Report, second: Report) -> Verification:
         )
     differing = [pair for pair in pairs if not pair.is_same]
     same_results = counted(len(pairs) - len(differing), "result")
-    differing_results = f", {len(differing)} different" if differing else ""
-    lines = [
-        f"{first.name} and {second.name}: {same_results} with the same bytes{differing_results}"
-    ]
+    first_line = f"{first.name} and {second.name}: {same_results} with the same bytes"
+    if differing:
+        first_line += f", {len(differing)} different"
+    lines = [first_line]
     if first.name == _OWN_NAME and _is_only_committed():
         lines.append(
             "here, reports/ is as committed: nothing has run since. To run: make reproduce"
