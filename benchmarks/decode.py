@@ -143,7 +143,7 @@ def bleuprint_contestants(
 
 
 def translate_with_engine(engine: Any, sources: Any) -> Outputs:
-    """Translate with our search."""
+    """Translate sentences of ids with bleuprint's search; return the best output of each."""
     import numpy as np
 
     source_lengths = np.array([len(source) for source in sources])
@@ -284,7 +284,10 @@ def greedy_without_cache(model: Any, sources: Any, decode: Any) -> Outputs:
 
 
 def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
-    """Let each contestant translate once to warm up, then once per round, and note the times."""
+    """Let each contestant translate once to warm up, then once per round, and record the times.
+
+    Contestants take turns, so that a disturbance of the machine does not hit only one of them.
+    """
     for contestant in contestants:
         contestant.outputs = contestant.translate()
     for _ in range(rounds):
@@ -397,7 +400,12 @@ def joeynmt_contestant(
 
 
 def joeynmt_batches(sources: Any, beam: int) -> list[Any]:
-    """Return the rows of each batch, longest sentences first, as our search makes them."""
+    """Return the batches for JoeyNMT, as lists of row numbers: the same as in bleuprint's search.
+
+    Args:
+        sources: The ids of each source sentence.
+        beam: The beam size. A batch has fewer sentences the larger it is.
+    """
     import numpy as np
 
     from bleuprint.dataset.batching import batch_by_size
@@ -410,7 +418,7 @@ def joeynmt_batches(sources: Any, beam: int) -> list[Any]:
 
 
 def joeynmt_weights(model: Any) -> dict[str, Any]:
-    """Return our weights under JoeyNMT's names."""
+    """Return our weights under the names that they have in JoeyNMT's state dict."""
     modules = {
         "src_embed.lut": model.target_embedding,
         "trg_embed.lut": model.target_embedding,

@@ -70,7 +70,10 @@ FAILED = "FAILED"
 
 
 def main() -> None:
-    """Measure a part in a process of its own, and exit with its status."""
+    """Measure a part of the benchmark in a process of its own, and exit with its status.
+
+    This process only starts the other one (option --inside) and ends it at the time limit.
+    """
     arguments = read_arguments()
     if arguments.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no GPU: --device cpu runs the same on the CPU")
@@ -175,7 +178,10 @@ def put(figures: dict[str, Any], names: list[str], figure: object) -> None:
 
 
 def free_memory(arguments: argparse.Namespace) -> None:
-    """Forget what the previous figure compiled and allocated; torch limits what is compiled."""
+    """Free the memory and the compiled code of the previous figure.
+
+    torch compiles only a limited number of variants, so the old ones have to be forgotten.
+    """
     torch.compiler.reset()
     gc.collect()  # CUDA graphs and compiled layers refer to each other
     if arguments.device == "cuda":
@@ -204,7 +210,8 @@ def run_tests(arguments: argparse.Namespace) -> Figures:
     An outcome is yielded as a list of one name and a function that returns `PASSED`, for example.
     """
     test_files = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):  # kernels first
+    # In reverse order, tests of kernels come first. They matter most if the time is over early.
+    for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):
         if "mark.gpu" in path.read_text(encoding="utf-8"):
             test_files.append(str(path.relative_to(ROOT)))
     options = ["-m", "gpu", "-v", "-p", "no:cacheprovider"]

@@ -202,7 +202,10 @@ def trained_task(arguments: argparse.Namespace, run: Run) -> Task:
 
 
 def random_task(size: str, arguments: argparse.Namespace) -> Task:
-    """Return random sentences with a model of random weights, whose outputs have LIMIT tokens."""
+    """Return random sentences and a model of random weights, to measure speed without training.
+
+    Such a model hardly ever ends an output, so all outputs have the maximum length, LIMIT tokens.
+    """
     torch.manual_seed(1)
     model = Transformer(model_settings(SIZES[size]), VOCABULARY_SIZE, VOCABULARY_SIZE)
     with TemporaryDirectory() as scratch:

@@ -106,7 +106,10 @@ def measure_ours(
 
 
 def measure_kernels(size: Size, arguments: argparse.Namespace) -> dict[str, float]:
-    """Return the kernels (on CPUs, operations) that take longest, in milliseconds per update."""
+    """Return the GPU kernels that take longest, in milliseconds per update.
+
+    On a CPU, these are operations of torch instead.
+    """
     device = torch.device(arguments.device)
     activities = [ProfilerActivity.CPU]
     attribute = "self_cpu_time_total"
@@ -160,7 +163,7 @@ def computed_updates(
 
 
 def measure_annotated(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure the way of The Annotated Transformer, in float32."""
+    """Measure a training in the style of The Annotated Transformer, in float32."""
     torch.set_float32_matmul_precision("highest")
     torch.manual_seed(1)
     model = annotated.EncoderDecoder(

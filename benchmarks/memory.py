@@ -75,7 +75,13 @@ def main() -> None:
 
 
 def sample_command(command: list[str]) -> tuple[int, list[Sample]]:
-    """Run a command, and sample its memory every second; return its exit status and the samples."""
+    """Run a command, and sample its memory every second.
+
+    A thread reads its log meanwhile, to know how many updates a training has done at each sample.
+
+    Returns:
+        The exit status and the samples.
+    """
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     updates = [0]
@@ -120,7 +126,11 @@ def resident_memory(pid: int) -> int:
 
 
 def sample_after_warm_up(samples: list[Sample]) -> Sample:
-    """Return the first sample after the warm-up updates; of other commands, after a tenth."""
+    """Return the sample with which the memory at the end is compared.
+
+    For a training, it is the first one after the warm-up updates; for another command, the one
+    after a tenth of its time.
+    """
     for sample in samples:
         if sample.updates >= WARM_UP_UPDATES:
             return sample

@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Prepare the text with each number of workers and in the plain way; print the costs."""
+    """Prepare the text with each number of workers and by a plain loop; print what each costs."""
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
         pairs = write_corpus(project / "inputs", TEXTS[arguments.text](), arguments.pairs)
@@ -189,7 +189,10 @@ def phrasebook_text() -> Iterator[Pair]:
 
 
 def repeated_text() -> Iterator[Pair]:
-    """Yield Multi30k's English and German without end, numbered from the second round on."""
+    """Yield Multi30k's English and German without end, to get a text of any length.
+
+    From the second round on, sentences get a number, so that none is removed as a duplicate.
+    """
     pairs = list(map(Pair, multi30k("en"), multi30k("de")))
     yield from pairs
     for number in count(1):
@@ -209,7 +212,10 @@ def text_of_languages() -> Iterator[Pair]:
 
 
 def multi30k(language: str) -> list[str]:
-    """Return Multi30k's training sentences in a language, read from BLEUPRINT_MIRROR."""
+    """Return Multi30k's training sentences in a language.
+
+    They are read from the folder that the environment variable BLEUPRINT_MIRROR names.
+    """
     mirror = os.environ.get("BLEUPRINT_MIRROR")
     if not mirror:
         sys.exit("set BLEUPRINT_MIRROR for Multi30k, or use --text phrasebook")
@@ -330,7 +336,7 @@ def run_plain_loop(folder: Path, merges: int) -> None:
 
 
 def rewrite_lines(before: Path, after: Path, change: Callable[[str], str]) -> None:
-    """Write each line of a file changed to another file, and print the lines per second."""
+    """Change each line of a file, write it to another file, and print the lines per second."""
     start = time.monotonic()
     lines_written = 0
     with (

@@ -169,7 +169,7 @@ def read_stages(path: Path) -> list[Stage]:
 
 
 def print_preparation(stages: list[Stage]) -> None:
-    """Print the time of each stage on each corpus, then memory and storage."""
+    """Print the estimated time of each stage on each corpus, then memory and storage."""
     names = [corpus.name for corpus in CORPORA]
     print_row("stage", "parallel share", names)
     print("|---|---:|", "---:|" * len(CORPORA), sep="")
@@ -201,7 +201,7 @@ def print_row(label: str, parallel_share: str, values: Sequence[str]) -> None:
 
 
 def print_training() -> None:
-    """Print time and cost of the trainings of recipe table2, each on one language pair."""
+    """Print the estimated time and cost of the trainings in recipe table2, on several clusters."""
     settings = load_settings(ROOT / "recipes" / "table2.yaml")
     print("| training | GPUs | tokens each | computing, ms | summing, ms | hours | US$ |")
     print("|---|---:|---:|---:|---:|---:|---:|")

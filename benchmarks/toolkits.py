@@ -120,7 +120,7 @@ def read_recipe(name: str) -> dict[str, Any]:
 
 
 def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
-    """Send a corpus through all data stages in the scratch project, unless this was done before.
+    """Prepare a corpus by all data stages in the scratch project, unless this was done before.
 
     Args:
         project: The scratch folder, into which the code is linked.
@@ -156,7 +156,10 @@ def environment_with_source() -> dict[str, str]:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the caller's environment without variables that change search paths or speed."""
+    """Return the environment variables without those that change search paths or speed.
+
+    So a variable such as MALLOC_ARENA_MAX that the user has set does not distort a comparison.
+    """
     variables = {}
     for name, value in os.environ.items():
         if not name.startswith(CHANGING_VARIABLES):

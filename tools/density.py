@@ -47,7 +47,14 @@ AIM = Density(
 
 
 def code_folders(root: Path) -> dict[str, Path]:
-    """Return the folders whose density is limited, by name: each package, and the scripts."""
+    """Return the folders whose code must not be too dense: each package, and the scripts.
+
+    Args:
+        root: The project's folder.
+
+    Returns:
+        The folders, by the name of the package or of the folder.
+    """
     folders = {name: root / name for name in ("stages", "tools", "benchmarks")}
     for package in (root / "src" / "bleuprint").glob("*/__init__.py"):
         folders[package.parent.name] = package.parent
@@ -55,7 +62,14 @@ def code_folders(root: Path) -> dict[str, Path]:
 
 
 def density_of(files: Iterable[Path]) -> Density:
-    """Return the density of all the files together; zeros if they have no code."""
+    """Return how often dense forms, such as comprehensions, occur per 1,000 lines of code.
+
+    Args:
+        files: Python files, which are counted together.
+
+    Returns:
+        The rates; zeros if the files have no code.
+    """
     total = Density()
     lines = 0
     for path in files:
@@ -114,7 +128,10 @@ def _count(node: ast.AST, total: Density) -> None:
 
 
 def _maps_a_lambda(node: ast.AST) -> bool:
-    """Return whether a node calls map, filter or reduce with a lambda."""
+    """Return whether a node calls map, filter or reduce with a lambda: `map(lambda x: ..., xs)`.
+
+    This is a comprehension in another form, and counts as one.
+    """
     if not isinstance(node, ast.Call) or not node.args:
         return False
     function = ast.unparse(node.func).rpartition(".")[2]

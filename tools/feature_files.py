@@ -51,7 +51,10 @@ class Feature:
         return re.compile(f"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9])")
 
     def own_modules(self, root: Path) -> list[Path]:
-        """Return the feature's own modules that exist, with paths relative to `root`."""
+        """Return the first of the feature's own modules that exist, relative to `root`.
+
+        A feature may have `MAX_OWN_MODULES` modules of its own; further ones count as other files.
+        """
         found = []
         for module in self.modules:
             path = Path(module)
@@ -211,7 +214,7 @@ def _words(name: str) -> str:
 
 
 def _names_of(path: Path) -> Iterator[str]:
-    """Return the names that a file contains, as its type requires."""
+    """Return the names that a file contains; how they are found depends on its type."""
     if path.name == "dvc.yaml":
         return _names_of_yaml(YAML(typ="safe").load(path))
     if path.name == "Snakefile":

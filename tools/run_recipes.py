@@ -98,7 +98,15 @@ def make_clone(root: Path, clone: Path, commit: str) -> None:
 
 
 def reproduce(clone: Path, recipe: str) -> int:
-    """Run a recipe in its clone, with its output in a log beside it; return the exit status."""
+    """Run a recipe in its clone, and write its output to RECIPE.log next to the clone.
+
+    Args:
+        clone: The folder of the clone.
+        recipe: The recipe.
+
+    Returns:
+        The exit status of `bleuprint reproduce`.
+    """
     shutil.copy(clone / "recipes" / f"{recipe}.yaml", clone / "params.yaml")
     programs = Path(sys.executable).parent
     environment = {

@@ -57,7 +57,7 @@ def load_model(weights_path: Path, job: dict[str, Any]) -> Any:
     model = build_model(settings, vocabulary, vocabulary)
     weights = torch.load(weights_path, weights_only=True)
     missing, unknown = model.load_state_dict(weights, strict=False)
-    # only the tables of positions, which are computed, may be missing
+    # Only the tables of position encodings may be missing, since they are computed.
     assert not unknown, unknown
     assert all(name.endswith("pe.pe") for name in missing), missing
     model.eval()
@@ -65,7 +65,10 @@ def load_model(weights_path: Path, job: dict[str, Any]) -> Any:
 
 
 def numbered_vocabulary(units: int) -> Vocabulary:
-    """Return a JoeyNMT vocabulary with our ids, which its constructor would not keep."""
+    """Return a JoeyNMT vocabulary in which each token has the same id as in bleuprint.
+
+    JoeyNMT's constructor would number the tokens in its own way, so it is not called (`__new__`).
+    """
     vocabulary = Vocabulary.__new__(Vocabulary)
     for name, number in SPECIAL_IDS.items():
         setattr(vocabulary, f"{name}_index", number)

@@ -76,7 +76,7 @@ class Clone:
     failing_tests: set[str]
 
     def make(self, root: Path, commit: str) -> None:
-        """Clone the project, unless the clone exists, and take out what a killed run left in it.
+        """Clone the project, or use an existing clone after undoing what a killed run left in it.
 
         Raises:
             UserError: The clone exists and is of another commit.
@@ -179,7 +179,7 @@ class Clone:
         tests = [test for test in tests if test not in self.failing_tests]
         if not tests:
             return None
-        # Beside the clone, since tests compare what Git says of the clone.
+        # Outside the clone: some tests check that Git finds no new files in it.
         cache = self._beside("cache")
         log = self._beside("log")
         shutil.rmtree(cache, ignore_errors=True)
@@ -220,7 +220,7 @@ class Clone:
         except subprocess.TimeoutExpired:
             raise _TimeLimitExceeded from None
         finally:
-            # The group is gone if all of its processes have ended.
+            # Ends processes that the command has left. There is no group if all have ended.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -252,10 +252,10 @@ class Clone:
 
 
 def _write_module(path: Path, text: str) -> None:
-    """Write a Python file and remove what was compiled from it.
+    """Write a Python file and remove the bytecode that was compiled from it.
 
-    Python would use the compiled file if the new text has equal size and was written in the same
-    second.
+    Python checks bytecode by the size and the time, in seconds, of its source. It would use the old
+    bytecode for a new text of equal size that was written in the same second.
     """
     path.write_text(text, "utf-8")
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):

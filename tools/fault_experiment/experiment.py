@@ -105,7 +105,7 @@ class Experiment:
         self._lacking_at_the_end = lacking
 
     def _lacking(self, quotas: Mapping[str, int]) -> dict[str, int]:
-        """Return how many faults each package lacks.
+        """Return how many faults each package still needs to reach its quota.
 
         Args:
             quotas: The number of counted faults that each package is to have.
@@ -134,7 +134,10 @@ class Experiment:
             self._try_all(pool, falsely_caught, rounds)
 
     def _check_without_fault(self, tests: set[str]) -> None:
-        """Run tests without a fault, unless it is known whether they pass."""
+        """Run tests without a fault, to find those that fail anyway and so say nothing.
+
+        Tests whose result is known are not run again.
+        """
         unknown = tests - self.results.passing_tests - self.results.failing_tests
         # Empty if pytest ended before it named a test.
         unknown.discard("")
@@ -165,7 +168,7 @@ class Experiment:
 
     @contextmanager
     def _clone(self) -> Iterator[Clone]:
-        """Take a clone that no other thread uses."""
+        """Take a clone that no other thread uses, for a `with` block; wait until there is one."""
         clone = self._idle_clones.get()
         try:
             yield clone
@@ -190,7 +193,10 @@ class Experiment:
         return self._outcome(drawn_fault).test
 
     def summary(self) -> str:
-        """Return the survivors as diffs, tables of all results, and how many faults are lacking."""
+        """Return a text with the uncaught faults as diffs, and tables of all results.
+
+        It also tells for which packages fewer faults were drawn than planned.
+        """
         summary = self.results.summary()
         parts = list[str]()
         for package, number in self._lacking_at_the_end.items():
@@ -242,7 +248,7 @@ def _next_batch(
 
 
 def _describe(fault: Fault, outcome: Outcome) -> str:
-    """Say in one line what became of a fault."""
+    """Describe in one line whether a fault was caught, and by which test."""
     fault_name = f"{fault.path}:{fault.line}: {fault.kind}"
     if outcome.result != "caught":
         return f"{outcome.result}: {fault_name}, {outcome.seconds:.0f} s"

@@ -35,7 +35,12 @@ def with_fault(source: str, fault: Fault) -> str:
 
 
 def is_another_program(source: str, fault: Fault) -> bool:
-    """Whether the file with the fault is valid Python and has another syntax tree."""
+    """Whether a fault makes another program: valid Python with another syntax tree.
+
+    Args:
+        source: The text of the file without the fault.
+        fault: The fault.
+    """
     faulty = with_fault(source, fault)
     try:
         with warnings.catch_warnings():

@@ -99,7 +99,10 @@ def _unique(files: list[str]) -> list[str]:
 
 
 def names_module(text: str, module: str) -> bool:
-    """Whether the text of a test names a module, in an import or as a string."""
+    """Whether the text of a test names a module, in an import or as a string.
+
+    Two forms are found: `package.module`, and `from package import ..., module`.
+    """
     parent, _, stem = module.rpartition(".")
     dotted_name = rf"\b{re.escape(module)}\b"
     from_parent = rf"from {re.escape(parent)} import [^\n]*\b{stem}\b"

@@ -183,7 +183,11 @@ class Clauses(Phrases):
         return replace(clause, place=place)
 
     def _with_adverbs(self, clause: Clause) -> Clause:
-        """Draw a time or frequency, a manner or companion, and a purpose of a clause."""
+        """Draw adverbs for a clause, if its verb allows them.
+
+        These are a time or a frequency ("often"), a manner or a companion ("with Anna"), and a
+        purpose ("in order to read").
+        """
         traits = clause.verb.traits
         tense = clause.tense
         is_state = "state" in traits
@@ -226,7 +230,8 @@ class Clauses(Phrases):
     def _task(self, subject: Phrase | None) -> Clause:
         """Draw something that a subject tries or intends: an infinitive with its objects."""
         verb = self._activity()
-        # A verb alone would be a short task; German separates the prefix: `aufzustehen`.
+        # "To read" alone would be a short task, so a verb without an object is drawn again. A verb
+        # with a separable prefix may be alone, since German shows the prefix: "aufzustehen".
         while not verb.object and not verb.prefix:
             verb = self._activity()
         task = Clause(verb, subject)
@@ -254,7 +259,7 @@ class Clauses(Phrases):
         return self.clause(self.pick(lexicon.ordinary_verbs()))
 
     def copula_clause(self, subject: Phrase | None = None, *, is_state: bool = False) -> Clause:
-        """Draw a clause with "to be": old, older than somebody, a baker, somewhere.
+        """Draw a clause with "to be", such as "she is older than Paul" or "he is a baker".
 
         Args:
             subject: The subject; None draws one.
@@ -293,7 +298,11 @@ class Clauses(Phrases):
         return Phrase(self.pick(professions), "role", subject.plural)
 
     def _compared_phrase(self, subject: Phrase) -> Phrase | None:
-        """Draw what a subject is compared with; None if the noun that was drawn does not fit."""
+        """Draw what a subject is compared with: "older than her brother".
+
+        Returns:
+            The phrase; None if the noun that was drawn does not fit.
+        """
         if kind_of(subject) == "person":
             if self.chance(0.5) and not is_named(subject):
                 return Phrase(self.pick(lexicon.names("person")))
@@ -339,7 +348,7 @@ class Clauses(Phrases):
         )
 
     def _place_of_existence(self, head: Noun) -> Place:
-        """Draw where a noun is: small things on or under furniture, animals outside."""
+        """Draw where something is: small things on or under furniture, animals outside."""
         if "small" in head.classes:
             preposition = self.pick(lexicon.prepositions("under"))
             return Place("at", Phrase(self.pick(lexicon.nouns("wood")), "the"), preposition)
@@ -369,7 +378,7 @@ class Clauses(Phrases):
         return Clause(verb, self.noun_phrase(verb.subject, definite=True), complement=price)
 
     def _age_clause(self, subject: Phrase) -> Clause:
-        """Draw a clause about the age of a person: a child, or perhaps one, is not 40."""
+        """Draw a clause about the age of a person, which is small if the person may be a child."""
         head = subject.head
         is_child = isinstance(head, Noun) and "child" in head.classes
         is_young = is_child or isinstance(head, Pronoun)

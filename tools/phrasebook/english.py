@@ -190,7 +190,7 @@ def complements(tree: Clause) -> str:
 
 
 def _predicate_adjective(adjective: Adjective | None, than: Phrase | None) -> str:
-    """Write the adjective after "to be", with a comparison if there is one."""
+    """Write the adjective after "to be": "old", or in a comparison "older than Paul"."""
     if adjective is None:
         return ""
     if than is None:
@@ -257,7 +257,7 @@ def noun_phrase(tree: Phrase | None, role: str = "subject", *, negated: bool = F
 
 
 def _with_owner(text: str, owner: Phrase) -> str:
-    """Add the owner to a noun: her book, Anna's book, the book of the child."""
+    """Add the owner to an English noun: her book, Anna's book, the book of the child."""
     if isinstance(owner.head, Pronoun):
         return f"{owner.head.en_owner} {text}"
     if isinstance(owner.head, Name):

@@ -390,7 +390,7 @@ def noun_phrase(tree: Phrase | None, article: str = "") -> str:
 
 
 def _noun_with_adjective(noun: Noun, tree: Phrase) -> str:
-    """Write the noun of a phrase with its adjective before or after it."""
+    """Write a French noun with its adjective: "un vieux livre", but "un livre intéressant"."""
     text = noun.fr_plural if tree.plural else noun.fr
     if tree.adjective is None:
         return text

@@ -18,7 +18,7 @@ class Writer(Clauses):
     """Draws sentences of one or two clauses, and questions."""
 
     def sentence(self) -> Sentence:
-        """Draw the next sentence."""
+        """Draw the next sentence: first its kind, then a tree of this kind."""
         kind = self.weighted(
             ordinary=0.36,
             copula=0.09,
@@ -45,7 +45,7 @@ class Writer(Clauses):
                 return self._question()
 
     def _complex_sentence(self) -> Sentence:
-        """Draw a sentence of two clauses."""
+        """Draw a sentence of two clauses: first the kind of conjunction, then the conjunction."""
         kind = self.weighted(
             reason=3,
             condition=3,
@@ -73,7 +73,7 @@ class Writer(Clauses):
         Args:
             link: "that" or "whether".
         """
-        # "She does not know whether" is the only use of "whether".
+        # "Whether" only follows "she does not know".
         is_doubt = link.kind == "whether"
         verbs = [verb for verb in lexicon.verbs("that") if not is_doubt or verb.en == "know"]
         verb = self.pick(verbs)
@@ -107,7 +107,7 @@ class Writer(Clauses):
         Args:
             link: "when", "while", "and" or "but".
         """
-        # When somebody came, or while somebody sleeps; after "and", any tense is possible.
+        # "When" (a moment) needs the past, "while" the present; after "and", any tense is possible.
         tense = {"moment": "past", "meanwhile": "present"}.get(link.kind, "")
         clause = self.person_clause(tense=tense)
         second_first = link.kind != "join" and self.chance(0.6)
@@ -119,10 +119,10 @@ class Writer(Clauses):
         return Sentence(clause, link=link, second=second, second_first=second_first)
 
     def _subject_again(self, subject: Phrase | None) -> Phrase | None:
-        """Draw whether a second clause has the subject of the first one, now as a pronoun.
+        """Draw whether a second clause has the same subject as the first: "Anna reads and she ...".
 
         Returns:
-            The pronoun; None if the second clause needs a subject of its own.
+            The pronoun for the subject; None if the second clause needs another subject.
         """
         if subject is None or not self.chance(0.75):
             return None

@@ -379,7 +379,10 @@ def ordinary_verbs() -> tuple[Verb, ...]:
 
 
 def _is_ordinary(verb: Verb) -> bool:
-    """Return whether a verb can be used without another clause or a fixed complement."""
+    """Return whether a verb can form a clause without another clause or a fixed complement.
+
+    "Promise" needs another clause, "be hungry" a fixed complement; "read" is ordinary.
+    """
     if not _SPECIAL.isdisjoint(verb.traits):
         return False
     if verb.object or "event" in verb.subject:

@@ -52,7 +52,9 @@ class Line(NamedTuple):
 
 
 def add_faults(train: Sequence[Triple], test: Sequence[Triple]) -> tuple[Line, ...]:
-    """Return a training text with the number of lines that `FAULTS` sets for each fault.
+    """Return a training text into which faults of real web text are put, in fixed numbers.
+
+    Cleaning is tested with it: `FAULTS` says how many lines have which fault.
 
     Args:
         train: The training text without faults.
@@ -90,7 +92,7 @@ class _Noise:
         self._test_sentences = iter(random.sample(test, FAULTS["test_sentence"]))
 
     def lines(self) -> tuple[Line, ...]:
-        """Return all lines in order, with and without faults."""
+        """Return the complete text: unchanged, changed and new lines, in their order."""
         positioned_lines = list(self._inserted_lines)
         for number, triple in enumerate(self._train):
             line = self._changed_lines.get(number, Line(triple, right=triple))
@@ -116,7 +118,12 @@ class _Noise:
                 self._change_line(fault, _CHANGES[fault])
 
     def _change_line(self, fault: str, change: "_Change") -> None:
-        """Put a fault into a random line that can have it."""
+        """Put a fault into a random line that can have it.
+
+        Args:
+            fault: The name of the fault.
+            change: Which lines can have the fault, and how it changes a line.
+        """
         number = self._take_line(change.fits)
         triple = self._train[number]
         following = self._train[number + 1]
@@ -160,7 +167,7 @@ class _Noise:
 
 
 def _varied(triple: Triple, random: Random) -> Triple:
-    """Return a line whose English, or whose translations, differ in case or punctuation."""
+    """Return a near duplicate: a line with other case or punctuation, on one side only."""
     vary = random.choice(_VARIATIONS)
     english, german, french = triple
     if random.random() < 0.5:
@@ -193,7 +200,7 @@ _VARIATIONS: tuple[Callable[[str], str], ...] = (
 
 
 def _joined(triples: Sequence[Triple]) -> Triple:
-    """Return lines joined to one, in each language."""
+    """Return several lines as one, joined by spaces in each language."""
     english = " ".join(triple[0] for triple in triples)
     german = " ".join(triple[1] for triple in triples)
     french = " ".join(triple[2] for triple in triples)

@@ -107,7 +107,7 @@ class Phrases(Dice, ABC):
     def subject(
         self, classes: tuple[str, ...], relative_probability: float = RELATIVE_IN_SUBJECT
     ) -> Phrase:
-        """Draw a subject: a pronoun, a name, two names, or a noun.
+        """Draw a subject: "she", "Anna", "Anna and Paul", or "the old man".
 
         Args:
             classes: The classes of nouns that can be the subject.
@@ -293,7 +293,7 @@ class Phrases(Dice, ABC):
         if relation == "at" and "home" in classes and self.chance(0.25):
             preposition = self.pick(lexicon.prepositions("where"))
             return Place("at", Phrase(head, "the"), preposition)
-        # After the French `à`, only "the" is natural.
+        # If the French preposition is "à", only "the" sounds natural: "à la gare".
         if head.preposition("fr", "at") == "à":
             determiner = "the"
         else:
